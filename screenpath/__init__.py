@@ -1,0 +1,1 @@
+"""Certified regularization paths of large-margin models with safe screening."""

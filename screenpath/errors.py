@@ -1,0 +1,43 @@
+"""The exception tree: each error carries its exit code and says what to type next."""
+
+from __future__ import annotations
+
+
+class ScreenpathError(Exception):
+    """Base of every error that the tool explains itself.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with file, line and token where they exist.
+    hint : str, optional
+        What to type or change next.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class DataError(ScreenpathError):
+    """The data cannot be read or cannot be used for this model (exit code 1)."""
+
+
+class RunFolderError(ScreenpathError):
+    """A run folder is damaged, locked, or belongs to another run (exit code 1)."""
+
+
+class ResourceError(ScreenpathError):
+    """Memory, disk or a library that is needed is not there (exit code 1)."""
+
+
+class UsageError(ScreenpathError):
+    """Options that contradict each other or the model (exit code 2)."""
+
+    exit_code = 2
