@@ -1,1 +1,25 @@
-"""Certified regularization paths of large-margin models with safe screening."""
+"""Certified regularization paths of large-margin models with safe screening.
+
+The names below are imported when they are first used, so that ``import screenpath`` does not load numba.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "PathResult": "screenpath.api",
+    "read_libsvm": "screenpath.read.libsvm",
+    "svm_path": "screenpath.api",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'screenpath' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,185 @@
+"""The Python API: one function per model, each a thin way into the one loop of ``path.py``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.errors import DataError, UsageError
+from screenpath.grid import explicit_grid, log_grid
+from screenpath.models.box import BoxModel
+from screenpath.path import PathOptions, walk
+from screenpath.prepare import Preparation, prepare
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import parse_rule
+from screenpath.solvers import make_solver
+from screenpath.steps import CERTIFIED
+
+
+@dataclass(frozen=True)
+class PathResult:
+    """A walked path.
+
+    Parameters
+    ----------
+    steps : list of Step
+        One per grid point, in the order of the grid.
+    preparation : Preparation
+        Scaling and bias that were applied.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_steps, d)
+        Weights in the units of the data that was passed in.
+    intercepts : ndarray of shape (n_steps,)
+    """
+
+    steps: list
+    preparation: Preparation
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the weights in the units of the data, one row a step."""
+        return np.array([self.preparation.original(step.coefficients)[0] for step in self.steps])
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts in the units of the data, one a step."""
+        return np.array([self.preparation.original(step.coefficients)[1] for step in self.steps])
+
+    @property
+    def certified(self) -> bool:
+        """Tell whether every grid point met its gap target on the full data."""
+        return all(step.status == CERTIFIED for step in self.steps)
+
+    def table(self) -> list[dict]:
+        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
+        return [step.record() for step in self.steps]
+
+
+def check_data(X, y):
+    """Return data and labels as arrays that every model accepts.
+
+    Raises
+    ------
+    DataError
+        For shapes that do not fit together, or values that are not finite.
+    """
+    if not sp.issparse(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
+    if X.dtype not in (np.float64, np.float32):
+        X = X.astype(np.float64)
+    y = np.asarray(y, dtype=np.float64).ravel()
+    if y.size != X.shape[0]:
+        raise DataError(f"{X.shape[0]} rows but {y.size} labels")
+    if y.size == 0:
+        raise DataError("the data has no rows")
+    values = X.data if sp.issparse(X) else X
+    if not np.all(np.isfinite(values)) or not np.all(np.isfinite(y)):
+        raise DataError("the data holds nan or infinite values", "remove or impute them first")
+    return X, y
+
+
+def make_grid(grid, cmin: float, cmax: float) -> np.ndarray:
+    """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``) or a list of parameters."""
+    if np.ndim(grid) == 0:
+        return log_grid(cmin, cmax, int(grid))
+    return explicit_grid(grid)
+
+
+def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed):
+    """Walk a grid and return its steps."""
+    if not 0.0 < tol < 1.0:
+        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
+    deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
+    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
+    return [step for step, _ in walk(model, grid, parse_rule(rule), make_solver(solver, seed), options)]
+
+
+def svm_path(
+    X,
+    y,
+    *,
+    grid=100,
+    cmin=1e-2,
+    cmax=10.0,
+    rule="dvi+gap",
+    solver="auto",
+    tol=1e-6,
+    bias=0.0,
+    scale="none",
+    storage="auto",
+    dtype=np.float64,
+    threads=1,
+    seed=0,
+    max_epochs=100_000,
+    time_limit=None,
+) -> PathResult:
+    """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum max(0, 1 - y_i x_i.w)``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Two labels; the larger is +1.
+    grid : int or sequence of float, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values themselves.
+    rule : str, default "dvi+gap"
+        ``none``, ``gap``, a static rule, or a static rule with ``+gap``.
+    solver : {"auto", "newton", "cd"}
+    tol : float, default 1e-6
+        Relative duality gap of every grid point, on the full data.
+    bias : float, default 0
+        Value of a constant feature, penalised like every other; 0 for none.
+    scale : {"none", "maxabs", "standard", "l2"}
+        Coefficients are reported in the units of ``X`` all the same.
+    storage : {"auto", "dense", "sparse"}
+    dtype : float64 or float32
+        Type of the stored rows; everything that decides or certifies is float64.
+    threads : int, default 1
+        Threads for passes over all rows; results do not depend on it.
+    seed : int, default 0
+    max_epochs : int
+        Limit per grid point.
+    time_limit : float, optional
+        Seconds for the whole path; grid points after it are missing from the result.
+
+    Returns
+    -------
+    PathResult
+
+    Raises
+    ------
+    DataError, UsageError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from screenpath import svm_path
+    >>> X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
+    >>> path = svm_path(X, [1, 1, -1, -1], grid=[0.1, 1.0])
+    >>> [step.status for step in path.steps]
+    ['certified', 'certified']
+    """
+    from screenpath.read.labels import binary_labels
+
+    X, y = check_data(X, y)
+    signs, _ = binary_labels(y)
+    values = make_grid(grid, cmin, cmax)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype)
+    model = svm_model(MemoryRows(prepared, threads), signs)
+    found = run_path(
+        model, values, rule=rule, solver=solver, tol=tol, max_epochs=max_epochs, time_limit=time_limit, seed=seed
+    )
+    return PathResult(found, preparation)
+
+
+def svm_model(rows, signs, weights=None) -> BoxModel:
+    """Return the hinge-loss box model: ``g = y x``, ``c = 1``, box ``[0, weights]`` (Wang 2014, eq. 22)."""
+    weights = np.ones(rows.n) if weights is None else np.asarray(weights, dtype=np.float64)
+    return BoxModel(rows, np.ones(rows.n), np.zeros(rows.n), weights.copy(), signs=signs, name="svm")

@@ -1,0 +1,114 @@
+"""Row-wise arithmetic of the box models: losses, counts and screening decisions in one traversal each."""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+
+@kernel()
+def box_summary(c, margins, lo, hi, theta):
+    """Sum losses and dual terms over all rows.
+
+    Returns
+    -------
+    xi, ell, magnitude : float
+        ``sum max(lo t, hi t)`` with ``t = c - margins``, ``c . theta`` and ``sum |c theta|``.
+    n_R, n_L : int
+        Rows whose dual variable is at its lower and at its upper end.
+    """
+    xi, ell, magnitude = 0.0, 0.0, 0.0
+    n_R, n_L = 0, 0
+    for i in range(c.size):
+        t = c[i] - margins[i]
+        xi += max(lo[i] * t, hi[i] * t)
+        term = c[i] * theta[i]
+        ell += term
+        magnitude += abs(term)
+        if theta[i] == lo[i]:
+            n_R += 1
+        elif theta[i] == hi[i]:
+            n_L += 1
+    return xi, ell, magnitude, n_R, n_L
+
+
+@kernel()
+def box_decide(lower, upper, norms, extent, c, rounding, status):
+    """Fix what a region decides: -1 where ``v.w > c`` throughout it (R), +1 where ``v.w < c`` (L), else 0.
+
+    Both comparisons keep a slack of ``rounding * (||v|| extent + |c|)``.
+
+    Returns
+    -------
+    n_R, n_L : int
+    """
+    n_R, n_L = 0, 0
+    for i in range(c.size):
+        slack = rounding * (norms[i] * extent + abs(c[i]))
+        if lower[i] > c[i] + slack:
+            status[i] = -1
+            n_R += 1
+        elif upper[i] < c[i] - slack:
+            status[i] = 1
+            n_L += 1
+        else:
+            status[i] = 0
+    return n_R, n_L
+
+
+@kernel()
+def box_decide_ball(products, norms, radius, extent, c, rounding, status):
+    """:func:`box_decide` for a ball, without writing the bounds to memory first."""
+    n_R, n_L = 0, 0
+    for i in range(c.size):
+        reach = radius * norms[i]
+        slack = rounding * (norms[i] * extent + abs(c[i]))
+        if products[i] - reach > c[i] + slack:
+            status[i] = -1
+            n_R += 1
+        elif products[i] + reach < c[i] - slack:
+            status[i] = 1
+            n_L += 1
+        else:
+            status[i] = 0
+    return n_R, n_L
+
+
+@kernel()
+def box_fixed(status, lo, hi, theta):
+    """Write the dual variables that screening has fixed to ``theta`` (0 for survivors); return the index of survivors."""
+    index = np.empty(status.size, dtype=np.int64)
+    k = 0
+    for i in range(status.size):
+        if status[i] == 0:
+            theta[i] = 0.0
+            index[k] = i
+            k += 1
+        elif status[i] < 0:
+            theta[i] = lo[i]
+        else:
+            theta[i] = hi[i]
+    return index[:k].copy()
+
+
+@kernel()
+def difference(theta, reference, out):
+    """Write ``theta - reference`` to ``out``; return how many entries differ and how many of ``theta`` are not 0."""
+    changed, nonzero = 0, 0
+    for i in range(theta.size):
+        step = theta[i] - reference[i]
+        out[i] = step
+        if step != 0.0:
+            changed += 1
+        if theta[i] != 0.0:
+            nonzero += 1
+    return changed, nonzero
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    a, status = np.ones(2), np.zeros(2, dtype=np.int8)
+    box_summary(a, a, a, a, a)
+    box_decide(a, a, a, 1.0, a, 1e-12, status)
+    box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
+    box_fixed(status, a, a, a.copy())
+    difference(a, a, a.copy())

@@ -1,0 +1,106 @@
+"""Dual coordinate descent sweeps for box problems (Hsieh et al. 2008), in random order and with shrinking."""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+    """Run a bounded number of sweeps over the rows ``active``, in place.
+
+    Parameters
+    ----------
+    X : ndarray of shape (k, d)
+        Dense rows; empty for sparse rows.
+    data, indices, indptr : ndarray
+        CSR rows; empty for dense rows.
+    sparse : bool
+    c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
+        ``alpha`` is updated.
+    w : ndarray of shape (d,)
+        ``base + G'alpha``, updated.
+    active : ndarray of int64
+        Rows to visit; permuted in place. Shrinking drops rows from its front part for the rest of this call.
+    shrinking : bool
+    sweeps : int
+    random : ndarray of uint64 of shape (1,)
+        State of the generator (xorshift64*), updated.
+
+    Returns
+    -------
+    touched : int
+        Rows visited.
+    violation : float
+        Largest minus smallest projected gradient of the last sweep.
+    """
+    size = active.size
+    touched = 0
+    # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
+    upper, lower = np.inf, -np.inf
+    violation = np.inf
+    for _ in range(sweeps):
+        worst, best = -np.inf, np.inf
+        for k in range(size - 1, 0, -1):
+            random[0] ^= random[0] >> np.uint64(12)
+            random[0] ^= random[0] << np.uint64(25)
+            random[0] ^= random[0] >> np.uint64(27)
+            draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
+            j = np.int64(draw % np.uint64(k + 1))
+            active[k], active[j] = active[j], active[k]
+        k = 0
+        while k < size:
+            i = active[k]
+            touched += 1
+            gradient = c[i]
+            if sparse:
+                for p in range(indptr[i], indptr[i + 1]):
+                    gradient -= data[p] * w[indices[p]]
+            else:
+                for j in range(w.size):
+                    gradient -= X[i, j] * w[j]
+            a = alpha[i]
+            if a <= lo[i]:
+                if shrinking and gradient < lower:
+                    size -= 1
+                    active[k], active[size] = active[size], active[k]
+                    continue
+                projected = max(gradient, 0.0)
+            elif a >= hi[i]:
+                if shrinking and gradient > upper:
+                    size -= 1
+                    active[k], active[size] = active[size], active[k]
+                    continue
+                projected = min(gradient, 0.0)
+            else:
+                projected = gradient
+            worst, best = max(worst, projected), min(best, projected)
+            k += 1
+            if projected == 0.0:
+                continue
+            if sqnorms[i] > 0.0:
+                value = min(max(a + gradient / sqnorms[i], lo[i]), hi[i])
+            else:
+                value = hi[i] if gradient > 0.0 else lo[i]
+            alpha[i] = value
+            step = value - a
+            if sparse:
+                for p in range(indptr[i], indptr[i + 1]):
+                    w[indices[p]] += step * data[p]
+            else:
+                for j in range(w.size):
+                    w[j] += step * X[i, j]
+        violation = worst - best
+        upper = worst if worst > 0.0 else np.inf
+        lower = best if best < 0.0 else -np.inf
+        if size == 0:
+            break
+    return touched, violation
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    one = np.ones(2)
+    active, random = np.arange(2), np.ones(1, dtype=np.uint64)
+    nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    cd_sweeps(np.eye(2), *nothing, False, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)

@@ -1,0 +1,107 @@
+"""Passes over rows: products with a vector, weighted sums, gathering of survivors. Plain arrays only."""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+
+
+@kernel(fastmath=SUMS)
+def dense_products(X, w, out, start, stop):
+    """Write ``X[i] . w`` to ``out[i]`` for ``start <= i < stop``."""
+    d = X.shape[1]
+    for i in range(start, stop):
+        total = 0.0
+        for j in range(d):
+            total += X[i, j] * w[j]
+        out[i] = total
+
+
+@kernel(fastmath=SUMS)
+def csr_products(data, indices, indptr, w, out, start, stop):
+    """Write ``x_i . w`` to ``out[i]`` for the rows ``start <= i < stop`` of a CSR matrix."""
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            total += data[p] * w[indices[p]]
+        out[i] = total
+
+
+@kernel(fastmath=SUMS)
+def dense_sum(X, theta, out, start, stop):
+    """Add ``sum_i theta_i X[i]`` over the block to ``out``; return the rows touched (zeros are skipped)."""
+    d = X.shape[1]
+    touched = 0
+    for i in range(start, stop):
+        t = theta[i]
+        if t != 0.0:
+            touched += 1
+            for j in range(d):
+                out[j] += t * X[i, j]
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def csr_sum(data, indices, indptr, theta, out, start, stop):
+    """Add ``sum_i theta_i x_i`` over the block to ``out``; return the rows touched (zeros are skipped)."""
+    touched = 0
+    for i in range(start, stop):
+        t = theta[i]
+        if t != 0.0:
+            touched += 1
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p]] += t * data[p]
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def csr_squared_norms(data, indptr, out):
+    """Write the squared norm of every CSR row to ``out``."""
+    for i in range(out.size):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[p])
+            total += value * value
+        out[i] = total
+
+
+@kernel()
+def dense_take(X, index, signs, out):
+    """Copy the rows ``signs[k] * X[index[k]]`` to ``out`` (float64)."""
+    for k in range(index.size):
+        i = index[k]
+        s = signs[k]
+        for j in range(X.shape[1]):
+            out[k, j] = s * X[i, j]
+
+
+@kernel()
+def csr_take(data, indices, indptr, index, signs, out_data, out_indices, out_indptr):
+    """Copy the CSR rows ``signs[k] * x_index[k]`` to the (large enough) output arrays."""
+    q = 0
+    out_indptr[0] = 0
+    for k in range(index.size):
+        i = index[k]
+        s = signs[k]
+        for p in range(indptr[i], indptr[i + 1]):
+            out_data[q] = s * data[p]
+            out_indices[q] = indices[p]
+            q += 1
+        out_indptr[k + 1] = q
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    theta = np.ones(2)
+    index = np.array([1, 0], dtype=np.int64)
+    X, w, out = np.eye(2), np.ones(2), np.zeros(2)
+    dense_products(X, w, out, 0, 2)
+    dense_sum(X, theta, out, 0, 2)
+    dense_take(X, index, theta, np.empty((2, 2)))
+    data, indices, indptr = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    csr_products(data, indices, indptr, w, out, 0, 2)
+    csr_sum(data, indices, indptr, theta, out, 0, 2)
+    csr_squared_norms(data, indptr, out)
+    taken = np.empty(2), np.empty(2, dtype=np.int32), np.empty(3, dtype=np.int64)
+    csr_take(data, indices, indptr, index, theta, *taken)

@@ -1,0 +1,344 @@
+r"""Linear models with an L2 penalty and a piecewise-linear loss (Wang 2014; Ogawa 2014).
+
+Objective   min_w  P_C(w) = 1/2 ||w||^2 + C sum_i phi_i(c_i - g_i.w),   phi_i(t) = max(lo_i t, hi_i t)
+Dual        max    D_C(theta) = C c.theta - 1/2 ||C G'theta||^2,        theta_i in [lo_i, hi_i],   w_theta = C G'theta
+Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
+
+===================  ============  ==================  ==============
+model                g_i           c_i                 [lo, hi]
+===================  ============  ==================  ==============
+svm (hinge)          y_i x_i       1                   [0, 1]
+lad                  x_i           y_i                 [-1, 1]
+quantile, level tau  x_i           y_i                 [tau - 1, tau]
+svr, two rows each   x_i; -x_i     y_i-eps; -y_i-eps   [0, 1]
+===================  ============  ==================  ==============
+
+Sample and class weights multiply ``[lo, hi]``. ``g_i.w > c_i`` implies ``theta_i = lo_i`` (R), ``<`` implies
+``theta_i = hi_i`` (L), ``=`` leaves it between (E). A bias is an extra constant feature and is penalised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
+from screenpath.kernels import box as kernels
+from screenpath.models.reduced import Reduced
+
+FRESH_EVERY = 16  # steps after which the sum over rows is formed anew instead of updated
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is known about one pair (w, theta) on the full data; the reference of the next step.
+
+    Parameters
+    ----------
+    C : float
+        Parameter at which the pair was certified.
+    point : Point
+        Primal point ``w`` with the margins ``g_i.w`` of all dual variables.
+    theta : ndarray of shape (N,)
+        Feasible dual point.
+    total : ndarray of shape (d,)
+        ``G'theta``; the primal point of the dual is ``C * total``.
+    total_sq, inner : float
+        ``||G'theta||^2`` and ``w . G'theta``.
+    xi, ell : float
+        ``sum phi_i(c_i - g_i.w)`` and ``c . theta``.
+    error : float
+        Bound on the rounding error of ``xi - ell``.
+    primal, dual : float
+        Objective values at ``C``.
+    n_R, n_L : int
+        Dual variables at their lower and upper end.
+    updates : int
+        Times ``total`` has been updated since it was last formed from all rows.
+    """
+
+    C: float
+    point: Point
+    theta: np.ndarray
+    total: np.ndarray
+    total_sq: float
+    inner: float
+    xi: float
+    ell: float
+    error: float
+    primal: float
+    dual: float
+    n_R: int
+    n_L: int
+    updates: int
+
+    @property
+    def gap(self) -> float:
+        """Return primal minus dual, not below 0."""
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def rel_gap(self) -> float:
+        """Return the gap relative to the primal objective (0 where both vanish)."""
+        return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Decisions of a rule over all dual variables.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (N,)
+        -1: provably at the lower end (R); +1: provably at the upper end (L); 0: survives.
+    n_R, n_L : int
+        How many of each.
+    """
+
+    status: np.ndarray
+    n_R: int
+    n_L: int
+
+    @property
+    def survivors(self) -> int:
+        """Return how many dual variables are left to solve for."""
+        return self.status.size - self.n_R - self.n_L
+
+
+class BoxModel:
+    """Full problem: the data rows and the box of their dual variables.
+
+    Parameters
+    ----------
+    rows : rows.MemoryRows or another implementation of the Rows contract
+        ``n`` data rows of width ``d``.
+    c, lo, hi : ndarray of shape (N,)
+        Kink and slopes of each loss. ``N = n``, or ``2 n`` for a mirrored model.
+    signs : ndarray of shape (n,) or None
+        ``g_i = signs_i x_i``; None for all ones.
+    mirrored : bool, default False
+        Every data row stands twice, the second half of the dual variables with ``g = -x`` (epsilon-SVR). One pass
+        over the data still serves both.
+    name : str
+        Name used in messages and records.
+    """
+
+    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
+        self.rows, self.c, self.lo, self.hi = rows, c, lo, hi
+        self.mirrored, self.name = mirrored, name
+        base = np.ones(rows.n) if signs is None else np.asarray(signs, dtype=np.float64)
+        self.signs = np.concatenate([base, -base]) if mirrored else base
+        self.positive = signs is None and not mirrored  # all signs +1: products need no second look
+        self.norms = np.concatenate([rows.norms, rows.norms]) if mirrored else rows.norms
+        self.size = self.c.size
+        self._whole = None
+
+    # -- passes over the data ------------------------------------------------------------------------------------
+
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """Return ``g_i.w`` for every dual variable, shape (N,); one data pass."""
+        products = self.rows.margins(w)
+        if self.positive:
+            return products
+        if self.mirrored:
+            products = np.concatenate([products, products])
+        products *= self.signs
+        return products
+
+    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``G'theta``, shape (d,); rows with a zero weight are not touched."""
+        signed = theta if self.positive else theta * self.signs
+        if self.mirrored:
+            signed = signed[: self.rows.n] + signed[self.rows.n :]
+        return self.rows.weighted_sum(signed)
+
+    def updated_sum(self, theta: np.ndarray, reference: Certificate | None) -> tuple[np.ndarray, int]:
+        """Return ``G'theta`` from the reference's sum and the rows that changed, if those are fewer.
+
+        Returns
+        -------
+        total : ndarray of shape (d,)
+        updates : int
+            0 where the sum was formed from all rows.
+        """
+        if reference is None or reference.updates >= FRESH_EVERY:
+            return self.weighted_sum(theta), 0
+        step = np.empty(self.size)
+        changed, nonzero = kernels.difference(theta, reference.theta, step)
+        if changed >= nonzero:
+            return self.weighted_sum(theta), 0
+        if changed == 0:
+            return reference.total, reference.updates
+        return reference.total + self.weighted_sum(step), reference.updates + 1
+
+    # -- certificate ---------------------------------------------------------------------------------------------
+
+    def certify(self, C: float, w: np.ndarray | None, theta: np.ndarray, reference=None, margins=None) -> Certificate:
+        """Evaluate both objectives on the full data.
+
+        Parameters
+        ----------
+        C : float
+        w : ndarray of shape (d,) or None
+            Primal point; None takes ``C G'theta``.
+        theta : ndarray of shape (N,)
+            Dual point, inside its box.
+        reference : Certificate, optional
+            An earlier certificate whose sum over rows is updated instead of formed anew.
+        margins : ndarray of shape (N,), optional
+            ``g_i.w`` where a pass has produced them already.
+
+        Returns
+        -------
+        Certificate
+        """
+        total, updates = self.updated_sum(theta, reference)
+        if w is None:
+            w = C * total
+        if margins is None:
+            margins = self.margins(w)
+        xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta)
+        w_sq, total_sq = float(w @ w), float(total @ total)
+        return Certificate(
+            C=C,
+            point=Point(w, margins, w_sq),
+            theta=theta,
+            total=total,
+            total_sq=total_sq,
+            inner=float(w @ total),
+            xi=xi,
+            ell=ell,
+            error=GAP_ROUNDING * (xi + magnitude),
+            primal=0.5 * w_sq + C * xi,
+            dual=C * ell - 0.5 * C * C * total_sq,
+            n_R=n_R,
+            n_L=n_L,
+            updates=updates,
+        )
+
+    # -- closed-form start ---------------------------------------------------------------------------------------
+
+    def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return ``s``, ``G's`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9).
+
+        ``s_i`` is ``hi_i`` where ``c_i > 0`` and ``lo_i`` elsewhere; valid while every ``c_i - g_i.w`` keeps its sign.
+        """
+        s = np.where(self.c > 0.0, self.hi, self.lo)
+        total = self.weighted_sum(s)
+        slope = self.margins(total)
+        # c_i - C slope_i must not change sign: only rows whose slope has the sign of c_i can end the range.
+        leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
+        limit = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
+        return s, total, limit
+
+    def start(self, C: float) -> Certificate:
+        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
+
+        Where no such parameter exists (a target of exactly 0, say) the same pair is taken at ``C``; it is feasible,
+        its gap is known, and every rule is safe with it.
+        """
+        s, total, limit = self.closed_form()
+        at = min(C, limit) if limit > 0.0 else C
+        return self.certify(at, at * total, s)
+
+    def exact_until(self, reference: Certificate, C: float) -> bool:
+        """Tell whether the start's dual point is still optimal at ``C``."""
+        return C <= reference.C
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def screen(self, region) -> Screened:
+        """Decide every dual variable that the region decides (one data pass for each point not yet multiplied)."""
+        status = np.empty(self.size, dtype=np.int8)
+        products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
+        if isinstance(region, Ball):
+            n_R, n_L = kernels.box_decide_ball(
+                products[0], self.norms, region.radius, region.extent, self.c, ROUNDING, status
+            )
+        else:
+            lower, upper = region.bounds(products, self.norms)
+            n_R, n_L = kernels.box_decide(lower, upper, self.norms, region.extent, self.c, ROUNDING, status)
+        return Screened(status, n_R, n_L)
+
+    def nothing_screened(self) -> Screened:
+        """Return decisions that leave every dual variable to the solver."""
+        return Screened(np.zeros(self.size, dtype=np.int8), 0, 0)
+
+    def reduce(self, C: float, screened: Screened, reference: Certificate) -> Reduced:
+        """Build the problem of the survivors; rows that are fixed enter through their sum.
+
+        Parameters
+        ----------
+        C : float
+        screened : Screened
+        reference : Certificate
+            Supplies the starting pair and the sum over rows.
+
+        Returns
+        -------
+        Reduced
+        """
+        fixed = np.empty(self.size)
+        index = kernels.box_fixed(screened.status, self.lo, self.hi, fixed)
+        total, _ = self.updated_sum(fixed, reference)
+        if index.size == self.size:
+            if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
+                self._whole = self._take(index)
+            values, c, lo, hi, norms = self._whole, self.c, self.lo, self.hi, self.norms
+            start = reference.theta
+        else:
+            values = self._take(index)
+            c, lo, hi, norms = self.c[index], self.lo[index], self.hi[index], self.norms[index]
+            start = reference.theta[index]
+        return Reduced(
+            rows=values,
+            index=index,
+            c=c,
+            lo=C * lo,
+            hi=C * hi,
+            norms=norms,
+            base=C * total,
+            offset=C * float(self.c @ fixed),
+            start_alpha=C * start,
+            start_w=reference.point.vector,
+            fixed=fixed,
+        )
+
+    def _take(self, index: np.ndarray):
+        if index.size == self.size and self.positive:
+            return self.rows.whole()
+        where = index % self.rows.n if self.mirrored else index
+        return self.rows.take(where, self.signs[index])
+
+    def lift(self, C: float, reduced: Reduced, alpha: np.ndarray) -> np.ndarray:
+        """Return the dual point of the full problem: survivors from ``alpha / C``, clipped to the box; the rest fixed."""
+        theta = reduced.fixed
+        index = reduced.index
+        theta[index] = np.minimum(np.maximum(alpha / C, self.lo[index]), self.hi[index])
+        return theta
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def parameters(self, C: float) -> dict:
+        """Return the parameter as the step table names it."""
+        return {"C": float(C)}
+
+    def counts(self, certificate: Certificate, screened: Screened) -> dict:
+        """Return the counts, ratios and coefficients of a step."""
+        fixed = screened.n_R + screened.n_L
+        ends = certificate.n_R + certificate.n_L
+        w = certificate.point.vector
+        return {
+            "n_R": certificate.n_R,
+            "n_L": certificate.n_L,
+            "n_E": self.size - ends,
+            "screened_R": screened.n_R,
+            "screened_L": screened.n_L,
+            "n_survivors": self.size - fixed,
+            "rejection_ratio": fixed / self.size,
+            "screening_rate": fixed / ends if ends else 0.0,
+            "n_features_screened": 0,
+            "nnz_w": int(np.count_nonzero(w)),
+            "coefficients": w,
+        }

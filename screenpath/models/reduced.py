@@ -1,0 +1,57 @@
+"""The problem that screening leaves: the contract between a model and every solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    r"""What screening left to solve, with ``alpha = C theta``.
+
+    ``min_w 1/2 ||w||^2 - base.w + offset + sum_i phi_i(c_i - g_i.w)`` against
+    ``max_alpha c.alpha + offset - 1/2 ||base + G'alpha||^2``, ``lo <= alpha <= hi``. Their gap is the full problem's as
+    long as ``w`` leaves the screened rows on their side.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (k, d), or tuple (data, indices, indptr)
+        Surviving rows ``g_i``, contiguous, float64.
+    index : ndarray of int64 of shape (k,)
+        Their numbers in the full problem.
+    c, norms : ndarray of shape (k,)
+    lo, hi : ndarray of shape (k,)
+        Ends of the box, multiplied by C.
+    base : ndarray of shape (d,)
+        Sum of the fixed rows times their dual variables.
+    offset : float
+        ``sum c_i alpha_i`` over the fixed rows.
+    start_alpha : ndarray of shape (k,)
+    start_w : ndarray of shape (d,)
+    fixed : ndarray of shape (N,)
+        Dual variables of the fixed rows (theta scale), 0 for survivors.
+    """
+
+    rows: np.ndarray | tuple
+    index: np.ndarray
+    c: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    norms: np.ndarray
+    base: np.ndarray
+    offset: float
+    start_alpha: np.ndarray
+    start_w: np.ndarray
+    fixed: np.ndarray
+
+    @property
+    def sparse(self) -> bool:
+        """Tell whether the rows are CSR arrays."""
+        return isinstance(self.rows, tuple)
+
+    @property
+    def size(self) -> int:
+        """Return the number of surviving rows."""
+        return self.c.size

@@ -1,0 +1,150 @@
+"""The loop: for each grid point screen, solve, certify, yield a Step. The only loop of its kind."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from screenpath import steps
+from screenpath.rules import Screening
+from screenpath.solvers.base import Budget
+from screenpath.steps import Step
+
+MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
+MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
+
+
+@dataclass(frozen=True, slots=True)
+class PathOptions:
+    """How a path is walked.
+
+    Parameters
+    ----------
+    tol : float
+        Relative gap of every grid point.
+    max_epochs : int
+        Sweeps or Newton iterations of one grid point.
+    deadline : float
+        ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified.
+    """
+
+    tol: float = 1e-6
+    max_epochs: int = 100_000
+    deadline: float = float("inf")
+
+
+class _Clock:
+    """Seconds by phase, and the rows touched since it was made."""
+
+    __slots__ = ("rows", "seconds", "_phase", "_since", "_touched")
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
+        self._phase, self._since = "screen", time.perf_counter()
+        self._touched = rows.touched
+
+    def enter(self, phase: str) -> None:
+        """Book the time since the last call on the phase that ends; a new phase begins."""
+        now = time.perf_counter()
+        self.seconds[self._phase] += now - self._since
+        self._phase, self._since = phase, now
+
+    @property
+    def touched(self) -> int:
+        """Return the rows touched since the clock was made."""
+        return self.rows.touched - self._touched
+
+
+def walk(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
+    """Walk a grid and yield one Step and its certificate per point.
+
+    Parameters
+    ----------
+    model : BoxModel or another model
+    grid : sequence
+        Parameters in the order of the walk.
+    screening : Screening
+    solver : solver
+    options : PathOptions
+    reference : Certificate, optional
+        Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
+    first : int, default 0
+        Grid points before it are done already.
+
+    Yields
+    ------
+    step : Step
+    certificate : Certificate
+        Of the pair the step reports; the next point's reference.
+    """
+    if reference is None:
+        reference = model.start(grid[first])
+    for rank in range(first, len(grid)):
+        if time.monotonic() > options.deadline:
+            return
+        step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+        yield step, reference
+
+
+def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):
+    """Screen, solve and certify one grid point.
+
+    The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
+    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
+    certificate to a tighter target; with a dynamic rule it is screened again first.
+
+    Returns
+    -------
+    Step, Certificate
+    """
+    clock = _Clock(model.rows)
+    if screening.static is None:
+        screened = model.nothing_screened()
+    else:
+        screened = model.screen(screening.static.region(model, reference, parameter))
+    first_screened = screened
+    epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
+    target = MARGIN * options.tol
+    certificate = reference
+    while True:
+        clock.enter("solve")
+        if rounds == 0 and model.exact_until(reference, parameter):
+            w, theta = None, reference.theta
+        else:
+            budget = Budget(options.max_epochs - epochs, options.deadline)
+            reduced = model.reduce(parameter, screened, certificate)
+            solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic is not None, rank=rank)
+            epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
+            w, theta = solution.w, model.lift(parameter, reduced, solution.alpha)
+        rounds += 1
+        clock.enter("certify")
+        certificate = model.certify(parameter, w, theta, certificate)
+        done = certificate.gap <= options.tol * certificate.primal
+        spent = epochs >= options.max_epochs or time.monotonic() > options.deadline
+        if done or spent or rounds >= MAX_ROUNDS:
+            break
+        target *= 0.1
+        if screening.dynamic is not None:
+            clock.enter("screen")
+            screened = model.screen(screening.dynamic.region(model, certificate, parameter))
+    clock.enter("certify")
+    step = Step(
+        step=rank,
+        parameters=model.parameters(parameter),
+        status=steps.CERTIFIED if done else steps.BUDGET,
+        primal=certificate.primal,
+        dual=certificate.dual,
+        gap=certificate.gap,
+        rel_gap=certificate.rel_gap,
+        gap_target=options.tol * certificate.primal,
+        solver=name,
+        epochs=epochs,
+        rounds=rounds,
+        passes=(clock.touched + touched) / max(model.rows.n, 1),
+        screen_s=clock.seconds["screen"],
+        solve_s=clock.seconds["solve"],
+        certify_s=clock.seconds["certify"],
+        **model.counts(certificate, first_screened),
+    )
+    return step, certificate

@@ -1,0 +1,182 @@
+"""Rows held in memory, dense or CSR: the few operations that everything above asks of the data."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.errors import UsageError
+from screenpath.kernels import rows as kernels
+
+DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
+BLOCK = 8192  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
+
+
+def usable_threads(requested: int) -> int:
+    """Return the requested thread count, never above what this process may use (its affinity mask)."""
+    if requested < 1:
+        raise UsageError(f"--threads must be at least 1, not {requested}")
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return min(requested, allowed)
+
+
+class MemoryRows:
+    """Sample rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d) or scipy.sparse matrix/array of shape (n, d)
+        Values, float64 or float32. Dense arrays must be C-contiguous, sparse ones are taken as CSR.
+    threads : int, default 1
+        Threads used by passes over all rows. Results are the same bytes for every number.
+
+    Attributes
+    ----------
+    n, d : int
+        Rows and columns.
+    norms : ndarray of shape (n,)
+        Euclidean norms of the rows, computed once.
+    touched : int
+        Rows touched so far by any operation; ``touched / n`` is the number of data passes.
+    """
+
+    def __init__(self, X, threads: int = 1):
+        self.sparse = sp.issparse(X)
+        if self.sparse:
+            X = X.tocsr()
+            self.data = np.ascontiguousarray(X.data)
+            self.indices = X.indices
+            self.indptr = X.indptr.astype(np.int64)  # one canonical type: no second compilation
+        else:
+            self.X = np.ascontiguousarray(X)
+        self.n, self.d = (int(size) for size in X.shape)
+        self.threads = usable_threads(threads)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self.touched = 0
+        self.norms = np.sqrt(self._squared_norms())
+        self._blocks = _blocks(self.n, self.size, self.d)
+
+    @property
+    def size(self) -> int:
+        """Return the number of stored values."""
+        return int(self.data.size if self.sparse else self.X.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the stored arrays."""
+        if self.sparse:
+            return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
+        return self.X.nbytes
+
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """Return the product of every row with ``w``; one data pass.
+
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        out = np.empty(self.n)
+        w = np.ascontiguousarray(w, dtype=np.float64)
+
+        def one(block):
+            if self.sparse:
+                kernels.csr_products(self.data, self.indices, self.indptr, w, out, *block)
+            else:
+                kernels.dense_products(self.X, w, out, *block)
+
+        if self._pool is None:
+            one((0, self.n))
+        else:
+            list(self._pool.map(one, self._blocks))
+        self.touched += self.n
+        return out
+
+    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``sum_i theta_i x_i``; rows with a zero weight are not touched.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (d,)
+        """
+        partial = np.zeros((len(self._blocks), self.d))
+
+        def one(k):
+            start, stop = self._blocks[k]
+            if self.sparse:
+                return kernels.csr_sum(self.data, self.indices, self.indptr, theta, partial[k], start, stop)
+            return kernels.dense_sum(self.X, theta, partial[k], start, stop)
+
+        run = map if self._pool is None else self._pool.map
+        self.touched += sum(run(one, range(len(self._blocks))))
+        # Added block by block in a fixed order: the same bytes whatever the number of threads.
+        return partial[0] if len(partial) == 1 else partial.sum(axis=0)
+
+    def take(self, index: np.ndarray, signs: np.ndarray):
+        """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``.
+
+        Parameters
+        ----------
+        index : ndarray of int64 of shape (k,)
+        signs : ndarray of shape (k,)
+
+        Returns
+        -------
+        ndarray of shape (k, d), or tuple (data, indices, indptr) for sparse rows
+        """
+        self.touched += index.size
+        if not self.sparse:
+            out = np.empty((index.size, self.d))
+            kernels.dense_take(self.X, index, signs, out)
+            return out
+        nnz = int(np.sum(self.indptr[index + 1] - self.indptr[index]))
+        out = (np.empty(nnz), np.empty(nnz, dtype=self.indices.dtype), np.empty(index.size + 1, dtype=np.int64))
+        kernels.csr_take(self.data, self.indices, self.indptr, index, signs, *out)
+        return out
+
+    def whole(self):
+        """Return all rows as :meth:`take` would, without a copy where the values are float64 already."""
+        if not self.sparse:
+            return self.X if self.X.dtype == np.float64 else self.X.astype(np.float64)
+        return self.data.astype(np.float64, copy=False), self.indices, self.indptr
+
+    def _squared_norms(self) -> np.ndarray:
+        if not self.sparse:
+            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        out = np.empty(self.n)
+        kernels.csr_squared_norms(self.data, self.indptr, out)
+        return out
+
+
+def _blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
+    """Cut the rows into at most 16 blocks whose partial sums stay below a quarter of the data's size."""
+    count = max(1, min(16, n // BLOCK, size // max(4 * d, 1)))
+    edges = [n * k // count for k in range(count + 1)]
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def choose_storage(X, storage: str):
+    """Return ``X`` dense or CSR as ``storage`` (``auto``, ``dense``, ``sparse``) says.
+
+    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster.
+    """
+    if storage not in ("auto", "dense", "sparse"):
+        raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
+    cells = max(X.shape[0] * X.shape[1], 1)
+    if sp.issparse(X):
+        dense = storage == "dense" or (storage == "auto" and X.nnz >= DENSE_FROM * cells)
+        return X.toarray(order="C") if dense else sp.csr_array(X)
+    X = np.ascontiguousarray(X)
+    if storage == "sparse" or (storage == "auto" and np.count_nonzero(X) < DENSE_FROM * cells):
+        return sp.csr_array(X)
+    return X

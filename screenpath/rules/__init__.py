@@ -1,0 +1,53 @@
+"""Screening rules, and the parsing of what a user asks for (``dvi``, ``it+gap``, ...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from screenpath.errors import UsageError
+from screenpath.rules.box import DVI
+
+STATIC = {"dvi": DVI, "bt1": DVI}
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What is screened when.
+
+    Parameters
+    ----------
+    static : rule or None
+        Applied once before each solve, from the previous grid point.
+    dynamic : rule or None
+        The gap ball of the current iterate, applied while solving.
+    name : str
+        As the user wrote it.
+    """
+
+    static: object | None
+    dynamic: object | None
+    name: str
+
+
+def parse_rule(text: str) -> Screening:
+    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a :class:`Screening`.
+
+    Raises
+    ------
+    UsageError
+        For an unknown rule, naming the ones that exist.
+    """
+    parts = [part.strip().lower() for part in text.split("+")]
+    known = sorted(STATIC)
+    static, dynamic = None, None
+    for part in parts:
+        if part == "gap":
+            dynamic = DVI()  # the ball of the current pair at its own parameter
+        elif part in STATIC and static is None:
+            static = STATIC[part]()
+        elif part != "none" or len(parts) > 1:
+            raise UsageError(
+                f"unknown rule '{text}'",
+                f"use none, gap, one of {', '.join(known)}, or one of them with +gap (for example dvi+gap)",
+            )
+    return Screening(static, dynamic, text)

@@ -1,0 +1,54 @@
+"""What every solver takes and returns besides the reduced problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of one solve.
+
+    Parameters
+    ----------
+    epochs : int
+        Sweeps or Newton iterations.
+    deadline : float
+        ``time.monotonic()`` value after which no further kernel call starts.
+    """
+
+    epochs: int
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a solver returns.
+
+    Parameters
+    ----------
+    w : ndarray of shape (d,)
+        Best primal point.
+    alpha : ndarray of shape (k,)
+        Feasible dual point of the survivors, multiplied by C.
+    epochs : int
+        Sweeps or Newton iterations.
+    touched : float
+        Rows of the reduced problem touched.
+    converged : bool
+        Whether the reduced gap met its target.
+    screened : int
+        Survivors that the dynamic rule fixed while solving.
+    solver : str
+        Which solver ran, e.g. ``newton`` or ``cd+newton``.
+    """
+
+    w: np.ndarray
+    alpha: np.ndarray
+    epochs: int
+    touched: float
+    converged: bool
+    screened: int
+    solver: str

@@ -1,0 +1,154 @@
+"""Dual coordinate descent on a reduced box problem, with shrinking and dynamic gap screening.
+
+Minimises the negative dual one coordinate at a time (Hsieh et al. 2008; LIBLINEAR's method). Stops when the duality
+gap of the reduced problem is at most ``tol`` times its primal value. Known for its cheap first digits; on badly
+conditioned data the Newton solver is the one to use.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
+from screenpath.kernels import box as box_kernels
+from screenpath.kernels import cd as kernels
+from screenpath.kernels import rows as row_kernels
+from screenpath.models.reduced import Reduced
+from screenpath.solvers.base import Budget, Solution
+
+VISITS = 2_000_000  # row visits of one kernel call: bounds the time until a signal or a deadline is noticed
+FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
+
+
+class CoordinateDescent:
+    """Dual coordinate descent.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Seed of the random order. Each solve starts its generator from the seed and the parameter's rank, so a path
+        gives the same numbers whether it is run at once or resumed.
+    shrinking : bool, default True
+        Skip rows that sit at an end of their box with a clearly outward gradient until the next gap evaluation.
+    """
+
+    name = "cd"
+
+    def __init__(self, seed: int = 0, shrinking: bool = True):
+        self.seed, self.shrinking = seed, shrinking
+
+    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Parameters
+        ----------
+        reduced : Reduced
+        tol : float
+            Relative gap of the reduced problem to reach.
+        budget : Budget
+        dynamic : bool
+            Screen with the gap ball of the current iterate whenever the gap is evaluated.
+        rank : int
+            Number of the grid point, mixed into the random seed.
+
+        Returns
+        -------
+        Solution
+        """
+        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)))
+        interval, epochs, converged = FIRST_CHECK, 0, False
+        while True:
+            converged = run.check(tol, dynamic)
+            if converged or run.alive.size == 0:
+                break
+            if epochs >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+            todo = min(interval, budget.epochs - epochs)
+            run.sweep(todo, self.shrinking, budget.deadline)
+            epochs += todo
+            interval = min(LAST_CHECK, interval + interval // 4 + 1)
+        return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name)
+
+
+class _Run:
+    """Working arrays of one solve."""
+
+    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
+        self.reduced = reduced
+        if reduced.sparse:
+            self.dense, self.csr = np.empty((0, 0)), reduced.rows
+        else:
+            self.dense = reduced.rows
+            self.csr = (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+        self.alpha = np.minimum(np.maximum(reduced.start_alpha, reduced.lo), reduced.hi)
+        self.sqnorms = reduced.norms**2
+        self.alive = np.arange(reduced.size)
+        self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
+        self.touched = 0.0
+        self.screened = 0
+        self.w = reduced.base + self._sum(self.alpha)
+
+    def sweep(self, sweeps: int, shrinking: bool, deadline: float) -> None:
+        """Run ``sweeps`` sweeps in kernel calls of bounded length."""
+        r = self.reduced
+        each = max(1, VISITS // max(self.alive.size, 1))
+        while sweeps > 0 and time.monotonic() <= deadline:
+            now = min(each, sweeps)
+            touched, _ = kernels.cd_sweeps(
+                self.dense, *self.csr, r.sparse, r.c, r.lo, r.hi, self.sqnorms,
+                self.alpha, self.w, self.alive, shrinking, now, self.random,
+            )  # fmt: skip
+            self.touched += touched
+            sweeps -= now
+
+    def check(self, tol: float, dynamic: bool) -> bool:
+        """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
+        r = self.reduced
+        margins = self._products(self.w)
+        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha)
+        w_sq = float(self.w @ self.w)
+        pull = float(r.base @ self.w)
+        primal = 0.5 * w_sq - pull + loss + r.offset
+        gap = w_sq - pull + loss - linear
+        if gap <= tol * abs(primal):
+            return True
+        if dynamic:
+            error = GAP_ROUNDING * (w_sq + abs(pull) + loss + magnitude)
+            self._screen(margins, max(gap, 0.0) + error, w_sq)
+        return False
+
+    def _screen(self, margins, squared_radius, w_sq):
+        # Here w is the primal point of the dual iterate, so the ball of theory is centred at w with r^2 = gap.
+        r = self.reduced
+        ball = Ball(Point(self.w, margins, w_sq), float(np.sqrt(squared_radius)))
+        status = np.empty(r.size, dtype=np.int8)
+        box_kernels.box_decide_ball(margins, r.norms, ball.radius, ball.extent, r.c, ROUNDING, status)
+        fresh = self.alive[status[self.alive] != 0]
+        if fresh.size == 0:
+            return
+        step = np.zeros(r.size)
+        values = np.where(status[fresh] < 0, r.lo[fresh], r.hi[fresh])
+        step[fresh] = values - self.alpha[fresh]
+        self.alpha[fresh] = values
+        self.w += self._sum(step)
+        self.alive = np.sort(self.alive[status[self.alive] == 0])
+        self.screened += fresh.size
+
+    def _products(self, w):
+        out = np.empty(self.reduced.size)
+        if self.reduced.sparse:
+            row_kernels.csr_products(*self.csr, w, out, 0, out.size)
+        else:
+            row_kernels.dense_products(self.dense, w, out, 0, out.size)
+        self.touched += out.size
+        return out
+
+    def _sum(self, weights):
+        out = np.zeros(self.reduced.base.size)
+        if self.reduced.sparse:
+            self.touched += row_kernels.csr_sum(*self.csr, weights, out, 0, weights.size)
+        else:
+            self.touched += row_kernels.dense_sum(self.dense, weights, out, 0, weights.size)
+        return out

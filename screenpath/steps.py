@@ -1,0 +1,98 @@
+"""One frozen record per grid point: what is streamed, written, plotted and resumed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+CERTIFIED, BUDGET, SKIPPED, FAILED = "certified", "budget", "skipped", "failed"  # the fixed status words
+
+# Columns of the step table behind `step` and the parameters, in this order.
+COLUMNS = (
+    "status", "primal", "dual", "gap", "rel_gap", "gap_target", "n_R", "n_L", "n_E", "screened_R", "screened_L",
+    "n_survivors", "rejection_ratio", "screening_rate", "n_features_screened", "nnz_w", "solver", "epochs", "rounds",
+    "passes", "screen_s", "solve_s", "certify_s",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Result at one grid point.
+
+    Parameters
+    ----------
+    step : int
+        Number of the grid point, from 0.
+    parameters : dict of str to float
+        For example ``{"C": 0.1}``.
+    status : str
+        ``certified``, ``budget``, ``skipped`` or ``failed``.
+    primal, dual, gap, rel_gap, gap_target : float
+        Objectives on the full data, their difference, that difference over the primal, and the gap that was asked for
+        (``tol * primal``).
+    n_R, n_L, n_E : int
+        Dual variables at their lower end, at their upper end, and between.
+    screened_R, screened_L : int
+        Dual variables that the rule fixed before the solve.
+    n_survivors : int
+        Dual variables handed to the solver.
+    rejection_ratio : float
+        Screened over all dual variables (Wang 2014).
+    screening_rate : float
+        Screened over those truly at an end, ``n_R + n_L`` (Ogawa 2014).
+    n_features_screened, nnz_w : int
+        Features fixed to zero before the solve; coefficients that are not zero.
+    solver : str
+    epochs, rounds : int
+        Sweeps or Newton iterations; solve-and-certify rounds.
+    passes : float
+        Rows touched over rows in the data: rule, solver and certificate together.
+    screen_s, solve_s, certify_s : float
+        Wall-clock seconds of the three phases.
+    coefficients : ndarray of shape (d,)
+        Weights as the model sees them: of the scaled features, the bias last. ``prepare.Preparation`` turns them
+        into the units of the data file.
+    extras : dict
+        Further columns (audit counts, test scores).
+    """
+
+    step: int
+    parameters: dict
+    status: str
+    primal: float
+    dual: float
+    gap: float
+    rel_gap: float
+    gap_target: float
+    n_R: int
+    n_L: int
+    n_E: int
+    screened_R: int
+    screened_L: int
+    n_survivors: int
+    rejection_ratio: float
+    screening_rate: float
+    n_features_screened: int
+    nnz_w: int
+    solver: str
+    epochs: int
+    rounds: int
+    passes: float
+    screen_s: float
+    solve_s: float
+    certify_s: float
+    coefficients: np.ndarray = field(repr=False)
+    extras: dict = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of screening, solving and certifying together."""
+        return self.screen_s + self.solve_s + self.certify_s
+
+    def record(self) -> dict:
+        """Return the row of the step table: step, parameters, the fixed columns, extras."""
+        row = {"step": self.step, **self.parameters}
+        row.update((name, getattr(self, name)) for name in COLUMNS)
+        row.update(self.extras)
+        return row
