@@ -99,10 +99,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
     Step, Certificate
     """
     clock = _Clock(model.rows)
-    if screening.static is None:
-        screened = model.nothing_screened()
-    else:
-        screened = model.screen(screening.static.region(model, reference, parameter))
+    screened = screening.before(model, reference, parameter)
     first_screened = screened
     epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
     target = MARGIN * options.tol
@@ -114,9 +111,9 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         else:
             budget = Budget(options.max_epochs - epochs, options.deadline)
             reduced = model.reduce(parameter, screened, certificate)
-            solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic is not None, rank=rank)
+            solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
-            w, theta = solution.w, model.lift(parameter, reduced, solution.alpha)
+            w, theta = model.lift(parameter, reduced, solution)
         rounds += 1
         clock.enter("certify")
         certificate = model.certify(parameter, w, theta, certificate)
@@ -125,9 +122,9 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         if done or spent or rounds >= MAX_ROUNDS:
             break
         target *= 0.1
-        if screening.dynamic is not None:
+        if screening.dynamic:
             clock.enter("screen")
-            screened = model.screen(screening.dynamic.region(model, certificate, parameter))
+            screened = screening.again(model, certificate, parameter)
     clock.enter("certify")
     step = Step(
         step=rank,

@@ -311,12 +311,11 @@ class BoxModel:
         where = index % self.rows.n if self.mirrored else index
         return self.rows.take(where, self.signs[index])
 
-    def lift(self, C: float, reduced: Reduced, alpha: np.ndarray) -> np.ndarray:
-        """Return the dual point of the full problem: survivors from ``alpha / C``, clipped to the box; the rest fixed."""
-        theta = reduced.fixed
-        index = reduced.index
-        theta[index] = np.minimum(np.maximum(alpha / C, self.lo[index]), self.hi[index])
-        return theta
+    def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""
+        theta, index = reduced.fixed, reduced.index
+        theta[index] = np.minimum(np.maximum(solution.alpha / C, self.lo[index]), self.hi[index])
+        return solution.w, theta
 
     # -- records -------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.rules.box import DVI
+from screenpath.rules.box import DVI, pair_ball
 
 STATIC = {"dvi": DVI, "bt1": DVI}
 
@@ -18,15 +18,25 @@ class Screening:
     ----------
     static : rule or None
         Applied once before each solve, from the previous grid point.
-    dynamic : rule or None
-        The gap ball of the current iterate, applied while solving.
+    dynamic : bool
+        Apply the gap ball of the current iterate while solving.
     name : str
         As the user wrote it.
     """
 
     static: object | None
-    dynamic: object | None
+    dynamic: bool
     name: str
+
+    def before(self, model, reference, parameter):
+        """Screen from the previous grid point, before the solve."""
+        if self.static is None:
+            return model.nothing_screened()
+        return model.screen(self.static.region(model, reference, parameter))
+
+    def again(self, model, certificate, parameter):
+        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
+        return model.screen(pair_ball(certificate, parameter))
 
 
 def parse_rule(text: str) -> Screening:
@@ -39,10 +49,10 @@ def parse_rule(text: str) -> Screening:
     """
     parts = [part.strip().lower() for part in text.split("+")]
     known = sorted(STATIC)
-    static, dynamic = None, None
+    static, dynamic = None, False
     for part in parts:
         if part == "gap":
-            dynamic = DVI()  # the ball of the current pair at its own parameter
+            dynamic = True
         elif part in STATIC and static is None:
             static = STATIC[part]()
         elif part != "none" or len(parts) > 1:
