@@ -75,7 +75,7 @@ def box_decide_ball(products, norms, radius, extent, c, rounding, status):
 
 @kernel()
 def box_fixed(status, lo, hi, theta):
-    """Write the dual variables that screening has fixed to ``theta`` (0 for survivors); return the index of survivors."""
+    """Write the fixed dual variables to ``theta`` (0 for survivors); return the index of the survivors."""
     index = np.empty(status.size, dtype=np.int64)
     k = 0
     for i in range(status.size):
