@@ -5,7 +5,7 @@ import numpy as np
 from screenpath.kernels import kernel
 
 
-@kernel()
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise
 def box_summary(c, margins, lo, hi, theta):
     """Sum losses and dual terms over all rows.
 
@@ -24,10 +24,8 @@ def box_summary(c, margins, lo, hi, theta):
         term = c[i] * theta[i]
         ell += term
         magnitude += abs(term)
-        if theta[i] == lo[i]:
-            n_R += 1
-        elif theta[i] == hi[i]:
-            n_L += 1
+        n_R += theta[i] == lo[i]
+        n_L += (theta[i] == hi[i]) & (theta[i] != lo[i])
     return xi, ell, magnitude, n_R, n_L
 
 
