@@ -19,7 +19,6 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
-OWN_FACTOR = 64  # up to this order a plain Cholesky factorisation beats the call of LAPACK
 DIRECT = 600  # largest order of a factorised system; conjugate gradients beyond
 
 
@@ -78,19 +77,34 @@ def _add_outer(X, data, indices, indptr, sparse, i, sign, H):
 
 @kernel(fastmath=SUMS)
 def _factorise(A):
-    """Overwrite the lower triangle of ``A`` by its Cholesky factor; pivots are kept positive."""
+    """Overwrite the lower triangle of ``A`` by its Cholesky factor, row by row; pivots are kept positive.
+
+    Written here rather than taken from LAPACK: as fast at these sizes, and a threaded library never joins in. Four
+    entries of a row are formed at once, so that each value read serves four products.
+    """
     n = A.shape[0]
     for i in range(n):
-        for j in range(i):
-            total = A[i, j]
+        ai = A[i]
+        j = 0
+        while j + 4 <= i:
+            a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
             for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = total / A[j, j]
-        total = A[i, i]
-        floor = 1e-14 * total
-        for k in range(i):
-            total -= A[i, k] * A[i, k]
-        A[i, i] = np.sqrt(max(total, floor))
+                x = ai[k]
+                t0 += x * a0[k]
+                t1 += x * a1[k]
+                t2 += x * a2[k]
+                t3 += x * a3[k]
+            x0 = (ai[j] - t0) / a0[j]
+            x1 = (ai[j + 1] - t1 - x0 * a1[j]) / a1[j + 1]
+            x2 = (ai[j + 2] - t2 - x0 * a2[j] - x1 * a2[j + 1]) / a2[j + 2]
+            x3 = (ai[j + 3] - t3 - x0 * a3[j] - x1 * a3[j + 1] - x2 * a3[j + 2]) / a3[j + 3]
+            ai[j], ai[j + 1], ai[j + 2], ai[j + 3] = x0, x1, x2, x3
+            j += 4
+        for c in range(j, i):
+            ai[c] = (ai[c] - _inner(ai[:c], A[c, :c])) / A[c, c]
+        floor = 1e-14 * ai[i]
+        ai[i] = np.sqrt(max(ai[i] - _inner(ai[:i], ai[:i]), floor))
 
 
 @kernel(fastmath=SUMS)
@@ -108,16 +122,6 @@ def _solve_factored(L, x):
             x[k] -= L[i, k] * x[i]
 
 
-@kernel()
-def _cholesky_solve(A, x):
-    """Solve ``A x = b`` in place for the lower triangle of a positive definite matrix, which is overwritten."""
-    if A.shape[0] <= OWN_FACTOR:
-        _factorise(A)
-        _solve_factored(A, x)
-    else:
-        _solve_factored(np.linalg.cholesky(A), x)
-
-
 @kernel(fastmath=SUMS)
 def _hessian_direction(H, sigma, scratch, p):
     """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
@@ -129,7 +133,8 @@ def _hessian_direction(H, sigma, scratch, p):
         for k in range(j + 1):
             scratch[j, k] = sigma * H[j, k]
         scratch[j, j] += 1.0 + 1e-14 * sigma * peak
-    _cholesky_solve(scratch, p)
+    _factorise(scratch)
+    _solve_factored(scratch, p)
 
 
 @kernel(fastmath=SUMS)
@@ -137,8 +142,8 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
     """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
     n, d = J.size, p.size
     right = np.empty(n)
+    K = np.empty((n, n))
     if sparse:
-        K = np.empty((n, n))
         row = np.zeros(d)
         for r in range(n):
             i = J[r]
@@ -158,14 +163,16 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
         for r in range(n):
             for j in range(d):
                 GJ[r, j] = X[J[r], j]
-        K = np.dot(GJ, GJ.T)
+        for r in range(n):
+            _products(GJ[: r + 1], data, indices, indptr, False, GJ[r], K[r, : r + 1])
         _products(GJ, data, indices, indptr, False, p, right)
     peak = 0.0
     for r in range(n):
         peak = max(peak, K[r, r])
     for r in range(n):
         K[r, r] += 1.0 / sigma + 1e-14 * peak
-    _cholesky_solve(K, right)
+    _factorise(K)
+    _solve_factored(K, right)
     for r in range(n):
         _add(X, data, indices, indptr, sparse, J[r], -right[r], p)
 
@@ -296,7 +303,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
     members, inside = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
     J = np.empty(n, dtype=np.int64)
     old, u, p = np.empty(n), np.empty(n), np.empty(d)
-    iterations, inner, touched = 0, 0, 0
+    iterations, inner, touched, short, cautious = 0, 0, 0, 0, False
     while True:
         old[:] = alpha
         loss, linear = _clip(prev, sigma, t, lo, hi, alpha, inside)
@@ -313,9 +320,11 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
         target = tol * abs(primal)
         if half + rest <= target or iterations >= limit:
             break
-        if inner > 0 and half <= par[1] * rest:
+        if inner > 0 and (half <= par[1] * rest or half <= 1e-30 * primal):
             prev[:] = alpha
-            sigma *= par[2] if inner <= 2 else (par[3] if inner <= 5 else par[4])
+            growth = par[2] if inner <= 2 else (par[3] if inner <= 5 else par[4])
+            sigma *= min(growth, par[3]) if cautious else growth
+            short = 0
             inner = 0
             continue
         slope0 = -2.0 * half
@@ -335,6 +344,12 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
             t[r] -= step * u[r]
         iterations += 1
         inner += 1
+        short = short + 1 if step < par[10] else 0
+        if short >= 2:
+            # The kinks are too sharp for where w stands: smooth them. This restarts the proximal round.
+            sigma *= par[11]
+            short = 0
+            cautious = True
     return iterations, touched, sigma, half + rest
 
 
@@ -396,7 +411,7 @@ def newton_box(
     mean_sq /= max(k, 1)
     sigma = -1.0
     iterations, screened, checks = 0, 0, 0
-    drift = np.inf
+    drift, last_gap, idle = np.inf, np.inf, False
     gap, primal = np.inf, 0.0
     out_base, out_offset = base.copy(), offset
     while True:
@@ -410,8 +425,12 @@ def newton_box(
             linear += alpha[i] * t[i]
         gap = half + loss - linear
         primal = 0.5 * _inner(w, w) - _inner(out_base, w) + loss + out_offset
-        if gap <= tol * abs(primal) or iterations >= limit or alive.size == 0:
+        if gap <= tol * abs(primal) or iterations >= limit:
             break
+        stalled = gap > 0.5 * last_gap
+        if stalled and idle:
+            break  # all rows were near and nothing moved: the accuracy of the arithmetic is reached
+        last_gap = gap
         # ---- screening with the gap ball around w (radius of pair ball + shift)
         if screen:
             error = gap_rounding * (_inner(w, w) + _inner(v, v) + loss + abs(linear))
@@ -442,7 +461,9 @@ def newton_box(
         size = np.empty(m)
         for r in range(m):
             size[r] = abs(t[alive[r]])
-        if drift < np.inf:
+        if stalled:
+            border = np.inf
+        elif drift < np.inf:
             border = par[7] * drift
         else:
             want = int(max(par[5] * d, par[6] * m, 64))
@@ -487,6 +508,7 @@ def newton_box(
         )  # fmt: skip
         iterations += done
         touched += work
+        idle = done == 0 and count == m
         for r in range(count):
             alpha[near[r]] = n_alpha[r]
         # ---- look at all rows that are alive

@@ -11,7 +11,7 @@ from screenpath.kernels import newton as kernels
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution
 
-PAR = np.array([2.0, 0.3, 10.0, 4.0, 2.0, 8.0, 0.2, 1.0, 1e-3, 0.5])
+PAR = np.array([2.0, 0.3, 10.0, 4.0, 2.0, 8.0, 0.2, 1.0, 1e-3, 0.5, 0.2, 0.1])
 STAT = []
 
 
