@@ -15,8 +15,6 @@ from screenpath.errors import ScreenpathError
 # Command: module below screenpath.cli (its attribute `command`) and the line that --help shows without importing it.
 COMMANDS = {
     "svm": ("svm", "Path of linear SVMs (hinge loss)."),
-    "inspect": ("inspect", "Shape, density, labels, column ranges and all faults of a data file."),
-    "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
 }
 
@@ -96,11 +94,11 @@ def run(arguments=None) -> int:
         return _fail(error.message, error.hint, error.exit_code)
     except MemoryError:
         return _fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader has gone (`| head`): nobody is left to tell; click does the same
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered has nowhere to go
-        return _fail("stdout was closed before everything was written")
+        return ERROR
     except OSError as error:
-        hint = "free some space, then repeat with --resume" if error.errno == errno.ENOSPC else None
+        hint = "free some space; a run folder is then continued by --resume" if error.errno == errno.ENOSPC else None
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", hint)
 

@@ -14,7 +14,7 @@ from screenpath.cli.spec import ModelSpec
 from screenpath.errors import UsageError
 from screenpath.report.tally import Tally
 from screenpath.steps import SKIPPED
-from screenpath.write.folder import COMPLETE, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.write.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.write.stream import Stream
 from screenpath.write.tables import SCHEMA_VERSION
 
@@ -157,8 +157,8 @@ class _Job:
         path = Path(o["out"]) if o["out"] else default_folder(self.spec, o["data"])
         folder = RunFolder(path, o["format"], o["coefficients"])
         try:
-            previous = folder.previous()
-            if previous is not None and not o["force"]:
+            previous = folder.previous() if not o["force"] else None
+            if previous is not None:
                 if not o["resume"]:
                     folder.refuse(previous)
                 folder.check_identity(previous, self.identity())
@@ -171,7 +171,7 @@ class _Job:
         except BaseException:
             folder.close()
             raise
-        self.resumable = previous is not None and o["resume"]
+        self.resumable = previous is not None
         return folder
 
     def identity(self) -> dict:
@@ -216,7 +216,11 @@ class _Job:
                 status = TIME_LIMIT
         except Stopped as stop:
             status, code = INTERRUPTED, 128 + stop.number
+        except BaseException:
+            self.sink.fail(self.record(FAILED))
+            raise
         finally:
+            self.signals.hold()  # the files are completed whatever comes now, short of a second signal
             self.console.stop()
         clock = time.perf_counter()
         if status != COMPLETE and self.latest is not None:
@@ -270,7 +274,7 @@ class _Job:
             "objective": self.spec.objective,
             "stopping_rule": "primal - dual <= tol * primal on the full data",
             "versions": versions(),
-            "options": {name: value for name, value in o.items()},
+            "options": {name: o[name] for name in sorted(o)},
             "data": data.description(),
             "test": self.test.description() if self.test is not None else None,
             "labels": data.labels,

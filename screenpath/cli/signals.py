@@ -31,7 +31,7 @@ class Signals:
 
     def __init__(self):
         self.received = None
-        self._held = False
+        self._held = self._told = False
         self._before = {}
 
     def __enter__(self):
@@ -53,13 +53,15 @@ class Signals:
             self._held = False
         self.check()
 
+    def hold(self) -> None:
+        """Put off signals for good: what is left is to complete the files. A second signal still aborts."""
+        self._held = True
+
     def check(self) -> None:
         """Raise :class:`Stopped` if a signal came while it was held and nobody has been told."""
         if self.received is not None and not self._told:
             self._told = True
             raise Stopped(self.received)
-
-    _told = False
 
     def _handle(self, number, frame):
         if self.received is not None:

@@ -48,9 +48,10 @@ class CsvCoefficients(Appender):
 
 
 class NpzCoefficients(Appender):
-    """``coefficients.npz``, a matrix of shape (n_steps, 1 + d) for ``scipy.sparse.load_npz``; column 0 is the intercept.
+    """``coefficients.npz``: a matrix of shape (n_steps, 1 + d) for ``scipy.sparse.load_npz``.
 
-    While the run goes on the file of that name plus ``.partial`` holds plain records (``RECORD``).
+    Column 0 is the intercept, column j feature j as numbered in the file. While the run goes on,
+    ``coefficients.npz.records.partial`` holds plain records (``RECORD``).
     """
 
     def __init__(self, folder: Path, n_features: int, keep: int = 0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from screenpath.errors import RunFolderError
 from screenpath.write.atomic import Appender, FolderLock, replacing
 from screenpath.write.coefficients import open_coefficients, remove_coefficients, sparse_coefficients
-from screenpath.write.tables import CsvTable, JsonTable, dump_json
+from screenpath.write.tables import CsvTable, JsonTable, dump_json, readable_json
 
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
@@ -150,7 +151,7 @@ class RunFolder:
     def write_run(self, record: dict) -> None:
         """Write run.json."""
         with replacing(self.path / "run.json") as file:
-            file.write((dump_json(record, indent=2) + "\n").encode())
+            file.write((readable_json(record) + "\n").encode())
 
     def add(self, row: dict, coefficients=None) -> None:
         """Append a step as soon as it is done.
@@ -208,6 +209,11 @@ class RunFolder:
         if record["status"] == COMPLETE:
             (self.path / "checkpoint.npz").unlink(missing_ok=True)
         self.write_run(record)
+
+    def fail(self, record: dict) -> None:
+        """Note in run.json that the run failed. The finished steps stay under their partial names."""
+        with contextlib.suppress(OSError):  # the disk may be what failed
+            self.write_run(record)
 
     def close(self) -> None:
         """Let other processes use the folder."""

@@ -46,6 +46,9 @@ class Stream:
             self.add(row)
         self._write(self.table.closing())
 
+    def fail(self, record: dict) -> None:
+        """What was written stays; there is nothing to complete."""
+
     def close(self) -> None:
         """Nothing to let go of: stdout belongs to the caller."""
 

@@ -23,9 +23,18 @@ def finite(value):
     return value
 
 
-def dump_json(value, indent=None) -> str:
-    """Return JSON text without nan or infinities."""
-    return json.dumps(finite(value), indent=indent, allow_nan=False, ensure_ascii=False)
+def dump_json(value) -> str:
+    """Return JSON text on one line, without nan or infinities."""
+    return json.dumps(finite(value), allow_nan=False, ensure_ascii=False)
+
+
+def readable_json(value: dict, levels: int = 2, indent: str = "") -> str:
+    """Return JSON text with one line an entry, down to the given level; long arrays stay on one line."""
+    if levels == 0 or not isinstance(value, dict) or not value:
+        return dump_json(value)
+    inner = indent + "  "
+    lines = [f"{inner}{dump_json(key)}: {readable_json(item, levels - 1, inner)}" for key, item in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 class CsvTable:
