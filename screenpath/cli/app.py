@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from importlib import import_module
 
 import click
@@ -53,7 +54,9 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, epilog=EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="screenpath")
 def cli():
     """Certified regularization paths of large-margin models with safe screening."""
@@ -81,13 +84,19 @@ def run(arguments=None) -> int:
         0 every step certified; 1 data or runtime error; 2 usage; 3 some steps not certified; 130 or 143 stopped by
         SIGINT or SIGTERM.
     """
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return _run(arguments)
+
+
+def _run(arguments) -> int:
     try:
         code = cli.main(args=arguments, prog_name="screenpath", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except click.ClickException as error:
-        error.show()
-        return USAGE
+        context = getattr(error, "ctx", None)
+        return _fail(error.format_message(), f"see {context.command_path} --help" if context else None, USAGE)
     except (click.Abort, KeyboardInterrupt):
         return _fail("stopped by Ctrl-C", code=130)
     except ScreenpathError as error:
@@ -101,6 +110,10 @@ def run(arguments=None) -> int:
         hint = "free some space; a run folder is then continued by --resume" if error.errno == errno.ENOSPC else None
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", hint)
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    click.echo(f"warning: {message}", err=True)
 
 
 def _fail(message: str, hint: str | None = None, code: int = ERROR) -> int:

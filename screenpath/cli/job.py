@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+import warnings
 from pathlib import Path
 
 from screenpath import __version__
@@ -42,6 +43,8 @@ def run_job(spec: ModelSpec, options: dict) -> int:
     """
     began = time.monotonic()
     check_options(options)
+    if options["quiet"]:
+        warnings.simplefilter("ignore")
     with Signals() as signals:
         try:
             return _Job(spec, options, signals, began).run()

@@ -12,13 +12,15 @@ from screenpath.prepare import Preparation, prepare
 from screenpath.read.libsvm import read_libsvm
 from screenpath.rows.memory import MemoryRows
 
+CHUNK = 1 << 20  # values converted at a time: bounds the extra memory
+
 
 def fingerprint(X, y) -> str:
     """Return the SHA-256 of the values that were read: the same for a compressed copy, another for any other data."""
     digest = hashlib.sha256(repr(X.shape).encode())
-    indices = X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
-    for array in (*indices, X.data.astype(np.float64, copy=False), np.asarray(y, dtype=np.float64)):
-        digest.update(np.ascontiguousarray(array).data)
+    for array, dtype in ((X.indices, np.int64), (X.indptr, np.int64), (X.data, np.float64), (y, np.float64)):
+        for k in range(0, array.size, CHUNK):
+            digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)
     return digest.hexdigest()
 
 

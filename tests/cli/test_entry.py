@@ -69,9 +69,28 @@ def test_every_command_is_in_the_readme(name):
     assert f"screenpath {name}" in readme.read_text()
 
 
-def test_unknown_command(call):
-    result = call("svn")
-    assert result.code == 2 and "svn" in result.err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "error: Missing command"),
+        (["svn"], "error: No such command 'svn'"),
+        (["svm"], "error: Missing argument 'DATA'"),
+        (["svm", "a", "--grid", "x"], "error: Invalid value for '--grid'"),
+    ],
+)
+def test_wrong_usage_is_one_message(call, arguments, message):
+    result = call(*arguments)
+    assert result.code == 2
+    assert result.err.startswith(message) and "--help" in result.err
+
+
+def test_ctrl_c_before_the_work_begins(call, monkeypatch):
+    def interrupted(**options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    result = call("svm", "a")
+    assert result.code == 130 and result.err == "error: stopped by Ctrl-C\n"
 
 
 def test_closed_stdout_is_no_traceback(data):
@@ -142,3 +161,22 @@ print("extra", signatures() - warm.count)
         folder = data.parent / f"r{k}"
         done = in_process(script, "svm", data, "--grid", "20", "-o", folder, "--quiet", *more)
         assert done.stdout.strip() == "extra 0", (more, done.stdout, done.stderr)
+
+
+def test_warnings_are_one_line_and_quiet_silences_them(call, data, monkeypatch):
+    import warnings
+
+    from screenpath.cli import load
+
+    real = load.read_libsvm
+
+    def noisy(*arguments, **options):
+        warnings.warn("mind the gap", RuntimeWarning, stacklevel=2)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(load, "read_libsvm", noisy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = call("svm", data, "--grid", 2, "-o", "a")
+        assert result.code == 0 and result.err.startswith("warning: mind the gap\n")
+        assert call("svm", data, "--grid", 2, "-o", "b", "--quiet").err == ""

@@ -248,6 +248,29 @@ def test_out_of_memory_is_one_message(call, data, monkeypatch):
     assert result.code == 1 and result.err.startswith("error: not enough memory")
 
 
+def test_signal_while_a_step_is_written_waits_for_it(call, data, monkeypatch):
+    real = RunFolder.add
+
+    def add(self, row, coefficients=None):
+        if row["step"] == 3 and row["status"] == "certified":
+            signal.raise_signal(signal.SIGTERM)
+        real(self, row, coefficients)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "add", add)
+        assert call("svm", data, *GRID, "-o", "r").code == 143
+    assert [row["status"] for row in read_csv("r/steps.csv")] == ["certified"] * 4 + ["skipped"] * 8
+
+
+def test_signal_while_reading(call, data, monkeypatch):
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("screenpath.cli.load.read_libsvm", interrupted)
+    assert call("svm", data, *GRID, "-o", "r").code == 130
+    assert not Path("r").exists()
+
+
 def test_second_signal_aborts_at_once(data):
     """The first one arrives while a step is written (held), the second one ends the process."""
     script = """
