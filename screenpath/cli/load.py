@@ -70,7 +70,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Test:
+class HeldOut:
     """Data of ``--test``, prepared like the training data.
 
     Parameters
@@ -80,8 +80,6 @@ class Test:
     targets : ndarray of shape (m,)
     sha256 : str
     """
-
-    __test__ = False  # not a test case, whatever its name says to pytest
 
     path: str
     X: object
@@ -104,7 +102,7 @@ def load_training(spec, options: dict) -> Training:
     return Training(options["data"], rows, targets, labels, preparation, digest, shape, nnz)
 
 
-def load_test(spec, options: dict, training: Training) -> Test:
+def load_test(spec, options: dict, training: Training) -> HeldOut:
     """Read the test data and prepare it like the training data.
 
     Features that the training data lacks have no coefficient and are left out.
@@ -118,4 +116,4 @@ def load_test(spec, options: dict, training: Training) -> Test:
     elif X.shape[1] < d:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     prepared = training.preparation.apply(X if training.rows.sparse else X.toarray())
-    return Test(options["test"], prepared, targets, fingerprint(data.X, data.y))
+    return HeldOut(options["test"], prepared, targets, fingerprint(data.X, data.y))

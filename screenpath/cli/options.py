@@ -6,6 +6,8 @@ import math
 
 import click
 
+from screenpath.solvers import NAMES
+
 RULE_HELP = "Screening rule: none, gap (dynamic), a static rule such as dvi, or both, joined by + (dvi+gap)."
 
 
@@ -81,19 +83,19 @@ c_grid_options = stack(
 )
 
 
-def solving_options(rule="dvi+gap", solvers="auto, cd"):
+def solving_options(rule="dvi+gap", solvers=NAMES):
     """Return the options of rule, solver, accuracy and limits.
 
     Parameters
     ----------
     rule : str
         Default of --rule.
-    solvers : str
+    solvers : sequence of str
         Names for the help text.
     """
     return stack(
         click.option("--rule", default=rule, show_default=True, help=RULE_HELP),
-        click.option("--solver", default="auto", show_default=True, help=f"Solver of reduced problems: {solvers}."),
+        click.option("--solver", default="auto", show_default=True, help=f"One of {', '.join(solvers)}."),
         click.option(
             "--tol",
             default=1e-6,

@@ -212,6 +212,9 @@ class RunFolder:
 
     def fail(self, record: dict) -> None:
         """Note in run.json that the run failed. The finished steps stay under their partial names."""
+        self._steps.abandon()
+        if self._coefficients is not None:
+            self._coefficients.abandon()
         with contextlib.suppress(OSError):  # the disk may be what failed
             self.write_run(record)
 
