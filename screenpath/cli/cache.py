@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
 
@@ -18,19 +16,18 @@ def command():
 @command.command("warm")
 def warm():
     """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs)."""
-    from screenpath import kernels
+    from screenpath.kernels.cache import cache_folder
+    from screenpath.kernels.compilation import ensure_compiled
 
-    click.echo(f"compiling into {kernels.cache_folder()} ...", err=True)
-    clock = time.perf_counter()
-    kernels.warm()
-    click.echo(f"done in {time.perf_counter() - clock:.1f} s", err=True)
+    for name, seconds in ensure_compiled():
+        click.echo(f"{name:<12} {seconds:6.2f} s", err=True)
+    click.echo(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}", err=True)
 
 
 @command.command("clear")
 def clear():
     """Remove all compiled kernels."""
-    from screenpath import kernels
+    from screenpath.kernels.cache import cache_folder, clear_cache
 
-    folder = kernels.cache_folder()
-    kernels.clear_cache()
-    click.echo(f"removed the compiled kernels in {folder}", err=True)
+    freed = clear_cache()
+    click.echo(f"removed {freed / 1e6:.1f} MB of compiled kernels beside {cache_folder()}", err=True)

@@ -109,18 +109,20 @@ class _Job:
     def prepare(self) -> None:
         """Read the data and build the model, the rule and the solver."""
         from screenpath.cli import load
+        from screenpath.cli.warm import warm_model
+        from screenpath.kernels.compilation import clock, compile_seconds
 
-        clock = time.perf_counter()
         o = self.options
-        self.data = load.load_training(self.spec, o)
-        self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
-        self.tally.seconds["reading"] = time.perf_counter() - clock
-        self.model = self.spec.build(self.data.rows, self.data.targets, o)
-        self.grid = self.spec.grid(self.model, o)
-        self.set_up_walk()
-        clock = time.perf_counter()
-        self.compile()
-        self.tally.seconds["compiling"] = time.perf_counter() - clock
+        with self.console.compiling():
+            began = clock()  # stands still while kernels compile
+            self.data = load.load_training(self.spec, o)
+            self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
+            self.tally.seconds["reading"] = clock() - began
+            self.model = self.spec.build(self.data.rows, self.data.targets, o)
+            self.grid = self.spec.grid(self.model, o)
+            self.set_up_walk()
+            warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
+        self.tally.seconds["compiling"] = compile_seconds()
 
     def set_up_walk(self) -> None:
         """Parse rule and solver and collect the columns of the step table."""
@@ -142,13 +144,6 @@ class _Job:
             extras = (*extras, self.spec.score[0])
         self.limits = limits
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
-
-    def compile(self) -> None:
-        """Load or compile the kernels that this run needs, so that no step's clock sees it."""
-        from screenpath.cli.warm import warm_model
-
-        with self.console.compiling():
-            warm_model(self.spec, self.options, self.data.rows)
 
     # -- where it goes -------------------------------------------------------------------------------------------
 

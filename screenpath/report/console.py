@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 import time
 
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
-COMPILING_AFTER = 1.5  # seconds; loading compiled kernels takes a fraction of that
 
 
 class Console:
@@ -36,14 +34,14 @@ class Console:
 
     @contextlib.contextmanager
     def compiling(self):
-        """Say that kernels are being compiled if that takes longer than loading compiled ones."""
-        note = threading.Timer(COMPILING_AFTER, self.say, ["compiling the numerical kernels (first run only) ..."])
-        note.daemon = True
-        note.start()
+        """Say so, once, if a kernel has to be compiled before the block ends."""
+        from screenpath.kernels.compilation import on_first_compile
+
+        on_first_compile(lambda: self.say("compiling the numerical kernels (kept for later runs) ..."))
         try:
             yield
         finally:
-            note.cancel()
+            on_first_compile(None)
 
     def start(self, title: str, total: int, done: int) -> None:
         """Begin the progress of a path of ``total`` steps, ``done`` of which are there already."""

@@ -64,19 +64,16 @@ def test_bar_and_table_on_a_terminal(capsys, monkeypatch):
     assert "2 of 2 steps" in err and "svm: step" not in err
 
 
-def test_compiling_is_announced_only_when_it_takes_long(capsys, monkeypatch):
+def test_compiling_is_announced_once_and_only_if_it_happens(capsys, monkeypatch):
+    from screenpath.kernels import compilation
+
     console = Console(quiet=False, progress=None)
     with console.compiling():
-        pass
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(module, "COMPILING_AFTER", 0.0)
-    with console.compiling():
-        for _ in range(100):
-            module.time.sleep(0.01)
-            seen = capsys.readouterr().err
-            if seen:
-                break
-    assert "compiling" in seen
+        recorder = compilation._recorder
+        assert capsys.readouterr().err == ""
+        recorder.announce()
+    assert "compiling" in capsys.readouterr().err
+    assert recorder.announce is None
 
 
 def test_tally_survives_a_checkpoint():
