@@ -25,6 +25,7 @@ from pathlib import Path
 import numba
 from numba import config
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.errors import ResourceError
@@ -262,7 +263,9 @@ class KernelCache:
 
     def load_overload(self, signature, target_context):
         """Return the compile result of a signature, or None if it is not there or cannot be used."""
-        target_context.refresh()
+        # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
+        # itself; loading needs only the runtime that the machine code calls.
+        rtsys.initialize(target_context)
         path, key = self._entry(signature, target_context.codegen())
         if path is None:
             return None

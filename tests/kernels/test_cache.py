@@ -150,6 +150,32 @@ def test_many_processes_at_once_on_a_cold_cache(tiny, tmp_path):
     assert tiny()[0] == "0"
 
 
+def test_loaded_kernels_allocate_call_the_runtime_and_raise(tiny, tmp_path):
+    # Loading skips numba's refresh of its context; whatever a kernel can do must work without it.
+    (tmp_path / "tiny.py").write_text("""
+import numpy as np
+from screenpath.kernels import kernel
+from screenpath.kernels.cache import cache_folder
+
+@kernel
+def solve(A, b):
+    if b.size == 0:
+        raise ValueError("empty")
+    x = np.linalg.solve(A, b)
+    return x, np.sort(np.dot(A, x)), np.exp(np.log(x.sum()))
+
+x, Ax, total = solve(2 * np.eye(2), np.array([4.0, 1.0]))
+assert (x.tolist(), Ax.tolist(), total) == ([2.0, 0.5], [1.0, 4.0], 2.5)
+try:
+    solve(np.eye(2), np.empty(0))
+except ValueError as error:
+    assert str(error) == "empty"
+    print(2, total, sum(solve.stats.cache_misses.values()), cache_folder())
+""")
+    assert tiny()[0] == "1"
+    assert tiny()[0] == "0"
+
+
 def test_disabled_jit_runs_plain_python(tiny):
     missed, _, err = tiny(NUMBA_DISABLE_JIT="1")
     assert (missed, err) == ("plain", "")
