@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+CHUNK = 1 << 20  # values converted at a time: bounds the extra memory
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -46,8 +48,13 @@ class Dataset:
         return self.X.nnz / max(self.n * self.d, 1)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of labels, indices and values: what a resumed run compares."""
-        digest = hashlib.sha256(repr((self.X.shape, self.X.data.dtype.str)).encode())
-        for part in (self.X.indptr, self.X.indices, self.X.data, self.y):
-            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        """Return the SHA-256 of the values that were read: what a resumed run compares.
+
+        The same for a compressed copy and for every width of index; another for any other data.
+        """
+        digest = hashlib.sha256(repr(self.X.shape).encode())
+        parts = ((self.X.indices, np.int64), (self.X.indptr, np.int64), (self.X.data, np.float64), (self.y, np.float64))
+        for array, dtype in parts:
+            for k in range(0, array.size, CHUNK):
+                digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)
         return digest.hexdigest()
