@@ -286,11 +286,11 @@ class BoxModel:
             if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
                 self._whole = self._take(index)
             values, c, lo, hi, norms = self._whole, self.c, self.lo, self.hi, self.norms
-            start = reference.theta
+            start, margins = reference.theta, reference.point.products
         else:
             values = self._take(index)
             c, lo, hi, norms = self.c[index], self.lo[index], self.hi[index], self.norms[index]
-            start = reference.theta[index]
+            start, margins = reference.theta[index], reference.point.products[index]
         return Reduced(
             rows=values,
             index=index,
@@ -302,6 +302,7 @@ class BoxModel:
             offset=C * float(self.c @ fixed),
             start_alpha=C * start,
             start_w=reference.point.vector,
+            start_margins=margins,
             fixed=fixed,
         )
 
