@@ -5,7 +5,7 @@ import numpy as np
 from screenpath.kernels import kernel
 
 
-@kernel()
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise
 def box_summary(c, margins, lo, hi, theta):
     """Sum losses and dual terms over all rows.
 
@@ -24,10 +24,8 @@ def box_summary(c, margins, lo, hi, theta):
         term = c[i] * theta[i]
         ell += term
         magnitude += abs(term)
-        if theta[i] == lo[i]:
-            n_R += 1
-        elif theta[i] == hi[i]:
-            n_L += 1
+        n_R += theta[i] == lo[i]
+        n_L += (theta[i] == hi[i]) & (theta[i] != lo[i])
     return xi, ell, magnitude, n_R, n_L
 
 
@@ -75,7 +73,7 @@ def box_decide_ball(products, norms, radius, extent, c, rounding, status):
 
 @kernel()
 def box_fixed(status, lo, hi, theta):
-    """Write the dual variables that screening has fixed to ``theta`` (0 for survivors); return the index of survivors."""
+    """Write the fixed dual variables to ``theta`` (0 for survivors); return the index of the survivors."""
     index = np.empty(status.size, dtype=np.int64)
     k = 0
     for i in range(status.size):

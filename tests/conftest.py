@@ -1,0 +1,32 @@
+"""Shared data of the tests: small problems made here, samples of the project, real data where it is present."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """Return the folder of sample data that ships with the project."""
+    return ROOT / "data_samples"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of larger real data sets; tests that need it are skipped where it is absent."""
+    folder = Path(os.environ.get("SCREENPATH_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("the larger data sets are not here (set SCREENPATH_DATA to their folder)")
+    return folder
+
+
+def two_classes(n=120, d=6, seed=0, noise=1.0):
+    """Return overlapping Gaussian classes and their signs."""
+    rng = np.random.default_rng(seed)
+    signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    X = noise * rng.normal(size=(n, d)) + 0.7 * signs[:, None] * rng.uniform(0.2, 1.0, size=d)
+    return X, signs

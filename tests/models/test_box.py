@@ -1,0 +1,111 @@
+"""The box model: objectives, certificate, closed-form start, reduced problem."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.models.box import FRESH_EVERY, BoxModel
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules.box import pair_ball
+from tests.conftest import two_classes
+
+
+def random_box(seed, kind="svm", n=60, d=4, sparse=False):
+    rng = np.random.default_rng(seed)
+    X, signs = two_classes(n, d, seed)
+    rows = MemoryRows(sp.csr_array(X) if sparse else X)
+    if kind == "svm":
+        return BoxModel(rows, np.ones(n), np.zeros(n), rng.uniform(0.5, 2.0, n), signs=signs), signs[:, None] * X
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    if kind == "lad":
+        return BoxModel(rows, y, -np.ones(n), np.ones(n)), X
+    ends = np.zeros(2 * n), np.ones(2 * n)
+    return BoxModel(rows, np.concatenate([y - 0.1, -y - 0.1]), *ends, mirrored=True), np.vstack([X, -X])
+
+
+def objectives(model, G, C, w, theta):
+    t = model.c - G @ w
+    primal = 0.5 * w @ w + C * np.sum(np.maximum(model.lo * t, model.hi * t))
+    w_theta = C * G.T @ theta
+    return primal, C * model.c @ theta - 0.5 * w_theta @ w_theta
+
+
+@pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_certificate_is_the_objectives_written_out(kind, sparse):
+    model, G = random_box(3, kind, sparse=sparse)
+    rng = np.random.default_rng(4)
+    w = rng.normal(size=G.shape[1])
+    theta = model.lo + (model.hi - model.lo) * rng.random(model.size)
+    certificate = model.certify(0.7, w, theta)
+    primal, dual = objectives(model, G, 0.7, w, theta)
+    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    assert certificate.dual == pytest.approx(dual, rel=1e-12)
+    assert certificate.gap == pytest.approx(primal - dual, rel=1e-10)
+    np.testing.assert_allclose(certificate.point.products, G @ w, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
+def test_updated_sum_is_the_fresh_sum(kind):
+    model, G = random_box(5, kind)
+    rng = np.random.default_rng(6)
+    theta = rng.choice([-1.0, 0.0, 1.0], size=model.size).clip(model.lo, model.hi)
+    certificate = model.certify(1.0, None, theta)
+    for _ in range(2 * FRESH_EVERY):
+        theta = theta.copy()
+        changed = rng.integers(0, model.size, size=3)
+        theta[changed] = model.lo[changed] + 0.3 * (model.hi - model.lo)[changed]
+        certificate = model.certify(1.0, None, theta, certificate)
+        np.testing.assert_allclose(certificate.total, G.T @ theta, rtol=1e-11, atol=1e-11)
+        assert certificate.updates <= FRESH_EVERY
+
+
+@pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
+def test_closed_form_is_optimal_up_to_its_end_and_not_beyond(kind):
+    model, _ = random_box(7, kind)
+    s, total, limit = model.closed_form()
+    assert 0 < limit < np.inf
+    scale = model.certify(limit, None, s).primal
+    assert model.certify(limit, None, s).gap <= 1e-12 * scale
+    assert model.certify(0.3 * limit, None, s).gap <= 1e-12 * scale
+    assert model.certify(1.5 * limit, None, s).gap > 1e-6 * scale
+    assert model.start(10 * limit).gap <= 1e-12 * scale
+    np.testing.assert_allclose(total, model.weighted_sum(s))
+
+
+def test_start_without_a_closed_form_is_still_a_feasible_pair():
+    X = np.array([[1.0, 2.0], [2.0, -1.0], [0.5, 0.5]])
+    model = BoxModel(MemoryRows(X), np.array([0.0, 1.0, -2.0]), -np.ones(3), np.ones(3))
+    reference = model.start(1.0)
+    assert reference.C > 0.0 and reference.gap >= 0.0
+
+
+def test_hinge_closed_form_is_ogawa_lemma_9():
+    model, G = random_box(8)
+    model.hi[:] = 1.0
+    assert model.closed_form()[2] == pytest.approx(1.0 / np.max(G @ (G.T @ np.ones(model.size))), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_reduced_problem_has_the_gap_of_the_full_one(kind, sparse):
+    model, _ = random_box(9, kind, sparse=sparse)
+    reference = model.start(0.02)
+    screened = model.screen(pair_ball(reference, 0.02))
+    assert 0 < screened.survivors < model.size
+    reduced = model.reduce(0.02, screened, reference)
+    rows = sp.csr_array(reduced.rows, shape=(reduced.size, model.rows.d)).toarray() if reduced.sparse else reduced.rows
+    alpha = reduced.start_alpha
+    w = reduced.base + rows.T @ alpha
+    t = reduced.c - rows @ w
+    loss = np.sum(np.maximum(reduced.lo * t, reduced.hi * t))
+    gap = w @ w - reduced.base @ w + loss - reduced.c @ alpha
+    theta = reduced.fixed.copy()
+    theta[reduced.index] = alpha / 0.02
+    full = model.certify(0.02, None, theta)
+    np.testing.assert_allclose(w, full.point.vector, rtol=1e-10, atol=1e-12)
+    wrong = model.lo * 0  # rows that w leaves on the wrong side of their kink count in the full gap only
+    t = model.c - full.point.products
+    fixed = screened.status != 0
+    wrong = np.maximum(model.lo * t, model.hi * t)[fixed] - (theta * t)[fixed]
+    assert full.gap == pytest.approx(gap + 0.02 * wrong.sum(), rel=1e-9, abs=1e-12)

@@ -1,0 +1,70 @@
+"""Rows in memory: the same numbers from dense, CSR and float32 storage, whatever the number of threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from screenpath.errors import UsageError
+from screenpath.rows.memory import BLOCK, MemoryRows, choose_storage
+
+
+def matrix(n, d, density, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(1, 40), d=st.integers(1, 12), density=st.sampled_from([0.0, 0.2, 1.0]), seed=st.integers(0, 2**31))
+def test_dense_and_sparse_agree_with_numpy(n, d, density, seed):
+    X = matrix(n, d, density, seed)
+    rng = np.random.default_rng(seed)
+    w, theta = rng.normal(size=d), rng.normal(size=n) * (rng.random(n) < 0.5)
+    index = np.sort(rng.choice(n, size=rng.integers(0, n + 1), replace=False))
+    signs = rng.choice([-1.0, 1.0], size=index.size)
+    for rows in (MemoryRows(X), MemoryRows(sp.csr_array(X))):
+        np.testing.assert_allclose(rows.margins(w), X @ w, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(rows.weighted_sum(theta), X.T @ theta, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(rows.norms, np.linalg.norm(X, axis=1), rtol=1e-12)
+        taken = rows.take(index, signs)
+        if rows.sparse:
+            taken = sp.csr_array(taken, shape=(index.size, d)).toarray()
+        np.testing.assert_array_equal(taken, signs[:, None] * X[index])
+        assert rows.touched == n + np.count_nonzero(theta) + index.size
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_same_bytes_for_every_number_of_threads(sparse):
+    X = matrix(3 * BLOCK + 17, 5, 0.8, 1)
+    X = sp.csr_array(X) if sparse else X
+    one, two = MemoryRows(X, threads=1), MemoryRows(X, threads=2)
+    w, theta = np.arange(1.0, 6.0) / 7, np.linspace(-1, 1, X.shape[0])
+    assert one.margins(w).tobytes() == two.margins(w).tobytes()
+    assert one.weighted_sum(theta).tobytes() == two.weighted_sum(theta).tobytes()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_float32_rows_compute_in_float64(sparse):
+    X = matrix(50, 4, 0.7, 2).astype(np.float32)
+    rows = MemoryRows(sp.csr_array(X) if sparse else X)
+    w = np.linspace(0.1, 1, 4)
+    assert rows.margins(w).dtype == np.float64
+    np.testing.assert_allclose(rows.margins(w), X.astype(np.float64) @ w, rtol=1e-14, atol=1e-14)
+    whole = rows.whole()
+    assert (whole[0] if sparse else whole).dtype == np.float64
+
+
+def test_storage_follows_density():
+    thin = sp.random_array((40, 30), density=0.1, rng=np.random.default_rng(0), format="csr")
+    assert sp.issparse(choose_storage(thin, "auto"))
+    assert sp.issparse(choose_storage(thin.toarray(), "auto"))
+    assert not sp.issparse(choose_storage(thin, "dense"))
+    assert not sp.issparse(choose_storage(sp.csr_array(np.ones((3, 3))), "auto"))
+    with pytest.raises(UsageError, match="unknown storage"):
+        choose_storage(thin, "disk")
+
+
+def test_threads_must_be_positive():
+    with pytest.raises(UsageError, match="at least 1"):
+        MemoryRows(np.eye(2), threads=0)
