@@ -1,4 +1,4 @@
-"""One module per solver, all with the same four names.
+"""One module per solver, all with the same five names.
 
 name                        the solver, as printed in the tables
 ladder(target)              its tolerance settings, loosest first, to try for a target suboptimality
