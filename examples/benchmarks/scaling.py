@@ -63,11 +63,10 @@ def split_row(name: str, problem: Problem, tol: float) -> str:
 
 
 def subsamples(problem: Problem, axis: str, rng) -> list[tuple[int, Problem]]:
-    """Four problems, halving the rows, the columns, or the grid (its range is kept)."""
+    """Up to four problems, halving the rows, the columns, or the grid (its range is kept)."""
     sizes = {"n": problem.X.shape[0], "d": problem.X.shape[1], "grid": len(problem.grid)}
     found = []
-    for divisor in (8, 4, 2, 1):
-        size = max(2, sizes[axis] // divisor)
+    for size in sorted({max(2, sizes[axis] // divisor) for divisor in (8, 4, 2, 1)}):
         if axis == "n":
             rows = np.sort(rng.permutation(sizes["n"])[:size])
             smaller = dataclasses.replace(problem, X=problem.X[rows], y=problem.y[rows])
@@ -82,14 +81,16 @@ def subsamples(problem: Problem, axis: str, rng) -> list[tuple[int, Problem]]:
 
 
 def growth_row(name: str, problem: Problem, axis: str, tol: float, rng) -> str:
-    """Least of two runs at each of four sizes, and the slope of log seconds over log size."""
+    """Least of two runs at each size, and the slope of log seconds over log size."""
     sizes, seconds = [], []
     for size, smaller in subsamples(problem, axis, rng):
         sizes.append(size)
         seconds.append(min(phases(smaller, tol)["total"] for _ in range(2)))
-    exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    fitted = "–"  # fewer than three sizes say nothing about growth
+    if len(sizes) >= 3:
+        fitted = f"{np.polyfit(np.log(sizes), np.log(seconds), 1)[0]:.2f}"
     measured = ", ".join(f"{size}: {value:.3f}" for size, value in zip(sizes, seconds, strict=True))
-    return f"| {name} | {axis} | {measured} | {exponent:.2f} |"
+    return f"| {name} | {axis} | {measured} | {fitted} |"
 
 
 def main(arguments: list[str] | None = None) -> int:

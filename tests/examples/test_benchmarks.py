@@ -59,15 +59,18 @@ def test_a_path_that_is_not_finite_never_counts_as_reached(judge):
 
 def test_runs_and_writes_json_and_markdown(tmp_path):
     pytest.importorskip("rehline")
-    command = [sys.executable, str(BENCHMARKS / "run.py"), "--rivals-only", "--only", "toy1", "--points", "5", "--quick"]
-    command += ["--rivals", "rehline,sklearn", "--json", str(tmp_path / "b.json"), "--markdown", str(tmp_path / "b.md")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=120)
+    json_file, markdown_file = tmp_path / "b.json", tmp_path / "b.md"
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--rivals-only", "--quick", "--only", "toy1"]
+    command += ["--points", "5", "--rivals", "rehline,sklearn"]
+    command += ["--json", str(json_file), "--markdown", str(markdown_file)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
-    records = json.loads((tmp_path / "b.json").read_text())["records"]
+    records = json.loads(json_file.read_text())["records"]
     assert {(record["solver"], record["target"]) for record in records} == {
         (solver, target) for solver in ("rehline", "sklearn") for target in (1e-3, 1e-6)
     }
     assert all(record["status"] == "reached" and record["worst"] <= 1.01 * record["target"] for record in records)
-    assert "| toy1 (svm) | 2000 × 2 |" in (tmp_path / "b.md").read_text()
+    assert "| toy1 (svm) | 2000 × 2 |" in markdown_file.read_text(encoding="utf-8")
 
 
