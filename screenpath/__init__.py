@@ -9,8 +9,11 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "PathResult": "screenpath.api",
+    "lad_path": "screenpath.api",
+    "quantile_path": "screenpath.api",
     "read_libsvm": "screenpath.read.libsvm",
     "svm_path": "screenpath.api",
+    "svr_path": "screenpath.api",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -118,7 +118,7 @@ class _Job:
             self.data = load.load_training(self.spec, o)
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
-            self.model = self.spec.build(self.data.rows, self.data.targets, o)
+            self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
             self.grid = self.spec.grid(self.model, o)
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
@@ -180,6 +180,7 @@ class _Job:
             "tool_version": __version__,
             "model": self.spec.name,
             "data_sha256": self.data.sha256,
+            "weights_sha256": self.data.weights_sha256,
             "test_sha256": self.test.sha256 if self.test is not None else None,
             **{name: o[name] for name in names},
         }

@@ -75,6 +75,17 @@ label_options = stack(
     ),
 )
 
+class_weight_option = click.option(
+    "--class-weight",
+    metavar="LABEL=W",
+    multiple=True,
+    help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
+)
+
+weights_option = click.option(
+    "--weights", metavar="FILE", type=click.Path(), help="Sample weights, one number a line; 2 is the sample twice."
+)
+
 c_grid_options = stack(
     click.option("--grid", metavar="N", type=click.IntRange(min=1), help="Number of grid points.  [default: 100]"),
     click.option("--cmin", type=Finite(positive=True), help="Lower end of the log-spaced grid.  [default: 0.01]"),

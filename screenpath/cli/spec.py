@@ -24,7 +24,7 @@ class ModelSpec:
         ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
         targets of other data. ``label_map`` is None where there are no labels.
     build : callable
-        ``build(rows, targets, options) -> model``.
+        ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
     grid : callable
         ``grid(model, options) -> sequence`` of parameters in the order of the walk.
     score : tuple (str, callable)
@@ -93,3 +93,13 @@ def _label_map(y, signs):
 def sign_accuracy(products, targets) -> float:
     """Return the share of rows whose linear form has the sign of their label (0 counts as negative)."""
     return float(((products > 0.0) == (targets > 0.0)).mean())
+
+
+def real_targets(y, options, known=None):
+    """Return the targets of a regression as they are; there is no label map."""
+    return y, None
+
+
+def absolute_error(products, targets) -> float:
+    """Return the mean absolute error."""
+    return float(abs(products - targets).mean())

@@ -35,7 +35,7 @@ def warm_model(spec, options: dict, rows) -> None:
         Of the run: the toy rows get the same storage and types.
     """
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
-    model = spec.build(tiny_rows(rows), targets, options)
+    model = spec.build(tiny_rows(rows), targets, None, options)
     solver = make_solver(options["solver"], 0)
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
     for rule in dict.fromkeys((options["rule"], "none")):

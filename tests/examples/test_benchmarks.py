@@ -72,5 +72,3 @@ def test_runs_and_writes_json_and_markdown(tmp_path):
     }
     assert all(record["status"] == "reached" and record["worst"] <= 1.01 * record["target"] for record in records)
     assert "| toy1 (svm) | 2000 × 2 |" in markdown_file.read_text(encoding="utf-8")
-
-
