@@ -115,8 +115,10 @@ def generate(name: str, seed: int = 0, *, n: int | None = None, p: int | None = 
     share = 1 if which.classes == 2 else which.classes
     if width < 1 or width % share or width >= p:
         smallest = round(share / INFORMATIVE_SHARE)
-        raise UsageError(f"{name} has 0.02 p informative features, a multiple of {share}, but p is {p}",
-                         f"Ask for a multiple of {smallest}.")
+        raise UsageError(
+            f"{name} has 0.02 p informative features, a multiple of {share}, but p is {p}",
+            f"Ask for a multiple of {smallest}.",
+        )
     return _sparse(rng, which, group, p, width)
 
 

@@ -8,9 +8,16 @@ from screenpath.errors import UsageError
 from screenpath.generate import NAMES, SETS, generate
 
 SHAPES = {
-    "wang-toy1": (2000, 2), "wang-toy2": (2000, 2), "wang-toy3": (2000, 2), "ogawa-toy": (600, 2),
-    "hong-syn1": (10_000, 1_000), "hong-syn2": (10_000, 10_000), "hong-syn3": (1_000, 10_000),
-    "hong-syn-multi1": (10_000, 1_000), "hong-syn-multi2": (10_000, 10_000), "hong-syn-multi3": (1_000, 10_000),
+    "wang-toy1": (2000, 2),
+    "wang-toy2": (2000, 2),
+    "wang-toy3": (2000, 2),
+    "ogawa-toy": (600, 2),
+    "hong-syn1": (10_000, 1_000),
+    "hong-syn2": (10_000, 10_000),
+    "hong-syn3": (1_000, 10_000),
+    "hong-syn-multi1": (10_000, 1_000),
+    "hong-syn-multi2": (10_000, 10_000),
+    "hong-syn-multi3": (1_000, 10_000),
 }
 SMALL = {name: {} if shape[1] == 2 else {"n": 600, "p": 1000} for name, shape in SHAPES.items()}
 
@@ -32,8 +39,9 @@ def test_same_seed_same_bytes(name):
     assert len(set(y[:50])) > 1  # rows are not sorted by class
 
 
-@pytest.mark.parametrize("name, mean",
-                         [("wang-toy1", 1.5), ("wang-toy2", 0.75), ("wang-toy3", 0.5), ("ogawa-toy", 1.5)])
+@pytest.mark.parametrize(
+    "name, mean", [("wang-toy1", 1.5), ("wang-toy2", 0.75), ("wang-toy3", 0.5), ("ogawa-toy", 1.5)]
+)
 def test_planar_sets_have_the_papers_moments(name, mean):
     X, y = generate(name, 1)
     assert set(y) == {-1.0, 1.0}
@@ -76,14 +84,17 @@ def test_five_class_set_has_the_papers_moments():
     assert X[:, 20:].nnz / (1000 * 980) == pytest.approx(0.2, abs=3e-3)
 
 
-@pytest.mark.parametrize("name, sizes, word", [
-    ("wang-toy4", {}, "hong-syn-multi3"),
-    ("wang-toy1", {"p": 3}, "two features"),
-    ("wang-toy1", {"n": 1}, "n >= 2"),
-    ("wang-toy1", {"seed": -1}, "seed"),
-    ("hong-syn1", {"p": 20}, "multiple of 50"),
-    ("hong-syn-multi1", {"p": 300}, "multiple of 250"),
-])
+@pytest.mark.parametrize(
+    "name, sizes, word",
+    [
+        ("wang-toy4", {}, "hong-syn-multi3"),
+        ("wang-toy1", {"p": 3}, "two features"),
+        ("wang-toy1", {"n": 1}, "n >= 2"),
+        ("wang-toy1", {"seed": -1}, "seed"),
+        ("hong-syn1", {"p": 20}, "multiple of 50"),
+        ("hong-syn-multi1", {"p": 300}, "multiple of 250"),
+    ],
+)
 def test_impossible_requests_are_usage_errors(name, sizes, word):
     with pytest.raises(UsageError) as caught:
         generate(name, **sizes)

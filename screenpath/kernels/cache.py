@@ -141,8 +141,10 @@ def cache_folder() -> Path | None:
             chosen = folder
             break
     if chosen is None:
-        _warn("no folder to keep compiled kernels in can be written to: every run compiles them again. "
-              "Set NUMBA_CACHE_DIR to a folder that can be written to.")
+        _warn(
+            "no folder to keep compiled kernels in can be written to: every run compiles them again. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written to."
+        )
     elif config.CACHE_DIR and _named_by_user() not in chosen.parents:
         _warn(f"NUMBA_CACHE_DIR={config.CACHE_DIR} cannot be written to: compiled kernels are kept in {chosen}.")
     return chosen
@@ -287,8 +289,10 @@ class KernelCache:
         try:
             write_entry(path, (key, result._reduce()))
         except OSError as error:
-            _warn(f"compiled kernels cannot be kept in {path.parent} ({error.strerror or error}): "
-                  "the next run compiles them again.")
+            _warn(
+                f"compiled kernels cannot be kept in {path.parent} ({error.strerror or error}): "
+                "the next run compiles them again."
+            )
 
     def stored(self) -> bool:
         """Tell whether any signature of this function is on disk."""

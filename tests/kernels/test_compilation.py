@@ -25,8 +25,11 @@ def test_warm_up_reaches_every_kernel():
     assert set(handled) <= set(compilation.kernel_modules())
     assert all(seconds >= 0 for seconds in handled.values())
     assert compilation.ensure_compiled() == []  # once for each module
-    uncompiled = [name for name, one in kernels.KERNELS.items()
-                  if one.__module__.startswith("screenpath.kernels.") and not one.signatures]
+    uncompiled = [
+        name
+        for name, one in kernels.KERNELS.items()
+        if one.__module__.startswith("screenpath.kernels.") and not one.signatures
+    ]
     assert uncompiled == []  # each kernel module's warm_up() must call all of its kernels
     assert compilation.is_warm()
 
