@@ -8,6 +8,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
+    "EpsilonGrid": "screenpath.grid",
     "PathResult": "screenpath.api",
     "lad_path": "screenpath.api",
     "quantile_path": "screenpath.api",

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import DataError, UsageError
-from screenpath.grid import explicit_grid, log_grid
+from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
 from screenpath.models.builders import lad_model, quantile_model, row_weights, svm_model, svr_model
 from screenpath.path import PathOptions, walk
 from screenpath.prepare import Preparation, prepare
@@ -86,8 +86,10 @@ def check_data(X, y):
     return X, y
 
 
-def make_grid(grid, cmin: float, cmax: float) -> np.ndarray:
-    """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``) or a list of parameters."""
+def make_grid(grid, cmin: float, cmax: float):
+    """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``), a list of parameters or an EpsilonGrid."""
+    if isinstance(grid, EpsilonGrid):
+        return grid
     if np.ndim(grid) == 0:
         return log_grid(cmin, cmax, int(grid))
     return explicit_grid(grid)
@@ -130,8 +132,8 @@ def box_path(
     y : array_like of shape (n,)
     build : callable
         ``build(rows) -> BoxModel``.
-    grid : int or sequence of float, default 100
-        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values themselves.
+    grid : int, sequence of float or EpsilonGrid, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves, or an eps-path.
     cmin, cmax : float
         Ends of the log-spaced grid.
     rule : str, default "dvi+gap"

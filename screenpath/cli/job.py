@@ -208,7 +208,7 @@ class _Job:
         first = self.sink.count
         found = walk(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
         self.latest = reference
-        self.console.start(self.spec.name, len(self.grid), first)
+        self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
         try:
             self.keep_steps(found)
             if self.sink.count < len(self.grid):
@@ -278,6 +278,7 @@ class _Job:
             "test": self.test.description() if self.test is not None else None,
             "labels": data.labels,
             "preparation": data.preparation_record(),
+            "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),

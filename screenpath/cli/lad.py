@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import ModelSpec, absolute_error, c_grid, real_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, absolute_error, c_grid, real_targets
 
 
 def build(rows, targets, weights, options):
@@ -22,7 +22,7 @@ SPEC = ModelSpec(
     build=build,
     grid=c_grid,
     score=("test_mae", absolute_error),
-    own_options=("grid", "cmin", "cmax", "c_list"),
+    own_options=(*C_GRID),
 )
 
 

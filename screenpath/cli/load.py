@@ -144,7 +144,8 @@ def read_weights(path):
             lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path}: the weights cannot be read ({error})", "one number a line, one line a sample"
+            f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
+            "one number a line, one line a sample",
         ) from None
     weights = np.empty(len(lines))
     for k, line in enumerate(lines):

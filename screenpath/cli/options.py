@@ -91,6 +91,19 @@ c_grid_options = stack(
     click.option("--cmin", type=Finite(positive=True), help="Lower end of the log-spaced grid.  [default: 0.01]"),
     click.option("--cmax", type=Finite(positive=True), help="Upper end of the log-spaced grid.  [default: 10]"),
     click.option("--c-list", type=NumberList(), help="The grid itself, for example 0.1,1,10."),
+    click.option(
+        "--eps-path",
+        metavar="EPS",
+        type=Finite(positive=True),
+        help="Choose the points so that every C from --cmin to --cmax is solved to the relative gap EPS by a step.",
+    ),
+    click.option("--c", metavar="C", type=Finite(positive=True), help="A single problem instead of a grid."),
+    click.option(
+        "--reference",
+        metavar="C",
+        type=Finite(positive=True),
+        help="With --c: solve this C first (step 0) and screen the problem (step 1) from it, once.",
+    ),
 )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from screenpath.errors import DataError, UsageError
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
+C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,25 @@ class ModelSpec:
 
 
 def c_grid(model, options):
-    """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax`` or ``--c-list``."""
-    from screenpath.grid import explicit_grid, log_grid
+    """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax``, ``--c-list``, ``--eps-path`` or ``--c``."""
+    from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
 
     count, low, high, given = (options[name] for name in ("grid", "cmin", "cmax", "c_list"))
+    epsilon, single, reference = (options[name] for name in ("eps_path", "c", "reference"))
+    if reference is not None and single is None:
+        raise UsageError("--reference needs the parameter that is screened from it", "add --c VALUE")
+    if single is not None:
+        if any(value is not None for value in (count, low, high, given, epsilon)):
+            raise UsageError("--c is a single problem", "leave out --grid, --cmin, --cmax, --c-list and --eps-path")
+        return explicit_grid([single]) if reference is None else [reference, single]
+    if epsilon is not None:
+        if count is not None or given is not None:
+            raise UsageError("--eps-path finds its own grid points", "leave out --grid and --c-list")
+        if options["tol"] >= epsilon:
+            raise UsageError(
+                f"--tol {options['tol']:g} must be below --eps-path {epsilon:g}", f"use --tol {epsilon / 10:g}"
+            )
+        return EpsilonGrid(CMIN if low is None else low, CMAX if high is None else high, epsilon)
     if given is not None:
         if any(value is not None for value in (count, low, high)):
             raise UsageError("--c-list is the whole grid", "leave out --grid, --cmin and --cmax")

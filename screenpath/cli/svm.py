@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import ModelSpec, c_grid, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, sign_accuracy, sign_targets
 
 
 def build(rows, targets, weights, options):
@@ -22,7 +22,7 @@ SPEC = ModelSpec(
     build=build,
     grid=c_grid,
     score=("test_accuracy", sign_accuracy),
-    own_options=("positive", "grid", "cmin", "cmax", "c_list", "class_weight"),
+    own_options=("positive", *C_GRID, "class_weight"),
 )
 
 
