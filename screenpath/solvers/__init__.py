@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from screenpath.errors import UsageError
 
-NAMES = ("auto", "cd")
+NAMES = ("auto", "newton", "cd")
 
 
 def make_solver(name: str, seed: int = 0):
@@ -15,8 +15,16 @@ def make_solver(name: str, seed: int = 0):
     UsageError
         For an unknown name.
     """
-    from screenpath.solvers.cd import CoordinateDescent
+    if name == "auto":
+        from screenpath.solvers.auto import Auto
 
-    if name not in NAMES:
-        raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
-    return CoordinateDescent(seed)
+        return Auto(seed)
+    if name == "newton":
+        from screenpath.solvers.newton import Newton
+
+        return Newton()
+    if name == "cd":
+        from screenpath.solvers.cd import CoordinateDescent
+
+        return CoordinateDescent(seed)
+    raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
