@@ -22,12 +22,14 @@ class Auto:
     Parameters
     ----------
     seed : int, default 0
+    shrinking : bool, default True
+        Of the sweeps.
     """
 
     name = "auto"
 
-    def __init__(self, seed: int = 0):
-        self.sweeps, self.newton = CoordinateDescent(seed), Newton()
+    def __init__(self, seed: int = 0, shrinking: bool = True):
+        self.sweeps, self.newton = CoordinateDescent(seed, shrinking), Newton()
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :meth:`screenpath.solvers.cd.CoordinateDescent.solve`."""
