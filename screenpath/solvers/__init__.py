@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from screenpath.errors import UsageError
 
-NAMES = ("auto", "cd")
+NAMES = ("auto", "newton", "cd")
 
 
 def make_solver(name: str, seed: int = 0):
@@ -19,4 +19,8 @@ def make_solver(name: str, seed: int = 0):
 
     if name not in NAMES:
         raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
+    if name == "newton":
+        from screenpath.solvers.newton import Newton
+
+        return Newton()
     return CoordinateDescent(seed)
