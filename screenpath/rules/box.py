@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, Ball
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Dome, Lens, Point
 
 
 def pair_ball(reference, C: float) -> Ball:
@@ -30,23 +30,147 @@ def pair_ball(reference, C: float) -> Ball:
     -------
     Ball
     """
-    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
-    slope = C * (reference.xi - reference.ell)
-    center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
-    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq)
-    radius = np.sqrt(max(center_sq + slope, 0.0) + error)
     ratio = C / reference.C
+    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
+    radius = pair_radius(reference, C)
     # ||C G'theta - (C/C0) w||, rounding error included
     mismatch_sq = dual_sq - 2.0 * C * ratio * reference.inner + ratio * ratio * w_sq
     mismatch = np.sqrt(max(mismatch_sq, 0.0) + GAP_ROUNDING * (dual_sq + ratio * ratio * w_sq))
     return Ball(reference.point.scaled(0.5 * (1.0 + ratio)), float(radius + 0.5 * mismatch))
 
 
+def pair_radius(reference, C: float) -> float:
+    """Return the radius of the pair's ball around its true centre ``(w + C G'theta)/2``, rounding included."""
+    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
+    slope = C * (reference.xi - reference.ell)
+    center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
+    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq)
+    return float(np.sqrt(max(center_sq + slope, 0.0) + error))
+
+
 class DVI:
     """DVI_s of Wang 2014, which is BT1 of Ogawa 2014, safe with inexact references."""
 
     name = "dvi"
+    needs_far_end = False
 
     def region(self, model, reference, C: float) -> Ball:
         """Return the ball of the reference's own pair at the new parameter."""
         return pair_ball(reference, C)
+
+
+class BT2:
+    """Ball test 2 of Ogawa 2014 (Theorem 7): the ball of the reference's w and a guess of the dual point."""
+
+    name = "bt2"
+    needs_far_end = False
+
+    def region(self, model, reference, C: float) -> Ball:
+        """Return the ball of (w, s); one data pass in :meth:`models.box.BoxModel.screen` for its centre."""
+        return guess_ball(model, reference, C)
+
+
+class IT:
+    """Intersection test of Ogawa 2014 (Theorem 8): both balls at once, never weaker than either."""
+
+    name = "it"
+    needs_far_end = False
+
+    def region(self, model, reference, C: float) -> Lens:
+        """Return the lens of the two balls."""
+        return Lens(pair_ball(reference, C), guess_ball(model, reference, C))
+
+
+def guess_ball(model, reference, C: float) -> Ball:
+    r"""Ball of the pair (w, s) with ``s_i = hi_i`` where ``c_i > (C + C0)/(2 C0) g_i.w``, else ``lo_i``.
+
+    Any dual point of the box would do, as in :func:`pair_ball`; this one is where the centre of BT1 puts each row
+    (Ogawa 2014, Section IV-C). ``G's`` is the reference's sum plus the rows whose dual variable differs.
+
+    Parameters
+    ----------
+    model : models.box.BoxModel
+    reference : models.box.Certificate
+    C : float
+
+    Returns
+    -------
+    Ball
+    """
+    factor = 0.5 * (1.0 + C / reference.C)
+    guess = np.where(model.c > factor * reference.point.products, model.hi, model.lo)
+    total, _ = model.updated_sum(guess, reference)
+    w, w_sq = reference.point.vector, reference.point.sqnorm
+    center = 0.5 * (w + C * total)
+    terms = model.c * guess
+    dual_sq, center_sq = C * C * float(total @ total), float(center @ center)
+    slope = C * (reference.xi - float(terms.sum()))
+    error = C * (reference.error + GAP_ROUNDING * float(np.abs(terms).sum())) + GAP_ROUNDING * (w_sq + dual_sq)
+    return Ball(Point(center, None, center_sq), float(np.sqrt(max(center_sq + slope, 0.0) + error)))
+
+
+def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
+    r"""Region of SSNSV (Ogawa 2013, Theorem 2) and ESSNSV (Wang 2014, Theorem 18) for one or several parameters.
+
+    ``far`` holds a point that is feasible for each of them: a ``w_b`` with ``xi(w_b) <= xi(w*(C))``. Then
+    ``||w*|| <= ||w_b||`` and ``w*.(w_b - w*) >= 0``. The half-space ``w0.(w - w0) >= 0`` of the papers holds for an
+    exact ``w0``. For any pair (w0, theta0), the ball of :func:`pair_ball` bounds ``w0.w*`` from below at every C; the
+    bound is ``||w0||^2`` where the pair is exact.
+
+    Parameters
+    ----------
+    reference : models.box.Certificate
+    far : Ball
+        Contains a feasible point; of radius 0 where that point itself is known.
+    parameters : sequence of float
+        Every C that the region has to serve.
+    enhanced : bool
+        ESSNSV, the smaller ball, instead of SSNSV.
+
+    Returns
+    -------
+    Dome, or Ball where the reference is the origin and there is no half-space
+    """
+    size = np.sqrt(far.center.sqnorm) * (1.0 + GAP_ROUNDING)
+    if enhanced:
+        center, radius = far.center.scaled(0.5), 0.5 * size + far.radius
+    else:
+        zero = np.zeros_like(far.center.vector)
+        center, radius = Point(zero, np.zeros_like(reference.point.products), 0.0), size + far.radius
+    length = np.sqrt(reference.point.sqnorm)
+    if length == 0.0:
+        return Ball(center, float(radius))
+    normal = reference.point.scaled(-1.0 / length)
+    least = np.inf
+    for C in parameters:
+        least = min(least, 0.5 * (length + C * reference.inner / length) - pair_radius(reference, C))
+    offset = -least - float(normal.vector @ center.vector)
+    return Dome(center, float(radius), normal, float(offset + ROUNDING * radius))
+
+
+class SSNSV:
+    """Dome test of Ogawa 2013: the reference below, the solution at the largest C of the path above."""
+
+    name = "ssnsv"
+    needs_far_end = True
+    enhanced = False
+
+    def region(self, model, reference, C: float, far) -> Dome | Ball:
+        """Return the dome for one parameter.
+
+        Parameters
+        ----------
+        model : models.box.BoxModel
+        reference : models.box.Certificate
+        C : float
+        far : models.box.Certificate
+            Of a parameter of at least C; it need not be exact.
+        """
+        return feasible_dome(reference, pair_ball(far, far.C), (C,), self.enhanced)
+
+
+class ESSNSV(SSNSV):
+    """The dome test with the smaller ball that the variational inequality gives (Wang 2014, Theorem 18)."""
+
+    name = "essnsv"
+    enhanced = True

@@ -1,0 +1,142 @@
+"""Search for unsafe decisions: rules x models x reference accuracies x weights x storage, at random.
+
+Usage: python tests/safety/fuzz.py --checks 100000 [--seed 0]
+
+A check is one region (one rule, one reference, one parameter) applied to all rows of one problem. It fails where the
+ball of an accurate optimum proves a decision wrong, or proves that the optimum is not in the region.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from screenpath.geometry import ROUNDING
+from screenpath.rules import STATIC
+from screenpath.rules.box import pair_ball
+from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
+from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference
+
+RULES = ("dvi", "bt2", "it", "ssnsv", "essnsv", "gap", "loss floor", "chunk C", "chunk s")
+
+
+def check_problem(seed: int):
+    """Check every rule with every accuracy on one random problem.
+
+    Yields
+    ------
+    rule, accuracy : str
+    decided : int
+        Rows that the rule fixed.
+    faults : int
+        Decisions proven wrong, and 1 if the region is proven not to hold the optimum.
+    words : str
+        What the problem was.
+    """
+    rng = np.random.default_rng(seed)
+    model, words = random_problem(rng)
+    G = dense_rows(model)
+    C0 = random_scale(rng, model)
+    parameters = C0 * np.array([0.5, 1.0, 1.0 + 1e-6, 1.07, 1.5, 4.0])
+    exact = [optimum(model, G, C) for C in parameters]
+    distant = [reference(rng, model, parameters[-1] * rng.uniform(1.0, 3.0), a) for a in ("1 epoch", "1e-6", "1e-12")]
+    for accuracy in ACCURACIES:
+        near = reference(rng, model, C0, accuracy)
+        far = distant[rng.integers(len(distant))]
+        for C, truth in zip(parameters, exact, strict=True):
+            for name in ("dvi", "bt2", "it", "ssnsv", "essnsv"):
+                rule = STATIC[name]()
+                region = rule.region(model, near, C, far) if rule.needs_far_end else rule.region(model, near, C)
+                yield (name, accuracy, *judge(model, region, truth), words)
+            yield ("loss floor", accuracy, 0, floor_fault(model, near, far, C, truth), words)
+        yield ("gap", accuracy, *judge(model, pair_ball(near, near.C), optimum(model, G, near.C)), words)
+        served = parameters[1:]  # a chunk is decided once, from the first
+        for form in "Cs":
+            yield from check_chunk(model, near, far, served, exact[1:], form, accuracy, words)
+
+
+def check_chunk(model, near, far, parameters, exact, form, accuracy, words):
+    """Judge the decisions of a chunk at each of its points (s-form: those that lie in the rule's range)."""
+    screening = Pathwise(STATIC["essnsv"](), False, "essnsv", chunk=len(parameters), form=form)
+    screening.begin(parameters, far, resumed=False)
+    status = screening.before(model, near, parameters[0]).status
+    for truth in exact:
+        # The certificate would prove this before the decisions are believed.
+        if form == "s" and float(loss(model, truth) - loss_error(model, truth)) < screening.floor:
+            continue
+        yield (f"chunk {form}", accuracy, *wrong_decisions(model, status, truth), words)
+
+
+def judge(model, region, truth):
+    """Return how many rows the region decides and how many faults are proven."""
+    screened = model.screen(region)
+    products = tuple(p.products if p.products is not None else model.margins(p.vector) for p in region.points)
+    lower, upper = region.bounds(products, model.norms)
+    slack = ROUNDING * (model.norms * region.extent + np.abs(model.c))
+    outside = np.any(truth.high < lower - slack) or np.any(truth.low > upper + slack)
+    decided, faults = wrong_decisions(model, screened.status, truth)
+    return decided, faults + int(outside)
+
+
+def wrong_decisions(model, status, truth):
+    """Return how many rows are decided and how many of them the accurate optimum contradicts."""
+    wrong = np.where(status < 0, truth.high < model.c, (status > 0) & (truth.low > model.c))
+    return int(np.count_nonzero(status)), int(np.count_nonzero(wrong))
+
+
+def loss(model, truth):
+    """Return the loss at the centre of the accurate optimum's ball."""
+    t = model.c - truth.G @ truth.center
+    return np.maximum(model.lo * t, model.hi * t).sum()
+
+
+def loss_error(model, truth):
+    """Return how much the loss can change within the ball of the accurate optimum."""
+    return (np.maximum(np.abs(model.lo), np.abs(model.hi)) * (truth.high - truth.low)).sum() / 2
+
+
+def floor_fault(model, near, far, C, truth) -> int:
+    """Return 1 where the lower bound of the loss is proven to be above the loss."""
+    primal = min(primal_value(near, C), primal_value(far, C))
+    floor = max(loss_floor(near, C, primal), loss_floor(far, C, primal))
+    return int(floor > loss(model, truth) + loss_error(model, truth))
+
+
+def fuzz(checks: int, seed: int = 0, report=None):
+    """Run at least ``checks`` checks; return the counts by rule and a list of faults (seed, rule, accuracy, words)."""
+    done, decided, faults, problem = Counter(), Counter(), [], seed
+    while sum(done.values()) < checks:
+        for rule, accuracy, rows, wrong, words in check_problem(problem):
+            done[rule] += 1
+            decided[rule] += rows
+            if wrong:
+                faults.append((problem, rule, accuracy, wrong, words))
+        problem += 1
+        if report and problem % 50 == 0:
+            report(f"{sum(done.values())} checks, {sum(decided.values())} decisions, {len(faults)} faults")
+    return done, decided, faults
+
+
+def main() -> int:
+    """Return 0 where no fault was found, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checks", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    done, decided, faults = fuzz(arguments.checks, arguments.seed, lambda text: print(text, file=sys.stderr))
+    for rule in RULES:
+        print(f"{rule:12s} {done[rule]:8d} checks {decided[rule]:10d} decisions")
+    print(f"{'all':12s} {sum(done.values()):8d} checks {sum(decided.values()):10d} decisions, {len(faults)} faults")
+    for fault in faults[:50]:
+        print("seed {}: {} from a reference of accuracy '{}': {} faults ({})".format(*fault))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
