@@ -148,12 +148,12 @@ class Lens:
         """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
         v1, v2 = products
         distance = float(np.linalg.norm(self.first.center.vector - self.second.center.vector))
-        upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius)
-        lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius)
+        upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius, self.extent)
+        lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         return lower, upper
 
 
-def dome_support(vc, va, norms, radius, offset):
+def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
     """Largest ``v.x`` over a dome.
 
     Parameters
@@ -162,6 +162,9 @@ def dome_support(vc, va, norms, radius, offset):
         ``v.c``, ``v.a`` and ``||v||``.
     radius, offset : float
         ``r`` and ``delta``.
+    uncertainty : float
+        ``v.a`` is known to within this times ``||v||``. The square root below would turn an error of 1e-16 into one
+        of 1e-8, so the least favourable ``v.a`` within reach is taken.
 
     Returns
     -------
@@ -169,14 +172,21 @@ def dome_support(vc, va, norms, radius, offset):
     """
     offset = min(max(offset, -radius), radius)
     ball = vc + radius * norms
-    cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
-    cut = vc + offset * va + cap * np.sqrt(np.maximum(norms * norms - va * va, 0.0))
-    # The half-space only matters for v whose ball maximiser c + r v/||v|| violates it.
-    return np.where(va * radius <= offset * norms, ball, np.minimum(ball, cut))
+    if radius <= 0.0:
+        return ball
+    worst = (offset / radius) * norms  # at this v.a, and below it, the ball's maximiser satisfies the half-space
+    va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)
+    cap = np.sqrt((radius - offset) * (radius + offset))
+    cut = vc + offset * va + cap * np.sqrt((norms - va) * (norms + va))
+    return np.where(va <= worst, ball, np.minimum(ball, cut))
 
 
-def lens_support(v1, v2, norms, distance, r1, r2):
+def lens_support(v1, v2, norms, distance, r1, r2, extent):
     """Largest ``v.x`` over the intersection of two balls (Ogawa 2014, Theorem 8).
+
+    The plane of the rim parts the lens into a dome of either ball. Where the larger ball's maximiser lies in the
+    smaller ball, it answers, elsewhere the smaller ball's dome. Distances are taken from the smaller ball's centre:
+    from the larger one's, a small lens would drown in rounding.
 
     Parameters
     ----------
@@ -186,22 +196,24 @@ def lens_support(v1, v2, norms, distance, r1, r2):
         ``||m1 - m2||``.
     r1, r2 : float
         Radii.
+    extent : float
+        Largest norm of a point of the balls: what the rounding of ``v1`` and ``v2`` is relative to.
 
     Returns
     -------
     ndarray of shape (n,)
         Where one ball lies inside the other, or rounding has pulled the two apart, the smaller ball answers.
     """
-    if distance <= abs(r1 - r2) or distance >= r1 + r2:
-        return v1 + r1 * norms if r1 <= r2 else v2 + r2 * norms
-    zeta = (distance * distance + r2 * r2 - r1 * r1) / (2.0 * distance)
-    along = (v1 - v2) / distance  # v.phi / ||phi||
-    circle = np.sqrt(max(r2 * r2 - zeta * zeta, 0.0))
-    rim = v2 + zeta * along + circle * np.sqrt(np.maximum(norms * norms - along * along, 0.0))
-    first, second = v1 + r1 * norms, v2 + r2 * norms
-    out = np.where(along * r1 < (zeta - distance) * norms, first, rim)
-    out = np.where(along * r2 > zeta * norms, second, out)
-    return np.minimum(out, np.minimum(first, second))  # true anyway, but for rounding
+    if r1 > r2:
+        v1, v2, r1, r2 = v2, v1, r2, r1
+    if distance <= r2 - r1 or distance >= r1 + r2:
+        return v1 + r1 * norms
+    height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)  # of the rim's plane, towards m2
+    away = (v1 - v2) / distance
+    uncertainty = ROUNDING * (1.0 + extent / distance)
+    dome, second = dome_support(v1, away, norms, r1, -height, uncertainty), v2 + r2 * norms
+    inside = (away + uncertainty * norms) * r2 >= (distance - height) * norms
+    return np.minimum(np.where(inside, second, dome), np.minimum(second, v1 + r1 * norms))
 
 
 def condition(center: np.ndarray, radius: float, known: np.ndarray, values: np.ndarray | float):

@@ -125,7 +125,7 @@ def test_lens_degenerates():
     v1, v2 = V @ m1, V @ m2
 
     def largest(second, distance, r1, r2):
-        return lens_support(v1, second, norms, distance, r1, r2)
+        return lens_support(v1, second, norms, distance, r1, r2, 3.0)
 
     np.testing.assert_array_equal(largest(v1, 0.0, 1.0, 1.5), v1 + norms)  # the same centre
     np.testing.assert_array_equal(largest(v1, 0.0, 1.0, 1.0), v1 + norms)  # the same ball
@@ -137,6 +137,22 @@ def test_lens_degenerates():
     np.testing.assert_allclose(thin, V @ ((m1 + m2) / 2), atol=2e-4)
     np.testing.assert_array_equal(largest(v2, 2.0, 0.0, 9.0), v1)  # a ball of radius 0
     assert largest(v2, 2.0, 1.5, 1.5)[2] == 0.0  # v = 0
+
+
+def test_a_tiny_ball_cut_by_a_huge_one_keeps_its_digits():
+    # In one dimension along v the lens is the interval [1 - 1e-6, 1 + cut]; the huge ball's radius has 1e-14 of rounding.
+    V, norms = np.array([[1.0], [-1.0]]), np.ones(2)
+    for cut in (-0.9e-6, 0.0, 0.9e-6):
+        upper = lens_support(V @ [1.0], V @ [-200.0], norms, 201.0, 1e-6, 201.0 + cut, 401.0)
+        np.testing.assert_allclose(upper, [1.0 + cut, -1.0 + 1e-6], rtol=0, atol=1e-9)
+
+
+def test_the_rounding_of_a_parallel_vector_does_not_cut_the_dome_short():
+    # v almost along a: sqrt(|v|^2 - (v.a)^2) has no correct digit in floating point.
+    tilt = 3e-9
+    v, a = np.array([[1.0, tilt]]), np.array([1.0, 0.0])
+    upper = dome_support(np.zeros(1), v @ a, np.array([1.0]), 1.0, 0.0)
+    assert upper[0] >= tilt
 
 
 @settings(max_examples=60, deadline=None)

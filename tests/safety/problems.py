@@ -16,7 +16,7 @@ from screenpath.solvers import make_solver
 MODELS = ("svm", "lad", "quantile", "svr")
 STORAGES = ("dense", "csr", "dense32", "csr32")
 WEIGHTS = ("none", "random", "some zero", "wide")
-SHAPES = ("plain", "separable", "badly scaled", "repeated rows", "more features than rows")
+SHAPES = ("plain", "separable", "badly scaled", "far from the origin", "repeated rows", "more features than rows")
 # How a reference was made: the closed-form start, an arbitrary feasible pair, sweeps of coordinate descent, converged.
 ACCURACIES = ("start", "arbitrary", "1 epoch", "3 epochs", "10 epochs", "60 epochs", "1e-6", "1e-12")
 UNSCREENED = Screening(None, False, "none")
@@ -34,6 +34,8 @@ def random_problem(rng):
     if shape == "badly scaled":
         X *= 10.0 ** rng.uniform(-3.0, 3.0, d)
         X += 10.0 ** rng.uniform(-2.0, 3.0)
+    if shape == "far from the origin":  # all rows nearly parallel: sums over rows lose digits
+        X += 10.0 ** rng.uniform(2.0, 6.0, X.shape[1])
     if shape == "repeated rows":
         X[n // 2 :] = X[: n - n // 2]
         X[0] = 0.0
