@@ -140,6 +140,8 @@ class _Job:
             checker = audit.Audit(make_solver(o["solver"], o["seed"]), limits)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
             extras = audit.COLUMNS
+        if self.screening.needs_far_end:
+            extras = (*extras, "init_s")
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
         self.limits = limits
