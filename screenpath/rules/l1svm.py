@@ -1,0 +1,96 @@
+r"""Feature screening for the L1-regularised squared-hinge SVM: reference and new lambda in, region of theta out.
+
+All regions live in the slice ``y.theta = 0``, where every column is replaced by its centred version. Each contains the
+optimum for *any* feasible dual point of the reference, and is the paper's where the reference is exact. The products
+with all columns come from the certificate, so a rule costs O(n + m).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.geometry import Ball, Dome, Point
+
+
+class VariationalInequality:
+    r"""Dome of Zhao 2014: one formula in place of the paper's three cases (Theorems 3.5, 3.7, 3.9).
+
+    From a feasible ``theta_1`` at ``lambda_1 > lambda_2``: the ball with centre ``c = (1/lambda_2 + theta_1) / 2`` and
+    radius ``||1/lambda_2 - theta_1|| / 2`` (eq. 12, for any feasible ``theta_1``), and the half-space
+    ``a.(theta - theta_1) <= slack`` with ``a = 1/lambda_1 - theta_1`` (eq. 11). For an exact reference the slack is 0;
+    with gap ``G`` and ``e = sqrt(2 G) / lambda_1 >= ||theta_1 - theta_1*||`` it is
+    ``G / lambda_1^2 + e ||1/lambda_2 - theta_1||``. Everything is projected on the complement of ``y``, this norm too.
+    """
+
+    name = "vi"
+
+    def region(self, model, reference, lam: float) -> Dome | Ball:
+        """Return the dome (the ball where the half-space has no direction, as at ``lambda_max``)."""
+        theta, y, n = reference.theta, model.signs, model.samples
+        one = 1.0 - model.null_bias * y  # projection of 1; theta needs none
+        toward = one / lam - theta  # twice the way from the centre to the far end of the ball
+        diameter = float(np.linalg.norm(toward))
+        middle = 0.5 * (one / lam + theta)
+        center = Point(middle, 0.5 * (model.null_products / lam + reference.products), float(middle @ middle))
+        normal = one / reference.lam - theta
+        length = float(np.linalg.norm(normal))
+        # Below this the direction is rounding error; without it the region is only larger.
+        if length <= 1e-10 * np.sqrt(n) / reference.lam:
+            return Ball(center, 0.5 * diameter)
+        gap = (reference.gap + reference.error) / reference.lam**2
+        slack = gap + np.sqrt(2.0 * gap) * diameter
+        products = (model.null_products / reference.lam - reference.products) / length
+        offset = (slack - 0.5 * float(normal @ toward)) / length
+        return Dome(center, 0.5 * diameter, Point(normal / length, products, 1.0), offset)
+
+
+def gap_ball(reference) -> Ball:
+    """Ball of a certified pair at its own parameter: ``||theta - theta_1||^2 <= 2 gap / lambda^2``."""
+    center = Point(reference.theta, reference.products, float(reference.theta @ reference.theta))
+    return Ball(center, float(np.sqrt(2.0 * (reference.gap + reference.error)) / reference.lam))
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureScreening:
+    """What is screened when.
+
+    Parameters
+    ----------
+    static : rule or None
+        Applied once before each solve, from the previous grid point.
+    dynamic : bool
+        Apply the gap ball of the current iterate while solving.
+    name : str
+        As the user wrote it.
+    """
+
+    static: VariationalInequality | None
+    dynamic: bool
+    name: str
+
+    def before(self, model, reference, lam: float):
+        """Screen from the previous grid point, before the solve."""
+        if self.static is None:
+            return model.nothing_screened()
+        return model.screen(self.static.region(model, reference, lam))
+
+    def again(self, model, certificate, lam: float):
+        """Screen with the ball of a certified pair at the same parameter."""
+        return model.screen(gap_ball(certificate))
+
+
+def parse_feature_rule(text: str) -> FeatureScreening:
+    """Turn ``none``, ``gap``, ``vi`` or ``vi+gap`` into a :class:`FeatureScreening`.
+
+    Raises
+    ------
+    UsageError
+        For any other rule.
+    """
+    parts = sorted(part.strip().lower() for part in text.split("+"))
+    if parts not in (["none"], ["gap"], ["vi"], ["gap", "vi"]):
+        raise UsageError(f"unknown rule '{text}' for l1svm", "use none, gap, vi or vi+gap")
+    return FeatureScreening(VariationalInequality() if "vi" in parts else None, "gap" in parts, text)

@@ -1,0 +1,240 @@
+"""Coordinate descent over features for the L1-regularised squared hinge, with working sets and a Newton finish.
+
+Plain sweeps over all features are Zhao 2014's solver. Working sets solve for the features nearest to their constraint
+first and look at the others once in a while. On a working set, a few sweeps are followed by Newton steps: the Hessian
+over the samples inside the margin, with the bias eliminated, makes a small Lasso whose solution is the new point.
+
+Stops when the duality gap of the reduced problem is at most ``tol`` times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.kernels import l1svm as kernels
+from screenpath.models.l1svm import L1Reduced, dual_scale
+from screenpath.solvers.base import Budget, Solution
+
+VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
+FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
+FIRST_SET = 16  # features of the smallest working set beyond the support
+NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
+RIDGE = 1e-11  # added to the Hessian, relative to ||f_j||^2
+
+
+class FeatureDescent:
+    """Coordinate descent over features.
+
+    Parameters
+    ----------
+    shrinking : bool, default True
+        Skip zero weights that are clearly inside their constraint until the next gap evaluation.
+    working_sets : bool, default True
+        Solve for a growing set of features instead of sweeping over all survivors.
+    newton : bool, default True
+        Finish each working set with Newton steps; needs ``working_sets``.
+    warm : bool, default True
+        Start from the previous grid point; else from ``w = 0``.
+    """
+
+    def __init__(self, shrinking=True, working_sets=True, newton=True, warm=True):
+        self.shrinking, self.working_sets, self.warm = shrinking, working_sets, warm
+        self.newton = newton and working_sets
+        self.name = "cd+newton" if self.newton else "cd"
+
+    def solve(self, reduced: L1Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Parameters
+        ----------
+        reduced : L1Reduced
+        tol : float
+            Relative gap of the reduced problem to reach.
+        budget : Budget
+        dynamic : bool
+            Screen with the gap ball of the current iterate whenever the gap is evaluated.
+        rank : int
+            Not used: the order is cyclic.
+
+        Returns
+        -------
+        Solution
+        """
+        run = _Run(reduced, budget, self)
+        interval = FIRST_CHECK
+        while True:
+            converged = run.check(tol, dynamic)
+            if converged or run.spent():
+                break
+            if self.working_sets:
+                chosen = run.choose()
+                run.solve_set(chosen, max(0.5 * tol * run.primal, 0.1 * run.gap))
+            else:
+                run.sweep(run.alive.copy(), interval)
+                interval = min(LAST_CHECK, interval + interval // 4 + 1)
+        return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name)
+
+
+class _Run:
+    """Working arrays of one solve."""
+
+    def __init__(self, reduced: L1Reduced, budget: Budget, options: FeatureDescent):
+        self.reduced, self.budget, self.options = reduced, budget, options
+        if reduced.sparse:
+            self.columns = (np.empty((0, 0)), *reduced.columns, True)
+            each = max(1, reduced.columns[0].size // max(reduced.size, 1))
+        else:
+            self.columns = (reduced.columns, np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, np.int64), False)
+            each = reduced.signs.size
+        self.visits = max(1, VALUES // each)  # columns of one kernel call
+        self.sqnorms = reduced.norms**2
+        self.alive = np.arange(reduced.size)
+        self.epochs, self.touched, self.screened = 0, 0.0, 0
+        cold = reduced.fresh and not options.warm
+        self.w = np.zeros(reduced.size) if cold else reduced.start_w.copy()
+        self.slack = np.ones(reduced.signs.size)
+        support = np.flatnonzero(self.w)
+        kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
+        self.touched += support.size
+        start = 0.0 if cold else reduced.start_bias
+        self.slack -= start * reduced.signs
+        self.bias = np.array([kernels.bias_root(self.slack, reduced.signs, start)])
+        self.products = np.zeros(reduced.size)
+        self.room = FIRST_SET
+        self.primal = self.gap = np.inf
+
+    def spent(self) -> bool:
+        """Tell whether the budget is used up."""
+        return self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
+
+    def evaluate(self, index: np.ndarray) -> tuple[float, float, np.ndarray, float]:
+        """Return primal, gap, ``f_j . alpha`` and the dual scale of the problem on some features."""
+        alpha = np.maximum(self.slack, 0.0)
+        products = np.empty(index.size)
+        kernels.columns_dot(*self.columns, index, alpha, products)
+        self.touched += index.size
+        total, squares = kernels.summary(self.slack)
+        lam = self.reduced.lam
+        scale = dual_scale(lam, total, squares, float(np.max(np.abs(products), initial=0.0)))
+        primal = 0.5 * squares + lam * float(np.abs(self.w[index]).sum())
+        return primal, primal - scale * (total - 0.5 * scale * squares), products, scale
+
+    def check(self, tol: float, dynamic: bool) -> bool:
+        """Evaluate the gap over all surviving features; screen with its ball where asked."""
+        self.primal, self.gap, products, scale = self.evaluate(self.alive)
+        self.products[self.alive] = products
+        if self.gap <= tol * self.primal:
+            return True
+        if dynamic:
+            self._screen(products, scale)
+        return False
+
+    def _screen(self, products: np.ndarray, scale: float) -> None:
+        # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha.
+        lam = self.reduced.lam
+        radius = np.sqrt(2.0 * (max(self.gap, 0.0) + GAP_ROUNDING * self.primal))
+        extent = radius + np.sqrt(2.0 * self.primal)
+        bound = scale * np.abs(products) + radius * self.reduced.spreads[self.alive]
+        gone = bound < lam - ROUNDING * (lam + extent * self.reduced.norms[self.alive])
+        if not gone.any():
+            return
+        dropped = self.alive[gone]
+        self.alive = self.alive[~gone]
+        self.screened += dropped.size
+        nonzero = dropped[self.w[dropped] != 0.0]
+        if nonzero.size:
+            kernels.columns_add(*self.columns, nonzero, self.w[nonzero], self.slack)
+            self.w[nonzero] = 0.0
+            self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+
+    def choose(self) -> np.ndarray:
+        """Return the working set: the support and the features nearest to their constraint.
+
+        The distance of column ``f_j`` at ``alpha`` to ``|f_j.alpha| = lam`` is ``(lam - |f_j.alpha|) / ||f_j||``, with
+        the centred norm. The room beyond the support doubles at each turn.
+        """
+        alive = self.alive
+        distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
+        distance[self.w[alive] != 0.0] = -np.inf
+        support = int(np.count_nonzero(self.w[alive]))
+        size = support + max(self.room, support)
+        self.room *= 2
+        if size >= alive.size:
+            return alive
+        return np.sort(alive[np.argpartition(distance, size)[:size]])
+
+    # -- coordinate descent --------------------------------------------------------------------------------------
+
+    def sweep(self, active: np.ndarray, sweeps: int) -> None:
+        """Run sweeps over some features, in kernel calls of bounded length."""
+        r = self.reduced
+        sweeps = min(sweeps, self.budget.epochs - self.epochs)
+        each = max(1, self.visits // max(active.size, 1))
+        while sweeps > 0 and time.monotonic() <= self.budget.deadline:
+            now = min(each, sweeps)
+            visited, violation = kernels.descend(
+                *self.columns, r.signs, r.lam, self.sqnorms, self.w, self.slack, self.bias, active.copy(),
+                self.options.shrinking, now,
+            )  # fmt: skip
+            self.touched += visited
+            self.epochs += now
+            sweeps -= now
+            if violation == 0.0:
+                return
+
+    def solve_set(self, chosen: np.ndarray, target: float) -> None:
+        """Solve the problem on a working set to an absolute gap: Newton steps where they can be afforded, else sweeps."""
+        interval = FIRST_CHECK
+        newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
+        while not self.spent():
+            _, gap, products, _ = self.evaluate(chosen)
+            if gap <= target:
+                return
+            if newton is not None and newton.step(products):
+                continue
+            self.sweep(chosen, interval)
+            interval = min(LAST_CHECK, 2 * interval)
+
+
+class _Newton:
+    """Newton steps on one working set; the Hessian follows the samples that enter and leave the margin."""
+
+    def __init__(self, run: _Run, chosen: np.ndarray):
+        self.run, self.chosen = run, chosen
+        k, n = chosen.size, run.slack.size
+        self.gram, self.sums, self.hessian = np.zeros((k, k)), np.zeros(k), np.empty((k, k))
+        self.member = np.zeros(n, dtype=np.int8)
+        self.samples = kernels.by_sample(*run.reduced.columns, chosen, n) if run.reduced.sparse else None
+
+    def step(self, products: np.ndarray) -> bool:
+        """Take one step from the current point; return False where it does not lower the objective."""
+        run, chosen = self.run, self.chosen
+        r, lam = run.reduced, run.reduced.lam
+        if self.samples is not None:
+            kernels.sparse_gram(*self.samples, run.slack, r.signs, self.member, self.gram, self.sums)
+        else:
+            kernels.dense_gram(r.columns, chosen, run.slack, r.signs, self.member, self.gram, self.sums)
+        inside = int(self.member.sum(dtype=np.int64))
+        if inside == 0:
+            return False
+        kernels.centred(self.gram, self.sums, float(inside), run.sqnorms[chosen], RIDGE, self.hessian)
+        w = run.w[chosen]
+        u = w.copy()
+        miss = np.where(w == 0.0, np.maximum(np.abs(products) - lam, 0.0), np.abs(products - lam * np.sign(w)))
+        kernels.lasso(self.hessian, products + self.hessian @ w, lam, u, max(1e-2 * float(miss.max()), 1e-13 * lam), 1000)
+        direction = u - w
+        run.epochs += 1
+        shift = -float(self.sums @ direction) / inside  # of the bias, solved for in the model
+        change = shift * r.signs
+        kernels.columns_add(*run.columns, chosen, direction, change)
+        run.touched += chosen.size
+        slope = -float(products @ direction) + lam * float(np.abs(u).sum() - np.abs(w).sum())
+        taken = kernels.line_search(run.slack, change, w, direction, lam, slope) if slope < 0.0 else 0.0
+        if taken == 0.0:
+            return False
+        run.w[chosen] = w
+        run.bias[0] = kernels.bias_root(run.slack, r.signs, run.bias[0] + taken * shift)
+        return True
