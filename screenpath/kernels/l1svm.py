@@ -78,11 +78,8 @@ def bias_root(slack, y, bias):
             high = shift
         trial = shift + total / count
         if trial <= low or trial >= high or step % 8 == 7:
-            if high - low == np.inf:
-                trial = shift + 2.0 * total / count
-            else:
-                trial = 0.5 * (low + high)
-        if trial == shift or trial == low or trial == high:
+            trial = shift + 2.0 * total / count if high - low == np.inf else 0.5 * (low + high)
+        if trial in (shift, low, high):
             break
         shift = trial
     if shift != 0.0:
@@ -123,6 +120,36 @@ def columns_add(F, data, indices, indptr, sparse, index, weights, out):
 
 
 @kernel(fastmath=SUMS)
+def inner(a, b):
+    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel(fastmath=SUMS)
+def dome_parts(theta, y, null_bias, here, there):
+    """Return the vectors and products of the dome between ``here = 1/lambda_1`` and ``there = 1/lambda_2``.
+
+    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``: the centre ``(there u + theta) / 2``,
+    the normal ``here u - theta``, ``||there u - theta||^2``, the normal's square, and the product of these two.
+    """
+    middle, normal = np.empty(theta.size), np.empty(theta.size)
+    toward_sq, normal_sq, product = 0.0, 0.0, 0.0
+    for i in range(theta.size):
+        one = 1.0 - null_bias * y[i]
+        middle[i] = 0.5 * (there * one + theta[i])
+        toward = there * one - theta[i]
+        outward = here * one - theta[i]
+        normal[i] = outward
+        toward_sq += toward * toward
+        normal_sq += outward * outward
+        product += toward * outward
+    return middle, normal, toward_sq, normal_sq, product
+
+
+@kernel(fastmath=SUMS)
 def summary(slack):
     """Return ``sum max(slack, 0)`` and ``sum max(slack, 0)^2``."""
     total, squares = 0.0, 0.0
@@ -137,7 +164,8 @@ def summary(slack):
 def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
-    The bias is solved exactly after each sweep, and within it whenever that costs little beside the columns visited. A step whose decrease the quadratic bound ``||f_j||^2`` does not guarantee is checked and halved.
+    The bias is solved exactly after each sweep, and within it whenever that costs little beside the columns visited.
+    A step whose decrease the quadratic bound ``||f_j||^2`` does not guarantee is checked and halved.
 
     Parameters
     ----------
@@ -206,7 +234,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
             else:
                 step = -old
             applied = 0.0
-            for trial in range(40):
+            for _ in range(40):
                 penalty = lam * (abs(old + step) - abs(old))
                 wanted = 0.01 * (gradient * step + penalty)
                 change = step - applied
@@ -252,7 +280,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
 
 @kernel()
 def by_sample(data, indices, indptr, index, n):
-    """Return the columns ``index`` of sparse data stored sample by sample: values, places in ``index``, start offsets."""
+    """Return some columns of sparse data sample by sample: values, places in ``index``, start offsets."""
     starts = np.zeros(n + 1, dtype=np.int64)
     for k in range(index.size):
         j = index[k]

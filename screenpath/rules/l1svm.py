@@ -13,6 +13,7 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.geometry import Ball, Dome, Point
+from screenpath.kernels import l1svm as kernels
 
 
 class VariationalInequality:
@@ -29,27 +30,26 @@ class VariationalInequality:
 
     def region(self, model, reference, lam: float) -> Dome | Ball:
         """Return the dome (the ball where the half-space has no direction, as at ``lambda_max``)."""
-        theta, y, n = reference.theta, model.signs, model.samples
-        one = 1.0 - model.null_bias * y  # projection of 1; theta needs none
-        toward = one / lam - theta  # twice the way from the centre to the far end of the ball
-        diameter = float(np.linalg.norm(toward))
-        middle = 0.5 * (one / lam + theta)
-        center = Point(middle, 0.5 * (model.null_products / lam + reference.products), float(middle @ middle))
-        normal = one / reference.lam - theta
-        length = float(np.linalg.norm(normal))
+        here, there = 1.0 / reference.lam, 1.0 / lam
+        middle, normal, toward_sq, normal_sq, inner = kernels.dome_parts(
+            reference.theta, model.signs, model.null_bias, here, there
+        )
+        radius, length = 0.5 * np.sqrt(toward_sq), np.sqrt(normal_sq)
+        center_sq = kernels.inner(middle, middle)
+        center = Point(middle, 0.5 * (there * model.null_products + reference.products), center_sq)
         # Below this the direction is rounding error; without it the region is only larger.
-        if length <= 1e-10 * np.sqrt(n) / reference.lam:
-            return Ball(center, 0.5 * diameter)
-        gap = (reference.gap + reference.error) / reference.lam**2
-        slack = gap + np.sqrt(2.0 * gap) * diameter
-        products = (model.null_products / reference.lam - reference.products) / length
-        offset = (slack - 0.5 * float(normal @ toward)) / length
-        return Dome(center, 0.5 * diameter, Point(normal / length, products, 1.0), offset)
+        if length <= 1e-10 * np.sqrt(model.samples) * here:
+            return Ball(center, radius)
+        gap = (reference.gap + reference.error) * here * here
+        slack = gap + np.sqrt(2.0 * gap) * 2.0 * radius
+        products = (here * model.null_products - reference.products) / length
+        return Dome(center, radius, Point(normal / length, products, 1.0), (slack - 0.5 * inner) / length)
 
 
 def gap_ball(reference) -> Ball:
     """Ball of a certified pair at its own parameter: ``||theta - theta_1||^2 <= 2 gap / lambda^2``."""
-    center = Point(reference.theta, reference.products, float(reference.theta @ reference.theta))
+    theta = reference.theta
+    center = Point(theta, reference.products, kernels.inner(theta, theta))
     return Ball(center, float(np.sqrt(2.0 * (reference.gap + reference.error)) / reference.lam))
 
 

@@ -22,6 +22,8 @@ VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 FIRST_SET = 16  # features of the smallest working set beyond the support
 NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
+INEXACT = 1e-2  # accuracy of a Newton step's small Lasso, relative to the violation at its start
+LASSO_SWEEPS = 1000
 RIDGE = 1e-11  # added to the Hessian, relative to ||f_j||^2
 
 
@@ -186,7 +188,7 @@ class _Run:
                 return
 
     def solve_set(self, chosen: np.ndarray, target: float) -> None:
-        """Solve the problem on a working set to an absolute gap: Newton steps where they can be afforded, else sweeps."""
+        """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
         interval = FIRST_CHECK
         newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
         while not self.spent():
@@ -224,7 +226,8 @@ class _Newton:
         w = run.w[chosen]
         u = w.copy()
         miss = np.where(w == 0.0, np.maximum(np.abs(products) - lam, 0.0), np.abs(products - lam * np.sign(w)))
-        kernels.lasso(self.hessian, products + self.hessian @ w, lam, u, max(1e-2 * float(miss.max()), 1e-13 * lam), 1000)
+        tol = max(INEXACT * float(miss.max()), 1e-13 * lam)
+        kernels.lasso(self.hessian, products + self.hessian @ w, lam, u, tol, LASSO_SWEEPS)
         direction = u - w
         run.epochs += 1
         shift = -float(self.sums @ direction) / inside  # of the bias, solved for in the model
