@@ -89,18 +89,36 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def columns_dot(F, data, indices, indptr, sparse, index, alpha, out):
-    """Write ``f_j . alpha`` to ``out[k]`` for ``j = index[k]``."""
+def evaluate(F, data, indices, indptr, sparse, index, slack, w, products):
+    """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` and sum up both objectives.
+
+    Returns
+    -------
+    total, squares : float
+        ``sum max(slack, 0)`` and ``sum max(slack, 0)^2``.
+    largest, weight : float
+        Largest ``|products|`` and ``sum |w_j|`` over ``index``.
+    """
+    alpha = np.empty(slack.size)
+    total, squares, largest, weight = 0.0, 0.0, 0.0, 0.0
+    for i in range(slack.size):
+        r = max(slack[i], 0.0)
+        alpha[i] = r
+        total += r
+        squares += r * r
     for k in range(index.size):
         j = index[k]
-        total = 0.0
+        product = 0.0
         if sparse:
             for p in range(indptr[j], indptr[j + 1]):
-                total += data[p] * alpha[indices[p]]
+                product += data[p] * alpha[indices[p]]
         else:
             for i in range(alpha.size):
-                total += F[j, i] * alpha[i]
-        out[k] = total
+                product += F[j, i] * alpha[i]
+        products[k] = product
+        largest = max(largest, abs(product))
+        weight += abs(w[j])
+    return total, squares, largest, weight
 
 
 @kernel(fastmath=SUMS)
@@ -147,6 +165,37 @@ def dome_parts(theta, y, null_bias, here, there):
         normal_sq += outward * outward
         product += toward * outward
     return middle, normal, toward_sq, normal_sq, product
+
+
+@kernel()
+def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
+    """Return the columns whose ``|f_j.theta|`` can reach 1 in a dome: :meth:`geometry.Dome.bounds` in one traversal.
+
+    Parameters
+    ----------
+    vc, va, norms : ndarray of shape (m,)
+        Products with centre and unit normal, norms in the slice of the dome.
+    lengths : ndarray of shape (m,)
+        Norms of the columns themselves, for the rounding slack ``rounding * (1 + ||f_j|| extent)``.
+    radius, offset, extent, rounding : float
+    """
+    index = np.empty(vc.size, dtype=np.int64)
+    kept = 0
+    offset = min(max(offset, -radius), radius)
+    cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
+    for j in range(vc.size):
+        largest = -np.inf
+        rim = cap * np.sqrt(max(norms[j] * norms[j] - va[j] * va[j], 0.0))
+        for sign in (1.0, -1.0):
+            if sign * va[j] * radius <= offset * norms[j]:
+                value = sign * vc[j] + radius * norms[j]
+            else:
+                value = sign * (vc[j] + offset * va[j]) + rim
+            largest = max(largest, value)
+        if largest >= 1.0 - rounding * (1.0 + lengths[j] * extent):
+            index[kept] = j
+            kept += 1
+    return index[:kept].copy()
 
 
 @kernel(fastmath=SUMS)
@@ -306,10 +355,12 @@ def sparse_gram(values, columns, starts, slack, y, member, gram, sums):
     """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
 
     Only samples that entered or left ``member`` are added or subtracted (lower triangle; columns of a sample are in
-    increasing order).
+    increasing order). Returns the size of S.
     """
+    size = 0
     for i in range(slack.size):
         inside = 1 if slack[i] > 0.0 else 0
+        size += inside
         if inside == member[i]:
             continue
         sign = 1.0 if inside == 1 else -1.0
@@ -320,17 +371,20 @@ def sparse_gram(values, columns, starts, slack, y, member, gram, sums):
             sums[a] += value * y[i]
             for q in range(starts[i], p + 1):
                 gram[a, columns[q]] += value * values[q]
+    return size
 
 
 @kernel(fastmath=SUMS)
 def dense_gram(F, index, slack, y, member, gram, sums):
     """:func:`sparse_gram` for dense columns; the samples that changed are gathered and multiplied at once."""
-    changed = 0
+    changed, size = 0, 0
     for i in range(slack.size):
+        if slack[i] > 0.0:
+            size += 1
         if (slack[i] > 0.0) != (member[i] == 1):
             changed += 1
     if changed == 0:
-        return
+        return size
     where = np.empty(changed, dtype=np.int64)
     sign = np.empty(changed)
     c = 0
@@ -354,6 +408,7 @@ def dense_gram(F, index, slack, y, member, gram, sums):
             for c in range(changed):
                 total += sign[c] * block[k, c] * block[h, c]
             gram[k, h] += total
+    return size
 
 
 @kernel(fastmath=SUMS)
@@ -515,3 +570,63 @@ def line_search(slack, change, w, direction, lam, slope):
             return t
         t *= 0.5
     return 0.0
+
+
+@kernel(fastmath=SUMS)
+def newton_step(
+    F, data, indices, indptr, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
+):
+    """Take one Newton step on the features ``chosen``, in place.
+
+    With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
+    in the new weights; its solution is the direction of a line search on the objective itself.
+
+    Parameters
+    ----------
+    F, data, indices, indptr, sparse
+        Columns.
+    chosen : ndarray of int64 of shape (k,)
+    w, slack, bias
+        Weights of all columns, slack of all samples, bias (shape (1,)); updated.
+    products : ndarray of shape (k,)
+        ``f_j . max(slack, 0)``.
+    gram, sums, inside
+        From :func:`dense_gram` or :func:`sparse_gram`; number of samples inside the margin.
+    options : ndarray of shape (3,)
+        Accuracy of the Lasso relative to the violation at its start, its sweeps at most, and the ridge.
+
+    Returns
+    -------
+    float
+        The step taken, 0 where none lowers the objective.
+    """
+    k = chosen.size
+    hessian = np.empty((k, k))
+    centred(gram, sums, inside, sqnorms[chosen], options[2], hessian)
+    old = w[chosen]
+    rho = products.copy()
+    worst = 0.0
+    for a in range(k):
+        if old[a] == 0.0:
+            worst = max(worst, abs(products[a]) - lam)
+            continue
+        worst = max(worst, abs(products[a] - lam * np.sign(old[a])))
+        for b in range(k):
+            rho[b] += old[a] * hessian[a, b]
+    new = old.copy()
+    lasso(hessian, rho, lam, new, max(options[0] * worst, 1e-13 * lam), int(options[1]))
+    direction = new - old
+    shift, slope = 0.0, 0.0
+    for a in range(k):
+        shift -= sums[a] * direction[a] / inside
+        slope += lam * (abs(new[a]) - abs(old[a])) - products[a] * direction[a]
+    if slope >= 0.0:
+        return 0.0
+    change = shift * y
+    columns_add(F, data, indices, indptr, sparse, chosen, direction, change)
+    taken = line_search(slack, change, old, direction, lam, slope)
+    if taken > 0.0:
+        for a in range(k):
+            w[chosen[a]] = old[a]
+        bias[0] = bias_root(slack, y, bias[0] + taken * shift)
+    return taken

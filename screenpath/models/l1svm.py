@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Dome
 from screenpath.kernels import l1svm as kernels
 
 
@@ -220,9 +220,16 @@ class L1SVM:
 
     def screen(self, region) -> Kept:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
-        lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
-        slack = ROUNDING * (1.0 + self.rows.norms * region.extent)
-        return Kept(np.flatnonzero((np.maximum(upper, -lower) >= 1.0 - slack) & ~self.flat))
+        products = tuple(point.products for point in region.points)
+        if isinstance(region, Dome):
+            index = kernels.dome_keep(
+                *products, self.spreads, self.rows.norms, region.radius, region.offset, region.extent, ROUNDING
+            )
+        else:
+            lower, upper = region.bounds(products, self.spreads)
+            slack = ROUNDING * (1.0 + self.rows.norms * region.extent)
+            index = np.flatnonzero(np.maximum(upper, -lower) >= 1.0 - slack)
+        return Kept(index[~self.flat[index]])
 
     def nothing_screened(self) -> Kept:
         """Return decisions that leave every feature to the solver."""

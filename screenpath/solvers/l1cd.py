@@ -22,9 +22,9 @@ VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 FIRST_SET = 16  # features of the smallest working set beyond the support
 NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
-INEXACT = 1e-2  # accuracy of a Newton step's small Lasso, relative to the violation at its start
-LASSO_SWEEPS = 1000
-RIDGE = 1e-11  # added to the Hessian, relative to ||f_j||^2
+# Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
+# ridge of the Hessian relative to ||f_j||^2.
+NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
 
 
 class FeatureDescent:
@@ -67,16 +67,18 @@ class FeatureDescent:
         """
         run = _Run(reduced, budget, self)
         interval = FIRST_CHECK
-        while True:
-            converged = run.check(tol, dynamic)
-            if converged or run.spent():
-                break
-            if self.working_sets:
-                chosen = run.choose()
-                run.solve_set(chosen, max(0.5 * tol * run.primal, 0.1 * run.gap))
-            else:
-                run.sweep(run.alive.copy(), interval)
+        converged = run.check(tol, dynamic)
+        while not converged and not run.spent():
+            if not self.working_sets:
+                run.sweep(run.alive, interval)
                 interval = min(LAST_CHECK, interval + interval // 4 + 1)
+            else:
+                chosen = run.choose()
+                if self.newton and chosen.size == run.alive.size:
+                    converged = run.solve_set(chosen, tol * run.primal)
+                    continue
+                run.solve_set(chosen, max(0.5 * tol * run.primal, 0.1 * run.gap))
+            converged = run.check(tol, dynamic)
         return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name)
 
 
@@ -106,51 +108,49 @@ class _Run:
         self.bias = np.array([kernels.bias_root(self.slack, reduced.signs, start)])
         self.products = np.zeros(reduced.size)
         self.room = FIRST_SET
-        self.primal = self.gap = np.inf
+        self.primal = self.gap = np.inf  # over all survivors, when last evaluated
 
     def spent(self) -> bool:
         """Tell whether the budget is used up."""
         return self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
 
-    def evaluate(self, index: np.ndarray) -> tuple[float, float, np.ndarray, float]:
-        """Return primal, gap, ``f_j . alpha`` and the dual scale of the problem on some features."""
-        alpha = np.maximum(self.slack, 0.0)
+    def evaluate(self, index: np.ndarray) -> tuple[np.ndarray, float, float, float]:
+        """Return ``f_j . alpha``, primal, gap and dual scale of the problem on some features."""
         products = np.empty(index.size)
-        kernels.columns_dot(*self.columns, index, alpha, products)
+        total, squares, largest, weight = kernels.evaluate(*self.columns, index, self.slack, self.w, products)
         self.touched += index.size
-        total, squares = kernels.summary(self.slack)
-        lam = self.reduced.lam
-        scale = dual_scale(lam, total, squares, float(np.max(np.abs(products), initial=0.0)))
-        primal = 0.5 * squares + lam * float(np.abs(self.w[index]).sum())
-        return primal, primal - scale * (total - 0.5 * scale * squares), products, scale
+        scale = dual_scale(self.reduced.lam, total, squares, largest)
+        primal = 0.5 * squares + self.reduced.lam * weight
+        return products, primal, primal - scale * (total - 0.5 * scale * squares), scale
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
-        self.primal, self.gap, products, scale = self.evaluate(self.alive)
+        products, self.primal, self.gap, scale = self.evaluate(self.alive)
         self.products[self.alive] = products
         if self.gap <= tol * self.primal:
             return True
-        if dynamic:
-            self._screen(products, scale)
+        if dynamic and self._screen(products, scale):
+            self.products[self.alive], self.primal, self.gap, _ = self.evaluate(self.alive)
         return False
 
-    def _screen(self, products: np.ndarray, scale: float) -> None:
+    def _screen(self, products: np.ndarray, scale: float) -> bool:
+        """Drop the features the gap ball decides; return whether the point moved (a weight had to be set to 0)."""
         # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha.
         lam = self.reduced.lam
         radius = np.sqrt(2.0 * (max(self.gap, 0.0) + GAP_ROUNDING * self.primal))
         extent = radius + np.sqrt(2.0 * self.primal)
         bound = scale * np.abs(products) + radius * self.reduced.spreads[self.alive]
         gone = bound < lam - ROUNDING * (lam + extent * self.reduced.norms[self.alive])
-        if not gone.any():
-            return
         dropped = self.alive[gone]
         self.alive = self.alive[~gone]
         self.screened += dropped.size
         nonzero = dropped[self.w[dropped] != 0.0]
-        if nonzero.size:
-            kernels.columns_add(*self.columns, nonzero, self.w[nonzero], self.slack)
-            self.w[nonzero] = 0.0
-            self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        if nonzero.size == 0:
+            return False
+        kernels.columns_add(*self.columns, nonzero, self.w[nonzero], self.slack)
+        self.w[nonzero] = 0.0
+        self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        return True
 
     def choose(self) -> np.ndarray:
         """Return the working set: the support and the features nearest to their constraint.
@@ -187,18 +187,20 @@ class _Run:
             if violation == 0.0:
                 return
 
-    def solve_set(self, chosen: np.ndarray, target: float) -> None:
+    def solve_set(self, chosen: np.ndarray, target: float) -> bool:
         """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
         interval = FIRST_CHECK
         newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
-        while not self.spent():
-            _, gap, products, _ = self.evaluate(chosen)
+        products = self.products[chosen]  # of the gap evaluation that led here
+        while True:
+            if newton is None or not newton.step(products):
+                self.sweep(chosen, interval)
+                interval = min(LAST_CHECK, 2 * interval)
+            products, _, gap, _ = self.evaluate(chosen)
             if gap <= target:
-                return
-            if newton is not None and newton.step(products):
-                continue
-            self.sweep(chosen, interval)
-            interval = min(LAST_CHECK, 2 * interval)
+                return True
+            if self.spent():
+                return False
 
 
 class _Newton:
@@ -207,37 +209,25 @@ class _Newton:
     def __init__(self, run: _Run, chosen: np.ndarray):
         self.run, self.chosen = run, chosen
         k, n = chosen.size, run.slack.size
-        self.gram, self.sums, self.hessian = np.zeros((k, k)), np.zeros(k), np.empty((k, k))
+        self.gram, self.sums = np.zeros((k, k)), np.zeros(k)
         self.member = np.zeros(n, dtype=np.int8)
         self.samples = kernels.by_sample(*run.reduced.columns, chosen, n) if run.reduced.sparse else None
 
     def step(self, products: np.ndarray) -> bool:
         """Take one step from the current point; return False where it does not lower the objective."""
-        run, chosen = self.run, self.chosen
-        r, lam = run.reduced, run.reduced.lam
+        run, y = self.run, self.run.reduced.signs
         if self.samples is not None:
-            kernels.sparse_gram(*self.samples, run.slack, r.signs, self.member, self.gram, self.sums)
+            inside = kernels.sparse_gram(*self.samples, run.slack, y, self.member, self.gram, self.sums)
         else:
-            kernels.dense_gram(r.columns, chosen, run.slack, r.signs, self.member, self.gram, self.sums)
-        inside = int(self.member.sum(dtype=np.int64))
+            inside = kernels.dense_gram(
+                run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
+            )
         if inside == 0:
             return False
-        kernels.centred(self.gram, self.sums, float(inside), run.sqnorms[chosen], RIDGE, self.hessian)
-        w = run.w[chosen]
-        u = w.copy()
-        miss = np.where(w == 0.0, np.maximum(np.abs(products) - lam, 0.0), np.abs(products - lam * np.sign(w)))
-        tol = max(INEXACT * float(miss.max()), 1e-13 * lam)
-        kernels.lasso(self.hessian, products + self.hessian @ w, lam, u, tol, LASSO_SWEEPS)
-        direction = u - w
         run.epochs += 1
-        shift = -float(self.sums @ direction) / inside  # of the bias, solved for in the model
-        change = shift * r.signs
-        kernels.columns_add(*run.columns, chosen, direction, change)
-        run.touched += chosen.size
-        slope = -float(products @ direction) + lam * float(np.abs(u).sum() - np.abs(w).sum())
-        taken = kernels.line_search(run.slack, change, w, direction, lam, slope) if slope < 0.0 else 0.0
-        if taken == 0.0:
-            return False
-        run.w[chosen] = w
-        run.bias[0] = kernels.bias_root(run.slack, r.signs, run.bias[0] + taken * shift)
-        return True
+        run.touched += self.chosen.size
+        taken = kernels.newton_step(
+            *run.columns, self.chosen, y, run.reduced.lam, run.sqnorms, run.w, run.slack, run.bias, products,
+            self.gram, self.sums, float(inside), NEWTON_OPTIONS,
+        )  # fmt: skip
+        return taken > 0.0
