@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "PathResult": "screenpath.api",
+    "l1_svm_path": "screenpath.api_l1",
     "read_libsvm": "screenpath.read.libsvm",
     "svm_path": "screenpath.api",
 }

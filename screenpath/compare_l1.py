@@ -106,7 +106,7 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
 def totals(runs: list[Run]) -> list[dict]:
     """Return one row a configuration: Tables 2, 3 and 4 of the paper.
 
-    ``speedup`` is relative to ``org`` where that is among the runs; where ``org`` or the other stopped early it is None.
+    ``speedup`` is relative to ``org`` where that is among the runs; None where either stopped early.
     """
     org = next((run for run in runs if run.name == "org"), None)
     rows = []

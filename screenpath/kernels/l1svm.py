@@ -89,7 +89,7 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def evaluate(F, data, indices, indptr, sparse, index, slack, w, products):
+def evaluate(F, data, indices, indptr, sparse, index, slack, w, norms, rounding, products):
     """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` and sum up both objectives.
 
     Returns
@@ -97,7 +97,7 @@ def evaluate(F, data, indices, indptr, sparse, index, slack, w, products):
     total, squares : float
         ``sum max(slack, 0)`` and ``sum max(slack, 0)^2``.
     largest, weight : float
-        Largest ``|products|`` and ``sum |w_j|`` over ``index``.
+        Largest ``|products|``, with ``rounding ||f_j|| ||max(slack, 0)||`` added, and ``sum |w_j|`` over ``index``.
     """
     alpha = np.empty(slack.size)
     total, squares, largest, weight = 0.0, 0.0, 0.0, 0.0
@@ -106,6 +106,7 @@ def evaluate(F, data, indices, indptr, sparse, index, slack, w, products):
         alpha[i] = r
         total += r
         squares += r * r
+    reach = rounding * np.sqrt(squares)
     for k in range(index.size):
         j = index[k]
         product = 0.0
@@ -116,7 +117,7 @@ def evaluate(F, data, indices, indptr, sparse, index, slack, w, products):
             for i in range(alpha.size):
                 product += F[j, i] * alpha[i]
         products[k] = product
-        largest = max(largest, abs(product))
+        largest = max(largest, abs(product) + reach * norms[j])
         weight += abs(w[j])
     return total, squares, largest, weight
 
@@ -253,9 +254,9 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
                 since += indptr[j + 1] - indptr[j]
                 for p in range(indptr[j], indptr[j + 1]):
                     r = slack[indices[p]]
-                    if r > 0.0:
-                        gradient -= data[p] * r
-                        curvature += data[p] * data[p]
+                    value = data[p] if r > 0.0 else 0.0
+                    gradient -= value * r
+                    curvature += value * value
             else:
                 since += n
                 for i in range(n):

@@ -153,6 +153,7 @@ class L1SVM:
         self.spreads = columns.spreads()
         # A constant column is its mean times y, so its centred products are 0; rounding must not make it look alive.
         self.flat = self.spreads <= 1e-13 * columns.norms
+        self._norms = np.where(self.flat, 0.0, columns.norms)
         self.null_products = self._products(1.0 - self.null_bias * self.signs)
         self.lam_max = float(np.max(np.abs(self.null_products), initial=0.0))
 
@@ -191,7 +192,9 @@ class L1SVM:
             bias = kernels.bias_root(slack, self.signs, 0.0)
             products = self._products(np.maximum(slack, 0.0))
         total, squares = kernels.summary(slack)
-        scale = dual_scale(lam, total, squares, float(np.max(np.abs(products), initial=0.0)))
+        # Rounding of the products counts as violation: the dual point is feasible with room for it.
+        reach = np.abs(products) + GAP_ROUNDING * np.sqrt(squares) * self._norms
+        scale = dual_scale(lam, total, squares, float(np.max(reach, initial=0.0)))
         primal = 0.5 * squares + lam * float(np.abs(w).sum())
         dual = scale * total - 0.5 * scale * scale * squares
         return L1Certificate(
@@ -232,8 +235,8 @@ class L1SVM:
         return Kept(index[~self.flat[index]])
 
     def nothing_screened(self) -> Kept:
-        """Return decisions that leave every feature to the solver."""
-        return Kept(np.arange(self.size))
+        """Return decisions that leave every feature to the solver, but for constant ones: their weight is always 0."""
+        return Kept(np.flatnonzero(~self.flat))
 
     def reduce(self, lam: float, screened: Kept, reference: L1Certificate) -> L1Reduced:
         """Build the problem on the surviving features; the others have weight 0."""
@@ -297,7 +300,7 @@ def dual_scale(lam: float, total: float, squares: float, largest: float) -> floa
     total, squares : float
         ``1.alpha`` and ``||alpha||^2``.
     largest : float
-        ``max |f_j . alpha|``.
+        ``max |f_j . alpha|``, rounding error included.
     """
     if squares == 0.0:
         return 0.0

@@ -21,6 +21,9 @@ from screenpath.solvers.base import Budget, Solution
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 FIRST_SET = 16  # features of the smallest working set beyond the support
+# Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
+SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
+IDLE = 60  # gap evaluations without progress after which rounding is to blame
 NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
 # Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
 # ridge of the Hessian relative to ||f_j||^2.
@@ -67,6 +70,7 @@ class FeatureDescent:
         """
         run = _Run(reduced, budget, self)
         interval = FIRST_CHECK
+        share = NEWTON_SHARE if self.newton else SWEEP_SHARE
         converged = run.check(tol, dynamic)
         while not converged and not run.spent():
             if not self.working_sets:
@@ -77,7 +81,7 @@ class FeatureDescent:
                 if self.newton and chosen.size == run.alive.size:
                     converged = run.solve_set(chosen, tol * run.primal)
                     continue
-                run.solve_set(chosen, max(0.5 * tol * run.primal, 0.1 * run.gap))
+                run.solve_set(chosen, max(0.5 * tol * run.primal, share * run.gap))
             converged = run.check(tol, dynamic)
         return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name)
 
@@ -109,15 +113,24 @@ class _Run:
         self.products = np.zeros(reduced.size)
         self.room = FIRST_SET
         self.primal = self.gap = np.inf  # over all survivors, when last evaluated
+        self.best, self.idle = np.inf, 0  # smallest gap met, gap evaluations since then
 
     def spent(self) -> bool:
-        """Tell whether the budget is used up."""
-        return self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
+        """Tell whether the budget is used up, or rounding keeps the gap from falling any further."""
+        return self.idle > IDLE or self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
+
+    def note(self, gap: float, target: float) -> bool:
+        """Count gap evaluations that bring nothing new; return whether the target is met."""
+        self.idle = 0 if gap < self.best else self.idle + 1
+        self.best = min(gap, self.best)
+        return gap <= target
 
     def evaluate(self, index: np.ndarray) -> tuple[np.ndarray, float, float, float]:
         """Return ``f_j . alpha``, primal, gap and dual scale of the problem on some features."""
         products = np.empty(index.size)
-        total, squares, largest, weight = kernels.evaluate(*self.columns, index, self.slack, self.w, products)
+        total, squares, largest, weight = kernels.evaluate(
+            *self.columns, index, self.slack, self.w, self.reduced.norms, GAP_ROUNDING, products
+        )
         self.touched += index.size
         scale = dual_scale(self.reduced.lam, total, squares, largest)
         primal = 0.5 * squares + self.reduced.lam * weight
@@ -127,7 +140,7 @@ class _Run:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
         products, self.primal, self.gap, scale = self.evaluate(self.alive)
         self.products[self.alive] = products
-        if self.gap <= tol * self.primal:
+        if self.note(self.gap, tol * self.primal):
             return True
         if dynamic and self._screen(products, scale):
             self.products[self.alive], self.primal, self.gap, _ = self.evaluate(self.alive)
@@ -162,7 +175,7 @@ class _Run:
         distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
         distance[self.w[alive] != 0.0] = -np.inf
         support = int(np.count_nonzero(self.w[alive]))
-        size = support + max(self.room, support)
+        size = support + max(self.room, support // 2)
         self.room *= 2
         if size >= alive.size:
             return alive
@@ -189,7 +202,7 @@ class _Run:
 
     def solve_set(self, chosen: np.ndarray, target: float) -> bool:
         """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
-        interval = FIRST_CHECK
+        interval, self.best = FIRST_CHECK, np.inf  # of this set
         newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
         products = self.products[chosen]  # of the gap evaluation that led here
         while True:
@@ -197,7 +210,7 @@ class _Run:
                 self.sweep(chosen, interval)
                 interval = min(LAST_CHECK, 2 * interval)
             products, _, gap, _ = self.evaluate(chosen)
-            if gap <= target:
+            if self.note(gap, target):
                 return True
             if self.spent():
                 return False
