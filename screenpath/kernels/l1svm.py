@@ -99,13 +99,8 @@ def evaluate(F, data, indices, indptr, sparse, index, slack, w, norms, rounding,
     largest, weight : float
         Largest ``|products|``, with ``rounding ||f_j|| ||max(slack, 0)||`` added, and ``sum |w_j|`` over ``index``.
     """
-    alpha = np.empty(slack.size)
-    total, squares, largest, weight = 0.0, 0.0, 0.0, 0.0
-    for i in range(slack.size):
-        r = max(slack[i], 0.0)
-        alpha[i] = r
-        total += r
-        squares += r * r
+    alpha, total, squares = positive_part(slack)
+    largest, weight = 0.0, 0.0
     reach = rounding * np.sqrt(squares)
     for k in range(index.size):
         j = index[k]
@@ -200,14 +195,16 @@ def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
 
 
 @kernel(fastmath=SUMS)
-def summary(slack):
-    """Return ``sum max(slack, 0)`` and ``sum max(slack, 0)^2``."""
+def positive_part(slack):
+    """Return ``max(slack, 0)``, its sum and its sum of squares."""
+    alpha = np.empty(slack.size)
     total, squares = 0.0, 0.0
     for i in range(slack.size):
         r = max(slack[i], 0.0)
+        alpha[i] = r
         total += r
         squares += r * r
-    return total, squares
+    return alpha, total, squares
 
 
 @kernel(fastmath=SUMS)

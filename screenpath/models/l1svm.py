@@ -94,6 +94,8 @@ class L1Reduced:
         Norms of the columns, and of the columns centred at their mean.
     start_w : ndarray of shape (k,)
     start_bias : float
+    start_slack : ndarray of shape (n,) or None
+        ``1 - y (x.w + b)`` of the start; None where a weight of the reference was screened away.
     fresh : bool
         Whether the starting point comes from another parameter (a cold start may then ignore it).
     """
@@ -106,6 +108,7 @@ class L1Reduced:
     spreads: np.ndarray
     start_w: np.ndarray
     start_bias: float
+    start_slack: np.ndarray | None
     fresh: bool
 
     @property
@@ -186,12 +189,13 @@ class L1SVM:
         if w is None:
             w, bias = np.zeros(self.size), self.null_bias
             slack = 1.0 - bias * self.signs
+            alpha, total, squares = kernels.positive_part(slack)
             products = self.null_products
         else:
             slack = 1.0 - self.rows.combine(w)
             bias = kernels.bias_root(slack, self.signs, 0.0)
-            products = self._products(np.maximum(slack, 0.0))
-        total, squares = kernels.summary(slack)
+            alpha, total, squares = kernels.positive_part(slack)
+            products = self._products(alpha)
         # Rounding of the products counts as violation: the dual point is feasible with room for it.
         reach = np.abs(products) + GAP_ROUNDING * np.sqrt(squares) * self._norms
         scale = dual_scale(lam, total, squares, float(np.max(reach, initial=0.0)))
@@ -202,7 +206,7 @@ class L1SVM:
             w=w,
             bias=bias,
             slack=slack,
-            theta=np.maximum(slack, 0.0) * (scale / lam),
+            theta=alpha * (scale / lam),
             products=products * (scale / lam),
             primal=primal,
             dual=dual,
@@ -242,6 +246,8 @@ class L1SVM:
         """Build the problem on the surviving features; the others have weight 0."""
         index = screened.index
         whole = index.size == self.size
+        start = reference.w[index]
+        intact = np.count_nonzero(start) == np.count_nonzero(reference.w)
         return L1Reduced(
             columns=self.rows.whole() if whole else self.rows.take_columns(index),
             index=index,
@@ -249,8 +255,9 @@ class L1SVM:
             lam=lam,
             norms=self.rows.norms[index],
             spreads=self.spreads[index],
-            start_w=reference.w[index],
+            start_w=start,
             start_bias=reference.bias,
+            start_slack=reference.slack if intact else None,
             fresh=reference.lam != lam,
         )
 

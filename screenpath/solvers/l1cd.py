@@ -103,13 +103,15 @@ class _Run:
         self.epochs, self.touched, self.screened = 0, 0.0, 0
         cold = reduced.fresh and not options.warm
         self.w = np.zeros(reduced.size) if cold else reduced.start_w.copy()
-        self.slack = np.ones(reduced.signs.size)
-        support = np.flatnonzero(self.w)
-        kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
-        self.touched += support.size
-        start = 0.0 if cold else reduced.start_bias
-        self.slack -= start * reduced.signs
-        self.bias = np.array([kernels.bias_root(self.slack, reduced.signs, start)])
+        self.bias = np.array([0.0 if cold else reduced.start_bias])
+        if cold or reduced.start_slack is None:
+            self.slack = 1.0 - self.bias * reduced.signs
+            support = np.flatnonzero(self.w)
+            kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
+            self.touched += support.size
+            self.bias[0] = kernels.bias_root(self.slack, reduced.signs, self.bias[0])
+        else:
+            self.slack = reduced.start_slack.copy()
         self.products = np.zeros(reduced.size)
         self.room = FIRST_SET
         self.primal = self.gap = np.inf  # over all survivors, when last evaluated
