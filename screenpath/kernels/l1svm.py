@@ -146,21 +146,32 @@ def inner(a, b):
 def dome_parts(theta, y, null_bias, here, there):
     """Return the vectors and products of the dome between ``here = 1/lambda_1`` and ``there = 1/lambda_2``.
 
-    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``: the centre ``(there u + theta) / 2``,
-    the normal ``here u - theta``, ``||there u - theta||^2``, the normal's square, and the product of these two.
+    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``: the centre ``(there u + theta) / 2``
+    and its square, the normal ``here u - theta`` and its square, ``||there u - theta||^2``, and the product of the
+    latter two vectors.
     """
     middle, normal = np.empty(theta.size), np.empty(theta.size)
-    toward_sq, normal_sq, product = 0.0, 0.0, 0.0
+    middle_sq, normal_sq, toward_sq, product = 0.0, 0.0, 0.0, 0.0
     for i in range(theta.size):
         one = 1.0 - null_bias * y[i]
         middle[i] = 0.5 * (there * one + theta[i])
         toward = there * one - theta[i]
-        outward = here * one - theta[i]
-        normal[i] = outward
+        normal[i] = here * one - theta[i]
+        middle_sq += middle[i] * middle[i]
+        normal_sq += normal[i] * normal[i]
         toward_sq += toward * toward
-        normal_sq += outward * outward
-        product += toward * outward
-    return middle, normal, toward_sq, normal_sq, product
+        product += toward * normal[i]
+    return middle, middle_sq, normal, normal_sq, toward_sq, product
+
+
+@kernel(fastmath=SUMS)
+def dome_products(null, products, here, there):
+    """Return the products of all columns with the centre and the normal of :func:`dome_parts`."""
+    center, normal = np.empty(null.size), np.empty(null.size)
+    for j in range(null.size):
+        center[j] = 0.5 * (there * null[j] + products[j])
+        normal[j] = here * null[j] - products[j]
+    return center, normal
 
 
 @kernel()
@@ -180,6 +191,9 @@ def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
     offset = min(max(offset, -radius), radius)
     cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
     for j in range(vc.size):
+        goal = 1.0 - rounding * (1.0 + lengths[j] * extent)
+        if abs(vc[j]) + radius * norms[j] < goal:  # the ball alone decides, as for most columns
+            continue
         largest = -np.inf
         rim = cap * np.sqrt(max(norms[j] * norms[j] - va[j] * va[j], 0.0))
         for sign in (1.0, -1.0):
@@ -188,7 +202,7 @@ def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
             else:
                 value = sign * (vc[j] + offset * va[j]) + rim
             largest = max(largest, value)
-        if largest >= 1.0 - rounding * (1.0 + lengths[j] * extent):
+        if largest >= goal:
             index[kept] = j
             kept += 1
     return index[:kept].copy()

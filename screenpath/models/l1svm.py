@@ -156,6 +156,7 @@ class L1SVM:
         self.spreads = columns.spreads()
         # A constant column is its mean times y, so its centred products are 0; rounding must not make it look alive.
         self.flat = self.spreads <= 1e-13 * columns.norms
+        self._no_flat = not self.flat.any()
         self._norms = np.where(self.flat, 0.0, columns.norms)
         self.null_products = self._products(1.0 - self.null_bias * self.signs)
         self.lam_max = float(np.max(np.abs(self.null_products), initial=0.0))
@@ -236,7 +237,7 @@ class L1SVM:
             lower, upper = region.bounds(products, self.spreads)
             slack = ROUNDING * (1.0 + self.rows.norms * region.extent)
             index = np.flatnonzero(np.maximum(upper, -lower) >= 1.0 - slack)
-        return Kept(index[~self.flat[index]])
+        return Kept(index if self._no_flat else index[~self.flat[index]])
 
     def nothing_screened(self) -> Kept:
         """Return decisions that leave every feature to the solver, but for constant ones: their weight is always 0."""

@@ -7,9 +7,8 @@ with all columns come from the certificate, so a rule costs O(n + m).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.geometry import Ball, Dome, Point
@@ -31,26 +30,29 @@ class VariationalInequality:
     def region(self, model, reference, lam: float) -> Dome | Ball:
         """Return the dome (the ball where the half-space has no direction, as at ``lambda_max``)."""
         here, there = 1.0 / reference.lam, 1.0 / lam
-        middle, normal, toward_sq, normal_sq, inner = kernels.dome_parts(
+        middle, middle_sq, normal, normal_sq, toward_sq, product = kernels.dome_parts(
             reference.theta, model.signs, model.null_bias, here, there
         )
-        radius, length = 0.5 * np.sqrt(toward_sq), np.sqrt(normal_sq)
-        center_sq = kernels.inner(middle, middle)
-        center = Point(middle, 0.5 * (there * model.null_products + reference.products), center_sq)
+        center, across = kernels.dome_products(model.null_products, reference.products, here, there)
+        radius, length = 0.5 * math.sqrt(toward_sq), math.sqrt(normal_sq)
         # Below this the direction is rounding error; without it the region is only larger.
-        if length <= 1e-10 * np.sqrt(model.samples) * here:
-            return Ball(center, radius)
+        if length <= 1e-10 * math.sqrt(model.samples) * here:
+            return Ball(Point(middle, center, middle_sq), radius)
         gap = (reference.gap + reference.error) * here * here
-        slack = gap + np.sqrt(2.0 * gap) * 2.0 * radius
-        products = (here * model.null_products - reference.products) / length
-        return Dome(center, radius, Point(normal / length, products, 1.0), (slack - 0.5 * inner) / length)
+        slack = gap + math.sqrt(2.0 * gap) * 2.0 * radius
+        return Dome(
+            Point(middle, center, middle_sq),
+            radius,
+            Point(normal / length, across / length, 1.0),
+            (slack - 0.5 * product) / length,
+        )
 
 
 def gap_ball(reference) -> Ball:
     """Ball of a certified pair at its own parameter: ``||theta - theta_1||^2 <= 2 gap / lambda^2``."""
     theta = reference.theta
     center = Point(theta, reference.products, kernels.inner(theta, theta))
-    return Ball(center, float(np.sqrt(2.0 * (reference.gap + reference.error)) / reference.lam))
+    return Ball(center, math.sqrt(2.0 * (reference.gap + reference.error)) / reference.lam)
 
 
 @dataclass(frozen=True, slots=True)
