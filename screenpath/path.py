@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from screenpath import steps
 from screenpath.rules import Screening
@@ -26,11 +29,15 @@ class PathOptions:
         Sweeps or Newton iterations of one grid point.
     deadline : float
         ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified.
+    audit : callable, optional
+        ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
+        clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
     """
 
     tol: float = 1e-6
     max_epochs: int = 100_000
     deadline: float = float("inf")
+    audit: Callable | None = None
 
 
 class _Clock:
@@ -101,6 +108,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
     clock = _Clock(model.rows)
     screened = screening.before(model, reference, parameter)
     first_screened = screened
+    decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
     target = MARGIN * options.tol
     certificate = reference
@@ -114,6 +122,9 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
             w, theta = model.lift(parameter, reduced, solution)
+            if decided is not None and solution.decided is not None:
+                chosen = solution.decided != 0
+                decided[reduced.index[chosen]] = solution.decided[chosen]
         rounds += 1
         clock.enter("certify")
         certificate = model.certify(parameter, w, theta, certificate)
@@ -125,7 +136,11 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         if screening.dynamic:
             clock.enter("screen")
             screened = screening.again(model, certificate, parameter)
+            if decided is not None:
+                decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
+    passes = (clock.touched + touched) / max(model.rows.n, 1)
+    extras = options.audit(model, parameter, rank, reference, certificate, decided) if options.audit else {}
     step = Step(
         step=rank,
         parameters=model.parameters(parameter),
@@ -138,10 +153,11 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         solver=name,
         epochs=epochs,
         rounds=rounds,
-        passes=(clock.touched + touched) / max(model.rows.n, 1),
+        passes=passes,
         screen_s=clock.seconds["screen"],
         solve_s=clock.seconds["solve"],
         certify_s=clock.seconds["certify"],
+        extras=extras,
         **model.counts(certificate, first_screened),
     )
     return step, certificate
