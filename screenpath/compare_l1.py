@@ -39,12 +39,15 @@ class Run:
         Wall-clock time of the whole path.
     finished : bool
         Whether every grid point was reached and certified.
+    features : int
+        Features of the data.
     """
 
     name: str
     steps: list
     seconds: float
     finished: bool
+    features: int
 
     @property
     def iterations(self) -> int:
@@ -64,7 +67,7 @@ class Run:
     @property
     def over_hits(self) -> int:
         """Return the inactive features that screening kept, summed over the grid (Fig. 2)."""
-        return sum(step.extras["over_hits"] for step in self.steps)
+        return sum(over_hits(self, step) for step in self.steps)
 
 
 def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) -> Run:
@@ -100,7 +103,12 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
     steps = run_l1_path(model, values, parse_feature_rule(rule), solver, **options)
     seconds = time.perf_counter() - since
     finished = len(steps) == len(values) and all(step.status == "certified" for step in steps)
-    return Run(name, steps, seconds, finished)
+    return Run(name, steps, seconds, finished, model.size)
+
+
+def over_hits(run: Run, step) -> int:
+    """Return the inactive features that screening kept at a step."""
+    return run.features - step.n_features_screened - step.nnz_w
 
 
 def totals(runs: list[Run]) -> list[dict]:
@@ -139,7 +147,7 @@ def per_step(runs: list[Run]) -> list[dict]:
             "seconds": step.screen_s + step.solve_s,
             "iterations": step.epochs,
             "active": step.nnz_w,
-            "over_hits": step.extras["over_hits"],
+            "over_hits": over_hits(run, step),
         }
         for run in runs
         for step in run.steps

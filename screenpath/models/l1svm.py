@@ -72,9 +72,19 @@ class Kept:
     ----------
     index : ndarray of int64
         Their numbers, increasing.
+    size : int
+        Number of all features.
     """
 
     index: np.ndarray
+    size: int
+
+    @property
+    def status(self) -> np.ndarray:
+        """Return -1 for the features that are gone and 0 for the others, shape (m,), int8."""
+        status = np.full(self.size, -1, dtype=np.int8)
+        status[self.index] = 0
+        return status
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +224,15 @@ class L1SVM:
             error=GAP_ROUNDING * (primal + total + squares),
         )
 
+    def state(self, certificate: L1Certificate) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
+        return {"lam": certificate.lam, "w": certificate.w}
+
+    def restore(self, state) -> L1Certificate:
+        """Return the certificate of :meth:`state`, byte for byte; one data pass."""
+        w = np.asarray(state["w"])
+        return self.certify(float(state["lam"]), w if w.any() else None)
+
     # -- start ---------------------------------------------------------------------------------------------------
 
     def start(self, lam: float) -> L1Certificate:
@@ -237,11 +256,11 @@ class L1SVM:
             lower, upper = region.bounds(products, self.spreads)
             slack = ROUNDING * (1.0 + self.rows.norms * region.extent)
             index = np.flatnonzero(np.maximum(upper, -lower) >= 1.0 - slack)
-        return Kept(index if self._no_flat else index[~self.flat[index]])
+        return Kept(index if self._no_flat else index[~self.flat[index]], self.size)
 
     def nothing_screened(self) -> Kept:
         """Return decisions that leave every feature to the solver, but for constant ones: their weight is always 0."""
-        return Kept(np.flatnonzero(~self.flat))
+        return Kept(np.flatnonzero(~self.flat), self.size)
 
     def reduce(self, lam: float, screened: Kept, reference: L1Certificate) -> L1Reduced:
         """Build the problem on the surviving features; the others have weight 0."""
@@ -278,7 +297,7 @@ class L1SVM:
         """Return the counts, ratios and coefficients of a step.
 
         R are samples outside the margin (dual variable 0), E those inside; rejection ratio and screening rate count
-        features. ``over_hits`` are the inactive features that screening kept (Zhao 2014, Fig. 2).
+        features.
         """
         active = int(np.count_nonzero(certificate.w))
         outside = int(np.count_nonzero(certificate.theta <= 0.0))
@@ -295,7 +314,6 @@ class L1SVM:
             "n_features_screened": gone,
             "nnz_w": active,
             "coefficients": np.append(certificate.w, certificate.bias),
-            "extras": {"over_hits": screened.index.size - active},
         }
 
 

@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.l1svm import L1Reduced, dual_scale
 from screenpath.solvers.base import Budget, Solution
@@ -83,7 +84,9 @@ class FeatureDescent:
                     continue
                 run.solve_set(chosen, max(0.5 * tol * run.primal, share * run.gap))
             converged = run.check(tol, dynamic)
-        return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name)
+        decided = np.full(reduced.size, -1, dtype=np.int8)
+        decided[run.alive] = 0
+        return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
 
 
 class _Run:
@@ -226,22 +229,22 @@ class _Newton:
         k, n = chosen.size, run.slack.size
         self.gram, self.sums = np.zeros((k, k)), np.zeros(k)
         self.member = np.zeros(n, dtype=np.int8)
-        self.samples = kernels.by_sample(*run.reduced.columns, chosen, n) if run.reduced.sparse else None
+        self.samples = l1newton.by_sample(*run.reduced.columns, chosen, n) if run.reduced.sparse else None
 
     def step(self, products: np.ndarray) -> bool:
         """Take one step from the current point; return False where it does not lower the objective."""
         run, y = self.run, self.run.reduced.signs
         if self.samples is not None:
-            inside = kernels.sparse_gram(*self.samples, run.slack, y, self.member, self.gram, self.sums)
+            inside = l1newton.sparse_gram(*self.samples, run.slack, y, self.member, self.gram, self.sums)
         else:
-            inside = kernels.dense_gram(
+            inside = l1newton.dense_gram(
                 run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
             )
         if inside == 0:
             return False
         run.epochs += 1
         run.touched += self.chosen.size
-        taken = kernels.newton_step(
+        taken = l1newton.newton_step(
             *run.columns, self.chosen, y, run.reduced.lam, run.sqnorms, run.w, run.slack, run.bias, products,
             self.gram, self.sums, float(inside), NEWTON_OPTIONS,
         )  # fmt: skip

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from screenpath.api_l1 import l1_svm_model, lambda_grid, run_l1_path
+from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
@@ -57,7 +58,7 @@ def test_small_lasso_meets_its_optimality_conditions(seed):
     A = rng.normal(size=(12, 20))
     H, rho, lam = A.T @ A + 1e-8 * np.eye(20), A.T @ rng.normal(size=12), 0.5
     u = rng.normal(size=20) * (seed % 2)
-    kernels.lasso(H, rho, lam, u, 1e-12, 5000)
+    l1newton.lasso(H, rho, lam, u, 1e-12, 5000)
     gradient = rho - H @ u
     assert np.abs(gradient).max() <= lam + 1e-8
     np.testing.assert_allclose(gradient[u != 0], lam * np.sign(u[u != 0]), atol=1e-8)
@@ -70,14 +71,14 @@ def test_the_hessian_follows_the_margin(sparse):
     y = np.where(np.arange(25) % 2 == 0, 1.0, -1.0)
     index = np.array([0, 2, 5])
     columns = sp.csr_array(F)
-    samples = kernels.by_sample(columns.data, columns.indices, columns.indptr.astype(np.int64), index, 25)
+    samples = l1newton.by_sample(columns.data, columns.indices, columns.indptr.astype(np.int64), index, 25)
     gram, sums, member = np.zeros((3, 3)), np.zeros(3), np.zeros(25, dtype=np.int8)
     for _ in range(4):
         slack = rng.normal(size=25)
         if sparse:
-            inside = kernels.sparse_gram(*samples, slack, y, member, gram, sums)
+            inside = l1newton.sparse_gram(*samples, slack, y, member, gram, sums)
         else:
-            inside = kernels.dense_gram(F, index, slack, y, member, gram, sums)
+            inside = l1newton.dense_gram(F, index, slack, y, member, gram, sums)
         chosen = F[index][:, slack > 0]
         assert inside == (slack > 0).sum()
         np.testing.assert_allclose(np.tril(gram), np.tril(chosen @ chosen.T), atol=1e-12)
