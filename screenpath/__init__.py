@@ -8,10 +8,14 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
+    "EpsilonGrid": "screenpath.grid",
     "PathResult": "screenpath.api",
     "l1_svm_path": "screenpath.api_l1",
+    "lad_path": "screenpath.api",
+    "quantile_path": "screenpath.api",
     "read_libsvm": "screenpath.read.libsvm",
     "svm_path": "screenpath.api",
+    "svr_path": "screenpath.api",
 }
 __all__ = ["__version__", *_HOMES]
 

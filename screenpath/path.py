@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath import steps
+from screenpath.grid import EpsilonGrid
 from screenpath.rules import Screening
 from screenpath.solvers.base import Budget
 from screenpath.steps import Step
@@ -69,8 +70,8 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     Parameters
     ----------
     model : BoxModel or another model
-    grid : sequence
-        Parameters in the order of the walk.
+    grid : sequence or EpsilonGrid
+        Parameters in the order of the walk; an :class:`screenpath.grid.EpsilonGrid` grows with it.
     screening : Screening
     solver : solver
     options : PathOptions
@@ -87,11 +88,17 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     """
     if reference is None:
         reference = model.start(grid[first])
-    for rank in range(first, len(grid)):
+    elif isinstance(grid, EpsilonGrid) and first > 0:
+        grid.extend(first - 1, reference)
+    rank = first
+    while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
         step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+        if isinstance(grid, EpsilonGrid):
+            grid.extend(rank, reference)
         yield step, reference
+        rank += 1
 
 
 def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):

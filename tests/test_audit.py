@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.api import svm_model
+from screenpath.models.builders import svm_model
 from screenpath.audit import Audit
 from screenpath.geometry import Ball
 from screenpath.path import PathOptions, solve_point, walk

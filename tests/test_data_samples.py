@@ -30,15 +30,18 @@ def test_script_makes_the_same_files(samples, made):
     assert sorted(made) == sorted(path.name for path in samples.glob("*.libsvm*"))
 
 
-@pytest.mark.parametrize("name, expected", [
-    ("breast_cancer.libsvm", lambda: load_breast_cancer(return_X_y=True)),
-    ("breast_cancer.libsvm.gz", lambda: load_breast_cancer(return_X_y=True)),
-    ("diabetes.libsvm", lambda: load_diabetes(return_X_y=True, scaled=False)),
-    ("digits.libsvm", lambda: load_digits(return_X_y=True)),
-    ("wang_toy1.libsvm", lambda: generate("wang-toy1", 0)),
-    ("wang_toy2.libsvm", lambda: generate("wang-toy2", 0)),
-    ("wang_toy3.libsvm", lambda: generate("wang-toy3", 0)),
-])
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("breast_cancer.libsvm", lambda: load_breast_cancer(return_X_y=True)),
+        ("breast_cancer.libsvm.gz", lambda: load_breast_cancer(return_X_y=True)),
+        ("diabetes.libsvm", lambda: load_diabetes(return_X_y=True, scaled=False)),
+        ("digits.libsvm", lambda: load_digits(return_X_y=True)),
+        ("wang_toy1.libsvm", lambda: generate("wang-toy1", 0)),
+        ("wang_toy2.libsvm", lambda: generate("wang-toy2", 0)),
+        ("wang_toy3.libsvm", lambda: generate("wang-toy3", 0)),
+    ],
+)
 def test_files_hold_the_sources_exactly(samples, name, expected):
     X, y = expected()
     read, labels = load_svmlight_file(str(samples / name), zero_based=False)
@@ -48,15 +51,26 @@ def test_files_hold_the_sources_exactly(samples, name, expected):
 
 def test_readme_names_every_file_and_shape(samples):
     readme = (samples / "README.md").read_text()
-    for name, shape in [("breast_cancer", (569, 30)), ("diabetes", (442, 10)), ("digits", (1797, 64)),
-                        ("wang_toy1", (2000, 2)), ("wang_toy2", (2000, 2)), ("wang_toy3", (2000, 2))]:
+    for name, shape in [
+        ("breast_cancer", (569, 30)),
+        ("diabetes", (442, 10)),
+        ("digits", (1797, 64)),
+        ("wang_toy1", (2000, 2)),
+        ("wang_toy2", (2000, 2)),
+        ("wang_toy3", (2000, 2)),
+    ]:
         assert f"`{name}.libsvm`" in readme
         assert "{} × {}".format(*shape) in readme
 
 
 def test_script_writes_to_the_folder_named(samples, tmp_path):
-    run = subprocess.run([sys.executable, str(samples / "make_samples.py"), str(tmp_path / "new")],
-                         capture_output=True, text=True, check=True, cwd=samples.parent,
-                         env={"PYTHONPATH": str(samples.parent), "PATH": ""})
+    run = subprocess.run(
+        [sys.executable, str(samples / "make_samples.py"), str(tmp_path / "new")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=samples.parent,
+        env={"PYTHONPATH": str(samples.parent), "PATH": ""},
+    )
     assert "digits.libsvm: 321449 bytes" in run.stdout
     assert (tmp_path / "new" / "digits.libsvm").read_bytes() == (samples / "digits.libsvm").read_bytes()

@@ -16,6 +16,10 @@ from screenpath.errors import ScreenpathError
 # Command: module below screenpath.cli (its attribute `command`) and the line that --help shows without importing it.
 COMMANDS = {
     "svm": ("svm", "Path of linear SVMs (hinge loss)."),
+    "lad": ("lad", "Path of least-absolute-deviations regressions."),
+    "quantile": ("quantile", "Path of quantile regressions."),
+    "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
+    "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
 }

@@ -118,7 +118,7 @@ class _Job:
             self.data = load.load_training(self.spec, o)
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
-            self.model = self.spec.build(self.data.rows, self.data.targets, o)
+            self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
             self.grid = self.spec.grid(self.model, o)
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
@@ -128,16 +128,14 @@ class _Job:
         """Parse rule and solver and collect the columns of the step table."""
         from screenpath import audit, steps
         from screenpath.path import PathOptions
-        from screenpath.rules import parse_rule
-        from screenpath.solvers import make_solver
 
         o = self.options
-        self.screening = parse_rule(o["rule"])
-        self.solver = make_solver(o["solver"], o["seed"])
+        self.screening = self.spec.rule(o["rule"])
+        self.solver = self.spec.solver(o["solver"], o["seed"])
         limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
         extras = ()
         if o["audit"]:
-            checker = audit.Audit(make_solver(o["solver"], o["seed"]), limits)
+            checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
             extras = audit.COLUMNS
         if self.test is not None:
@@ -180,6 +178,7 @@ class _Job:
             "tool_version": __version__,
             "model": self.spec.name,
             "data_sha256": self.data.sha256,
+            "weights_sha256": self.data.weights_sha256,
             "test_sha256": self.test.sha256 if self.test is not None else None,
             **{name: o[name] for name in names},
         }
@@ -207,7 +206,7 @@ class _Job:
         first = self.sink.count
         found = walk(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
         self.latest = reference
-        self.console.start(self.spec.name, len(self.grid), first)
+        self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
         try:
             self.keep_steps(found)
             if self.sink.count < len(self.grid):
@@ -277,6 +276,7 @@ class _Job:
             "test": self.test.description() if self.test is not None else None,
             "labels": data.labels,
             "preparation": data.preparation_record(),
+            "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),

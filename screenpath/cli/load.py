@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.errors import DataError, UsageError
+from screenpath.models.builders import row_weights
 from screenpath.prepare import Preparation, prepare
 from screenpath.read.libsvm import read_libsvm
 from screenpath.rows.memory import MemoryRows
@@ -23,6 +26,8 @@ class Training:
     targets : ndarray of shape (n,)
     labels : dict or None
         Map from +1 and -1 to the labels of the file.
+    weights : ndarray of shape (n,) or None
+        Class and sample weights together.
     preparation : Preparation
     sha256 : str
         Fingerprint of the values read.
@@ -34,10 +39,16 @@ class Training:
     rows: MemoryRows
     targets: np.ndarray
     labels: dict | None
+    weights: np.ndarray | None
     preparation: Preparation
     sha256: str
     shape: tuple
     nnz: int
+
+    @property
+    def weights_sha256(self) -> str | None:
+        """Return the SHA-256 of the weights."""
+        return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
 
     def description(self) -> dict:
         """Return what run.json says about the data."""
@@ -83,11 +94,71 @@ def load_training(spec, options: dict) -> Training:
     """Read and prepare the training data."""
     data = read_libsvm(options["data"], n_features=options["n_features"], zero_based=options["zero_based"])
     targets, labels = spec.targets(data.y, options)
+    weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
     digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz
     dtype = np.dtype(options["dtype"])
     X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype)
+    if spec.free_bias:  # the model's own, last among its coefficients
+        preparation = replace(preparation, bias=1.0)
     rows = MemoryRows(X, options["threads"])
-    return Training(options["data"], rows, targets, labels, preparation, digest, shape, nnz)
+    return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz)
+
+
+def class_weights(given):
+    """Return the values of ``--class-weight`` as :func:`row_weights` takes them.
+
+    Raises
+    ------
+    UsageError
+        For anything but ``balanced`` alone or LABEL=WEIGHT with every label once.
+    """
+    if not given:
+        return None
+    if tuple(given) == ("balanced",):
+        return "balanced"
+    weights = {}
+    for text in given:
+        label, _, weight = text.partition("=")
+        try:
+            pair = float(label), float(weight)
+        except ValueError:
+            raise UsageError(
+                f"--class-weight '{text}' is not LABEL=WEIGHT", "write for example --class-weight 1=5, or balanced"
+            ) from None
+        if pair[0] in weights:
+            raise UsageError(f"--class-weight names the label {label} twice", "give each label one weight")
+        weights[pair[0]] = pair[1]
+    return weights
+
+
+def read_weights(path):
+    """Return the numbers of a weights file, one a line; None without a file.
+
+    Raises
+    ------
+    DataError
+        With file, line and token, for a file that cannot be read or a line that is not a number.
+    """
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
+            "one number a line, one line a sample",
+        ) from None
+    weights = np.empty(len(lines))
+    for k, line in enumerate(lines):
+        try:
+            weights[k] = float(line)
+        except ValueError:
+            raise DataError(
+                f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
+                "one number a line, one line a sample",
+            ) from None
+    return weights
 
 
 def load_test(spec, options: dict, training: Training) -> HeldOut:

@@ -75,15 +75,39 @@ label_options = stack(
     ),
 )
 
+class_weight_option = click.option(
+    "--class-weight",
+    metavar="LABEL=W",
+    multiple=True,
+    help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
+)
+
+weights_option = click.option(
+    "--weights", metavar="FILE", type=click.Path(), help="Sample weights, one number a line; 2 is the sample twice."
+)
+
 c_grid_options = stack(
     click.option("--grid", metavar="N", type=click.IntRange(min=1), help="Number of grid points.  [default: 100]"),
     click.option("--cmin", type=Finite(positive=True), help="Lower end of the log-spaced grid.  [default: 0.01]"),
     click.option("--cmax", type=Finite(positive=True), help="Upper end of the log-spaced grid.  [default: 10]"),
     click.option("--c-list", type=NumberList(), help="The grid itself, for example 0.1,1,10."),
+    click.option(
+        "--eps-path",
+        metavar="EPS",
+        type=Finite(positive=True),
+        help="Choose the points so that every C from --cmin to --cmax is solved to the relative gap EPS by a step.",
+    ),
+    click.option("--c", metavar="C", type=Finite(positive=True), help="A single problem instead of a grid."),
+    click.option(
+        "--reference",
+        metavar="C",
+        type=Finite(positive=True),
+        help="With --c: solve this C first (step 0) and screen the problem (step 1) from it, once.",
+    ),
 )
 
 
-def solving_options(rule="dvi+gap", solvers=NAMES):
+def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=True):
     """Return the options of rule, solver, accuracy and limits.
 
     Parameters
@@ -92,9 +116,15 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
         Default of --rule.
     solvers : sequence of str
         Names for the help text.
+    rule_help : str
+    seeded : bool
+        Whether the solver draws random numbers.
     """
+    seed = click.option(
+        "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."
+    )
     return stack(
-        click.option("--rule", default=rule, show_default=True, help=RULE_HELP),
+        click.option("--rule", default=rule, show_default=True, help=rule_help),
         click.option("--solver", default="auto", show_default=True, help=f"One of {', '.join(solvers)}."),
         click.option(
             "--tol",
@@ -111,7 +141,7 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
             help="Sweeps or Newton iterations a grid point.",
         ),
         click.option("--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command."),
-        click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."),
+        *([seed] if seeded else []),
         click.option(
             "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
         ),

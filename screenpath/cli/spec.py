@@ -8,6 +8,28 @@ from dataclasses import dataclass
 from screenpath.errors import DataError, UsageError
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
+C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
+
+
+def box_rule(text: str):
+    """Return the screening of a box model."""
+    from screenpath.rules import parse_rule
+
+    return parse_rule(text)
+
+
+def box_solver(name: str, seed: int):
+    """Return the solver of a box model."""
+    from screenpath.solvers import make_solver
+
+    return make_solver(name, seed)
+
+
+def box_contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many decisions the ball around an unscreened solution disproves."""
+    from screenpath.audit import contradicted
+
+    return contradicted(model, accurate, parameter, decided)
 
 
 @dataclass(frozen=True)
@@ -24,7 +46,7 @@ class ModelSpec:
         ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
         targets of other data. ``label_map`` is None where there are no labels.
     build : callable
-        ``build(rows, targets, options) -> model``.
+        ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
     grid : callable
         ``grid(model, options) -> sequence`` of parameters in the order of the walk.
     score : tuple (str, callable)
@@ -32,6 +54,14 @@ class ModelSpec:
         linear forms of the test rows.
     own_options : tuple of str
         Options besides the shared ones that change the numbers; ``--resume`` compares them.
+    rule, solver : callable
+        ``rule(text) -> screening`` and ``solver(name, seed) -> solver``.
+    contradicted : callable
+        For ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved.
+    toy_grid : tuple
+        Parameters in the order of the walk that give a toy problem something to do.
+    free_bias : bool
+        Whether the model has a bias of its own, the last of its coefficients.
     """
 
     name: str
@@ -41,13 +71,33 @@ class ModelSpec:
     grid: Callable
     score: tuple
     own_options: tuple = ()
+    rule: Callable = box_rule
+    solver: Callable = box_solver
+    contradicted: Callable = box_contradicted
+    toy_grid: tuple = (0.01, 0.3, 10.0)
+    free_bias: bool = False
 
 
 def c_grid(model, options):
-    """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax`` or ``--c-list``."""
-    from screenpath.grid import explicit_grid, log_grid
+    """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax``, ``--c-list``, ``--eps-path`` or ``--c``."""
+    from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
 
     count, low, high, given = (options[name] for name in ("grid", "cmin", "cmax", "c_list"))
+    epsilon, single, reference = (options[name] for name in ("eps_path", "c", "reference"))
+    if reference is not None and single is None:
+        raise UsageError("--reference needs the parameter that is screened from it", "add --c VALUE")
+    if single is not None:
+        if any(value is not None for value in (count, low, high, given, epsilon)):
+            raise UsageError("--c is a single problem", "leave out --grid, --cmin, --cmax, --c-list and --eps-path")
+        return explicit_grid([single]) if reference is None else [reference, single]
+    if epsilon is not None:
+        if count is not None or given is not None:
+            raise UsageError("--eps-path finds its own grid points", "leave out --grid and --c-list")
+        if options["tol"] >= epsilon:
+            raise UsageError(
+                f"--tol {options['tol']:g} must be below --eps-path {epsilon:g}", f"use --tol {epsilon / 10:g}"
+            )
+        return EpsilonGrid(CMIN if low is None else low, CMAX if high is None else high, epsilon)
     if given is not None:
         if any(value is not None for value in (count, low, high)):
             raise UsageError("--c-list is the whole grid", "leave out --grid, --cmin and --cmax")
@@ -93,3 +143,13 @@ def _label_map(y, signs):
 def sign_accuracy(products, targets) -> float:
     """Return the share of rows whose linear form has the sign of their label (0 counts as negative)."""
     return float(((products > 0.0) == (targets > 0.0)).mean())
+
+
+def real_targets(y, options, known=None):
+    """Return the targets of a regression as they are; there is no label map."""
+    return y, None
+
+
+def absolute_error(products, targets) -> float:
+    """Return the mean absolute error."""
+    return float(abs(products - targets).mean())

@@ -5,30 +5,32 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import ModelSpec, c_grid, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, sign_accuracy, sign_targets
 
 
-def build(rows, targets, options):
+def build(rows, targets, weights, options):
     """Return the hinge-loss model."""
-    from screenpath.api import svm_model
+    from screenpath.models.builders import svm_model
 
-    return svm_model(rows, targets)
+    return svm_model(rows, targets, weights)
 
 
 SPEC = ModelSpec(
     name="svm",
-    objective="min 1/2 ||w||^2 + C sum_i max(0, 1 - y_i x_i.w)",
+    objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
     targets=sign_targets,
     build=build,
     grid=c_grid,
     score=("test_accuracy", sign_accuracy),
-    own_options=("positive", "grid", "cmin", "cmax", "c_list"),
+    own_options=("positive", *C_GRID, "class_weight"),
 )
 
 
 @click.command("svm")
 @shared.path_options
 @shared.label_options
+@shared.class_weight_option
+@shared.weights_option
 @shared.c_grid_options
 @shared.solving_options()
 def command(**options):

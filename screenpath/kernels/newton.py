@@ -291,7 +291,9 @@ def _direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J,
 
 
 @kernel(fastmath=SUMS)
-def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, base, offset, w, v, tol, sigma, limit, par):
+def _solve_near(
+    X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, base, offset, w, v, tol, sigma, limit, par
+):
     """Minimise the problem of the working set; all arrays but the rows are compact copies.
 
     ``prev``, ``alpha``, ``t``, ``w`` and ``v`` hold the start and are overwritten. Returns iterations, rows touched,
@@ -328,9 +330,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
             inner = 0
             continue
         slope0 = -2.0 * half
-        touched += _direction(
-            X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, 0.1, p
-        )
+        touched += _direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, 0.1, p)
         _products(X, data, indices, indptr, sparse, p, u)
         touched += n
         slope0 = 0.0

@@ -26,11 +26,14 @@ class Inspection:
         In the order of the file, at most as many as asked for.
     complete : bool
         Whether the whole file was looked at.
+    zero_based : bool
+        How its indices were read.
     """
 
     data: Dataset | None
     faults: list[Fault]
     complete: bool
+    zero_based: bool
 
     @property
     def label_counts(self) -> dict[float, int] | None:
@@ -83,4 +86,4 @@ def inspect_libsvm(source, *, max_faults: int = 20, zero_based: bool = False) ->
         parser = Parser(name, zero_based, max_faults=max_faults)
         parse_stream(stream, parser)
         data = parser.dataset(None) if parser.labels.size else None
-        return Inspection(data, parser.faults, not parser.full)
+        return Inspection(data, parser.faults, not parser.full, zero_based)

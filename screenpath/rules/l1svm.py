@@ -55,6 +55,15 @@ def gap_ball(reference) -> Ball:
     return Ball(center, math.sqrt(2.0 * (reference.gap + reference.error)) / reference.lam)
 
 
+def contradicted(model, accurate, lam: float, decided) -> int:
+    """Return how many features were screened though their weight in an unscreened solution cannot be chance.
+
+    A weight that is 0 at the optimum may still be left over in a solution with a small gap; one whose penalty
+    ``lam |w_j|`` exceeds that gap is counted.
+    """
+    return int(((decided != 0) & (lam * abs(accurate.w) > accurate.gap + accurate.error)).sum())
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureScreening:
     """What is screened when.
