@@ -197,6 +197,7 @@ class L1SVM:
         -------
         L1Certificate
         """
+        lam = float(lam)
         if w is None:
             w, bias = np.zeros(self.size), self.null_bias
             slack = 1.0 - bias * self.signs

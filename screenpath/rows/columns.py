@@ -41,6 +41,14 @@ class Columns(MemoryRows):
         super().__init__(transposed, threads)
         self.signs = signs.astype(np.float64)
 
+    @classmethod
+    def of_rows(cls, rows: MemoryRows, signs, threads: int = 1) -> Columns:
+        """Return the signed columns of sample rows (a copy: the rows stay as they are)."""
+        if not rows.sparse:
+            return cls(rows.X, signs, threads)
+        X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d))
+        return cls(X, signs, threads)
+
     def products(self, v: np.ndarray) -> np.ndarray:
         """Return ``f_j . v`` for every feature; ``v`` has one entry a sample."""
         return self.margins(v)
