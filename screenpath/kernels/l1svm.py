@@ -165,12 +165,12 @@ def dome_parts(theta, y, null_bias, here, there):
 
 
 @kernel(fastmath=SUMS)
-def dome_products(null, products, here, there):
-    """Return the products of all columns with the centre and the normal of :func:`dome_parts`."""
+def dome_products(null, products, here, there, length):
+    """Return the products of all columns with the centre and the unit normal of :func:`dome_parts`."""
     center, normal = np.empty(null.size), np.empty(null.size)
     for j in range(null.size):
         center[j] = 0.5 * (there * null[j] + products[j])
-        normal[j] = here * null[j] - products[j]
+        normal[j] = (here * null[j] - products[j]) / length
     return center, normal
 
 
@@ -260,20 +260,15 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
         while k < size:
             j = active[k]
             visited += 1
-            gradient, curvature = 0.0, 0.0
+            gradient = 0.0
             if sparse:
                 since += indptr[j + 1] - indptr[j]
                 for p in range(indptr[j], indptr[j + 1]):
-                    r = slack[indices[p]]
-                    value = data[p] if r > 0.0 else 0.0
-                    gradient -= value * r
-                    curvature += value * value
+                    gradient -= data[p] * max(slack[indices[p]], 0.0)
             else:
                 since += n
                 for i in range(n):
-                    value = F[j, i] if slack[i] > 0.0 else 0.0
-                    gradient -= value * slack[i]
-                    curvature += value * value
+                    gradient -= F[j, i] * max(slack[i], 0.0)
             old = w[j]
             if old == 0.0:
                 miss = max(abs(gradient) - lam, 0.0)
@@ -287,7 +282,15 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
             k += 1
             if miss == 0.0 or sqnorms[j] == 0.0:
                 continue
-            curvature = max(curvature, 1e-12 * sqnorms[j])
+            curvature = 1e-12 * sqnorms[j]
+            if sparse:
+                for p in range(indptr[j], indptr[j + 1]):
+                    value = data[p]
+                    curvature += value * value * (slack[indices[p]] > 0.0)
+            else:
+                for i in range(n):
+                    value = F[j, i]
+                    curvature += value * value * (slack[i] > 0.0)
             if gradient + lam < curvature * old:
                 step = -(gradient + lam) / curvature
             elif gradient - lam > curvature * old:
@@ -348,7 +351,7 @@ def warm_up():
     dense_spreads(dense, y, np.empty(2))
     sparse_spreads(*csr, y, np.empty(2))
     middle = dome_parts(np.ones(3), y, 0.1, 1.0, 2.0)[0]
-    center, normal = dome_products(norms, norms, 1.0, 2.0)
+    center, normal = dome_products(norms, norms, 1.0, 2.0, 1.0)
     dome_keep(center, normal, norms, norms, 1.0, 0.5, 1.0, 1e-12)
     inner(middle, middle)
     positive_part(y)

@@ -248,20 +248,23 @@ class L1SVM:
 
     def screen(self, region) -> Kept:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
-        products = tuple(point.products for point in region.points)
         if isinstance(region, Dome):
-            index = kernels.dome_keep(
-                *products, self.spreads, self.rows.norms, region.radius, region.offset, region.extent, ROUNDING
-            )
-        else:
-            lower, upper = region.bounds(products, self.spreads)
-            slack = ROUNDING * (1.0 + self.rows.norms * region.extent)
-            index = np.flatnonzero(np.maximum(upper, -lower) >= 1.0 - slack)
+            normal, offset = region.normal.products, region.offset
+        else:  # a ball is a dome whose half-space holds all of it
+            normal, offset = np.zeros(self.size), region.radius
+        index = kernels.dome_keep(
+            region.center.products, normal, self.spreads, self.rows.norms,
+            region.radius, offset, region.extent, ROUNDING,
+        )  # fmt: skip
         return Kept(index if self._no_flat else index[~self.flat[index]], self.size)
 
     def nothing_screened(self) -> Kept:
         """Return decisions that leave every feature to the solver, but for constant ones: their weight is always 0."""
         return Kept(np.flatnonzero(~self.flat), self.size)
+
+    def all_screened(self) -> Kept:
+        """Return decisions that leave no feature."""
+        return Kept(np.empty(0, dtype=np.int64), self.size)
 
     def reduce(self, lam: float, screened: Kept, reference: L1Certificate) -> L1Reduced:
         """Build the problem on the surviving features; the others have weight 0."""

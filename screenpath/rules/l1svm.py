@@ -33,8 +33,10 @@ class VariationalInequality:
         middle, middle_sq, normal, normal_sq, toward_sq, product = kernels.dome_parts(
             reference.theta, model.signs, model.null_bias, here, there
         )
-        center, across = kernels.dome_products(model.null_products, reference.products, here, there)
         radius, length = 0.5 * math.sqrt(toward_sq), math.sqrt(normal_sq)
+        center, across = kernels.dome_products(
+            model.null_products, reference.products, here, there, max(length, 1e-300)
+        )
         # Below this the direction is rounding error; without it the region is only larger.
         if length <= 1e-10 * math.sqrt(model.samples) * here:
             return Ball(Point(middle, center, middle_sq), radius)
@@ -43,7 +45,7 @@ class VariationalInequality:
         return Dome(
             Point(middle, center, middle_sq),
             radius,
-            Point(normal / length, across / length, 1.0),
+            Point(normal / length, across, 1.0),
             (slack - 0.5 * product) / length,
         )
 
@@ -83,9 +85,11 @@ class FeatureScreening:
     name: str
 
     def before(self, model, reference, lam: float):
-        """Screen from the previous grid point, before the solve."""
+        """Screen from the previous grid point, before the solve; from ``lambda_max`` up the closed form decides all."""
         if self.static is None:
             return model.nothing_screened()
+        if model.exact_until(reference, lam):
+            return model.all_screened()
         return model.screen(self.static.region(model, reference, lam))
 
     def again(self, model, certificate, lam: float):
