@@ -10,13 +10,10 @@ memory, compiled code warm. Objectives are evaluated here in plain numpy; lower 
 
 from __future__ import annotations
 
-# ruff: noqa: E402
-import os
-
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[_variable] = "1"  # before numpy is imported
+import one_thread  # isort: skip  (before numpy)
 
 import argparse
+import os
 import statistics
 import time
 import warnings
@@ -176,6 +173,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cap", type=float, default=120.0, help="CPU seconds for one rival on one set")
     options = parser.parse_args()
+    one_thread.require()
     for name in options.sets:
         if not (DATA / "binary" / f"{name.partition(':')[0]}.libsvm.gz").is_file():
             print(f"{name:24} left out: not in {DATA}")
