@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "EpsilonGrid": "screenpath.grid",
     "PathResult": "screenpath.api",
+    "l1_svm_path": "screenpath.api_l1",
     "lad_path": "screenpath.api",
     "quantile_path": "screenpath.api",
     "read_libsvm": "screenpath.read.libsvm",

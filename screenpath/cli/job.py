@@ -128,18 +128,18 @@ class _Job:
         """Parse rule and solver and collect the columns of the step table."""
         from screenpath import audit, steps
         from screenpath.path import PathOptions
-        from screenpath.rules import parse_rule
-        from screenpath.solvers import make_solver
 
         o = self.options
-        self.screening = parse_rule(o["rule"])
-        self.solver = make_solver(o["solver"], o["seed"])
+        self.screening = self.spec.rule(o["rule"])
+        self.solver = self.spec.solver(o["solver"], o["seed"])
         limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
         extras = ()
         if o["audit"]:
-            checker = audit.Audit(make_solver(o["solver"], o["seed"]), limits)
+            checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
             extras = audit.COLUMNS
+        if self.screening.needs_far_end:
+            extras = (*extras, "init_s")
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
         self.limits = limits

@@ -8,7 +8,10 @@ import click
 
 from screenpath.solvers import NAMES
 
-RULE_HELP = "Screening rule: none, gap (dynamic), a static rule such as dvi, or both, joined by + (dvi+gap)."
+RULE_HELP = (
+    "Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
+    "ssnsv, essnsv; or a static one with +gap."
+)
 
 
 def stack(*decorators):
@@ -107,7 +110,7 @@ c_grid_options = stack(
 )
 
 
-def solving_options(rule="dvi+gap", solvers=NAMES):
+def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=True):
     """Return the options of rule, solver, accuracy and limits.
 
     Parameters
@@ -116,9 +119,15 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
         Default of --rule.
     solvers : sequence of str
         Names for the help text.
+    rule_help : str
+    seeded : bool
+        Whether the solver draws random numbers.
     """
+    seed = click.option(
+        "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."
+    )
     return stack(
-        click.option("--rule", default=rule, show_default=True, help=RULE_HELP),
+        click.option("--rule", default=rule, show_default=True, help=rule_help),
         click.option("--solver", default="auto", show_default=True, help=f"One of {', '.join(solvers)}."),
         click.option(
             "--tol",
@@ -135,7 +144,7 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
             help="Sweeps or Newton iterations a grid point.",
         ),
         click.option("--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command."),
-        click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."),
+        *([seed] if seeded else []),
         click.option(
             "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
         ),

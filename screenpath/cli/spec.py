@@ -11,6 +11,27 @@ GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
 
 
+def box_rule(text: str):
+    """Return the screening of a box model."""
+    from screenpath.rules import parse_rule
+
+    return parse_rule(text)
+
+
+def box_solver(name: str, seed: int):
+    """Return the solver of a box model."""
+    from screenpath.solvers import make_solver
+
+    return make_solver(name, seed)
+
+
+def box_contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many decisions the ball around an unscreened solution disproves."""
+    from screenpath.audit import contradicted
+
+    return contradicted(model, accurate, parameter, decided)
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A model as the command line sees it.
@@ -33,6 +54,14 @@ class ModelSpec:
         linear forms of the test rows.
     own_options : tuple of str
         Options besides the shared ones that change the numbers; ``--resume`` compares them.
+    rule, solver : callable
+        ``rule(text) -> screening`` and ``solver(name, seed) -> solver``.
+    contradicted : callable
+        For ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved.
+    toy_grid : tuple
+        Parameters in the order of the walk that give a toy problem something to do.
+    free_bias : bool
+        Whether the model has a bias of its own, the last of its coefficients.
     """
 
     name: str
@@ -42,6 +71,11 @@ class ModelSpec:
     grid: Callable
     score: tuple
     own_options: tuple = ()
+    rule: Callable = box_rule
+    solver: Callable = box_solver
+    contradicted: Callable = box_contradicted
+    toy_grid: tuple = (0.01, 0.3, 10.0)
+    free_bias: bool = False
 
 
 def c_grid(model, options):

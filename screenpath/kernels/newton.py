@@ -17,11 +17,9 @@ working set is solved, one pass over all rows finds those on the wrong side, and
 import numpy as np
 
 from screenpath.kernels import kernel
+from screenpath.kernels.newton_system import DIRECT, add, direction, inner, products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
-DIRECT = 600  # largest number of features whose Hessian is factorised
-GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
-FORCING, PRODUCTS = 0.1, 300  # relative accuracy and longest run of conjugate gradients
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST = 1e-3  # and is at least this over the mean squared row norm
 BALANCE = 0.3  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
@@ -30,196 +28,6 @@ SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma i
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
 AIM = 0.5  # the working set is solved to this fraction of the gap's target
-
-
-@kernel(fastmath=SUMS)
-def _inner(a, b):
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
-@kernel(fastmath=SUMS)
-def _products(X, data, indices, indptr, sparse, w, out):
-    """Write ``G w`` to ``out``."""
-    if sparse:
-        for i in range(out.size):
-            total = 0.0
-            for p in range(indptr[i], indptr[i + 1]):
-                total += data[p] * w[indices[p]]
-            out[i] = total
-    else:
-        for i in range(out.size):
-            total = 0.0
-            for j in range(w.size):
-                total += X[i, j] * w[j]
-            out[i] = total
-
-
-@kernel(fastmath=SUMS)
-def _add(X, data, indices, indptr, sparse, i, step, v):
-    """Add ``step * g_i`` to ``v``."""
-    if sparse:
-        for p in range(indptr[i], indptr[i + 1]):
-            v[indices[p]] += step * data[p]
-    else:
-        for j in range(v.size):
-            v[j] += step * X[i, j]
-
-
-@kernel(fastmath=SUMS)
-def _add_outer(X, data, indices, indptr, sparse, i, sign, H):
-    """Add ``sign * g_i g_i'`` to the lower triangle of ``H``."""
-    if sparse:
-        for p in range(indptr[i], indptr[i + 1]):
-            scaled = sign * data[p]
-            row = indices[p]
-            for q in range(indptr[i], indptr[i + 1]):
-                if indices[q] <= row:
-                    H[row, indices[q]] += scaled * data[q]
-    else:
-        for j in range(H.shape[0]):
-            scaled = sign * X[i, j]
-            for k in range(j + 1):
-                H[j, k] += scaled * X[i, k]
-
-
-@kernel(fastmath=SUMS)
-def _factorise(A):
-    """Overwrite the lower triangle of ``A`` by its Cholesky factor, row by row; pivots are kept positive.
-
-    Written here rather than taken from LAPACK: as fast at these sizes, and a threaded library never joins in. Four
-    entries of a row are formed at once, so that each value read serves four products.
-    """
-    n = A.shape[0]
-    for i in range(n):
-        ai = A[i]
-        j = 0
-        while j + 4 <= i:
-            a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
-            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-            for k in range(j):
-                x = ai[k]
-                t0 += x * a0[k]
-                t1 += x * a1[k]
-                t2 += x * a2[k]
-                t3 += x * a3[k]
-            x0 = (ai[j] - t0) / a0[j]
-            x1 = (ai[j + 1] - t1 - x0 * a1[j]) / a1[j + 1]
-            x2 = (ai[j + 2] - t2 - x0 * a2[j] - x1 * a2[j + 1]) / a2[j + 2]
-            x3 = (ai[j + 3] - t3 - x0 * a3[j] - x1 * a3[j + 1] - x2 * a3[j + 2]) / a3[j + 3]
-            ai[j], ai[j + 1], ai[j + 2], ai[j + 3] = x0, x1, x2, x3
-            j += 4
-        for c in range(j, i):
-            ai[c] = (ai[c] - _inner(ai[:c], A[c, :c])) / A[c, c]
-        floor = 1e-14 * ai[i]
-        ai[i] = np.sqrt(max(ai[i] - _inner(ai[:i], ai[:i]), floor))
-
-
-@kernel(fastmath=SUMS)
-def _solve_factored(L, x):
-    """Solve ``L L' x = b`` in place."""
-    n = L.shape[0]
-    for i in range(n):
-        total = x[i]
-        for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
-    for i in range(n - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= L[i, k] * x[i]
-
-
-@kernel(fastmath=SUMS)
-def _hessian_direction(H, sigma, scratch, p):
-    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
-    d = p.size
-    peak = 0.0
-    for j in range(d):
-        peak = max(peak, H[j, j])
-    for j in range(d):
-        for k in range(j + 1):
-            scratch[j, k] = sigma * H[j, k]
-        scratch[j, j] += 1.0 + 1e-14 * sigma * peak
-    _factorise(scratch)
-    _solve_factored(scratch, p)
-
-
-@kernel(fastmath=SUMS)
-def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
-    """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
-    n, d = J.size, p.size
-    right = np.empty(n)
-    K = np.empty((n, n))
-    if sparse:
-        row = np.zeros(d)
-        for r in range(n):
-            i = J[r]
-            _add(X, data, indices, indptr, sparse, i, 1.0, row)
-            for s in range(r + 1):
-                total = 0.0
-                for q in range(indptr[J[s]], indptr[J[s] + 1]):
-                    total += data[q] * row[indices[q]]
-                K[r, s] = total
-            total = 0.0
-            for q in range(indptr[i], indptr[i + 1]):
-                row[indices[q]] = 0.0
-                total += data[q] * p[indices[q]]
-            right[r] = total
-    else:
-        GJ = np.empty((n, d))
-        for r in range(n):
-            for j in range(d):
-                GJ[r, j] = X[J[r], j]
-        for r in range(n):
-            _products(GJ[: r + 1], data, indices, indptr, False, GJ[r], K[r, : r + 1])
-        _products(GJ, data, indices, indptr, False, p, right)
-    peak = 0.0
-    for r in range(n):
-        peak = max(peak, K[r, r])
-    for r in range(n):
-        K[r, r] += 1.0 / sigma + 1e-14 * peak
-    _factorise(K)
-    _solve_factored(K, right)
-    for r in range(n):
-        _add(X, data, indices, indptr, sparse, J[r], -right[r], p)
-
-
-@kernel(fastmath=SUMS)
-def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
-    """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
-    residual = p.copy()
-    search = p.copy()
-    image = np.empty(p.size)
-    p[:] = 0.0
-    square = _inner(residual, residual)
-    target = FORCING * FORCING * square
-    formed = 0
-    while formed < PRODUCTS and square > target:
-        image[:] = search
-        for r in range(J.size):  # one traversal: dot, then scatter, row by row
-            i = J[r]
-            total = 0.0
-            if sparse:
-                for q in range(indptr[i], indptr[i + 1]):
-                    total += data[q] * search[indices[q]]
-            else:
-                for j in range(p.size):
-                    total += X[i, j] * search[j]
-            _add(X, data, indices, indptr, sparse, i, sigma * total, image)
-        formed += 1
-        length = square / _inner(search, image)
-        for j in range(p.size):
-            p[j] += length * search[j]
-            residual[j] -= length * image[j]
-        fresh = _inner(residual, residual)
-        turn = fresh / square
-        square = fresh
-        for j in range(p.size):
-            search[j] = residual[j] + turn * search[j]
-    return formed
 
 
 @kernel(fastmath=SUMS)
@@ -272,35 +80,6 @@ def _clip(prev, sigma, t, lo, hi, alpha, inside):
 
 
 @kernel(fastmath=SUMS)
-def _direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p):
-    """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways; return rows touched."""
-    d = p.size
-    size, moved = 0, 0
-    for r in range(inside.size):
-        if inside[r]:
-            J[size] = r
-            size += 1
-        moved += inside[r] != members[r]
-    if size == 0:
-        return 0
-    if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _woodbury_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
-        return size
-    if d > DIRECT:
-        return size * _conjugate_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
-    if moved >= size:  # forming H anew is cheaper than letting rows enter and leave
-        H[:] = 0.0
-        members[:] = False
-        moved = size
-    for r in range(inside.size):
-        if inside[r] != members[r]:
-            _add_outer(X, data, indices, indptr, sparse, r, 1.0 if inside[r] else -1.0, H)
-            members[r] = inside[r]
-    _hessian_direction(H, sigma, scratch, p)
-    return moved
-
-
-@kernel(fastmath=SUMS)
 def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, base, offset, w, v, tol, sigma, limit):
     """Minimise the problem of the working set; all arrays but the rows are compact copies.
 
@@ -318,37 +97,37 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
     members, inside = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
     J = np.empty(n, dtype=np.int64)
     old, u, p = np.empty(n), np.empty(n), np.empty(d)
-    iterations, inner, touched, short, cautious = 0, 0, 0, 0, False
+    iterations, in_round, touched, short, cautious = 0, 0, 0, 0, False
     while True:
         old[:] = alpha
         loss, linear = _clip(prev, sigma, t, lo, hi, alpha, inside)
         for r in range(n):
             if alpha[r] != old[r]:
-                _add(X, data, indices, indptr, sparse, r, alpha[r] - old[r], v)
+                add(X, data, indices, indptr, sparse, r, alpha[r] - old[r], v)
                 touched += 1
         for j in range(d):
             p[j] = v[j] - w[j]
-        half, slackness = 0.5 * _inner(p, p), loss - linear
-        primal = abs(0.5 * _inner(w, w) - _inner(base, w) + loss + offset)
+        half, slackness = 0.5 * inner(p, p), loss - linear
+        primal = abs(0.5 * inner(w, w) - inner(base, w) + loss + offset)
         if half + slackness <= tol * primal or iterations >= limit:
             break
-        if inner > 0 and (half <= BALANCE * slackness or half <= 1e-30 * primal):
+        if in_round > 0 and (half <= BALANCE * slackness or half <= 1e-30 * primal):
             prev[:] = alpha  # the next proximal round
-            growth = FAST if inner <= 2 else (MEDIUM if inner <= 5 else SLOW)
+            growth = FAST if in_round <= 2 else (MEDIUM if in_round <= 5 else SLOW)
             sigma *= min(growth, MEDIUM) if cautious else growth
-            inner, short = 0, 0
+            in_round, short = 0, 0
             continue
-        touched += n + _direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p)
-        _products(X, data, indices, indptr, sparse, p, u)
-        slope = _inner(w, p) - _inner(v, p)
-        linear = _inner(w, p) - _inner(base, p)
-        step = _line_search(prev, sigma, t, u, lo, hi, slope, linear, _inner(p, p))
+        touched += n + direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p)
+        products(X, data, indices, indptr, sparse, p, u)
+        slope = inner(w, p) - inner(v, p)
+        linear = inner(w, p) - inner(base, p)
+        step = _line_search(prev, sigma, t, u, lo, hi, slope, linear, inner(p, p))
         for j in range(d):
             w[j] += step * p[j]
         for r in range(n):
             t[r] -= step * u[r]
         iterations += 1
-        inner += 1
+        in_round += 1
         short = short + 1 if step < SHORT else 0
         if short >= 2:  # the kinks are too sharp for where w stands
             sigma *= SMOOTHER
@@ -415,11 +194,11 @@ def _screen(X, data, indices, indptr, sparse, alive, radius, slack, rounding, c,
             continue
         value = hi[i] if t[i] > 0.0 else lo[i]
         if value != alpha[i]:
-            _add(X, data, indices, indptr, sparse, i, value - alpha[i], v)
+            add(X, data, indices, indptr, sparse, i, value - alpha[i], v)
             touched += 1
             alpha[i] = value
         if value != 0.0:
-            _add(X, data, indices, indptr, sparse, i, value, base)
+            add(X, data, indices, indptr, sparse, i, value, base)
             touched += 1
             linear += value * c[i]
     return survivors[:kept].copy(), linear, touched
@@ -440,12 +219,12 @@ def _part(X, data, indices, indptr, sparse, alive, border, c, lo, hi, t, alpha, 
             near[count] = i
             count += 1
             if alpha[i] != 0.0:
-                _add(X, data, indices, indptr, sparse, i, -alpha[i], base)
+                add(X, data, indices, indptr, sparse, i, -alpha[i], base)
             continue
         value = hi[i] if t[i] > 0.0 else lo[i]
         if value != alpha[i]:
-            _add(X, data, indices, indptr, sparse, i, value - alpha[i], base)
-            _add(X, data, indices, indptr, sparse, i, value - alpha[i], v)
+            add(X, data, indices, indptr, sparse, i, value - alpha[i], base)
+            add(X, data, indices, indptr, sparse, i, value - alpha[i], v)
             touched += 1
             alpha[i] = value
         linear += value * c[i]
@@ -494,8 +273,8 @@ def _first_sigma(lo, hi, t, d, mean_sq):
 
 @kernel(fastmath=SUMS)
 def newton_box(
-    X, data, indices, indptr, sparse, c, lo, hi, norms, base, offset, alpha, w, margins, tol, limit, screen, rounding,
-    gap_rounding,
+    X, data, indices, indptr, sparse, c, lo, hi, norms, base, offset, alpha, v, w, margins, tol, limit, screen,
+    rounding, gap_rounding,
 ):  # fmt: skip
     """Minimise a reduced box problem to a relative gap.
 
@@ -511,6 +290,8 @@ def newton_box(
     offset : float
     alpha : ndarray of shape (k,)
         Feasible dual point to start from; overwritten by the result.
+    v : ndarray of shape (d,)
+        ``base + G'alpha`` at the start; overwritten.
     w : ndarray of shape (d,)
         Primal point to start from; overwritten by the result.
     margins : ndarray of shape (k,)
@@ -526,18 +307,16 @@ def newton_box(
 
     Returns
     -------
-    iterations, touched, screened : int
-        Newton iterations, rows touched, rows fixed by the gap ball.
+    iterations, touched : int
+        Newton iterations, rows touched.
+    alive : ndarray of int64
+        Rows that the gap ball has not fixed.
     gap, primal : float
         Of the returned pair.
     """
-    alive, t, v = np.arange(c.size), c - margins, base.copy()
-    touched, iterations, screened = 0, 0, 0
-    for i in range(c.size):
-        if alpha[i] != 0.0:
-            _add(X, data, indices, indptr, sparse, i, alpha[i], v)
-            touched += 1
-    mean_sq = _inner(norms, norms) / max(c.size, 1)
+    alive, t = np.arange(c.size), c - margins
+    touched, iterations = 0, 0
+    mean_sq = inner(norms, norms) / max(c.size, 1)
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
     known, known_offset = base.copy(), offset  # with the rows that screening fixes here
     while True:
@@ -546,8 +325,8 @@ def newton_box(
         for j in range(w.size):
             apart += (w[j] - v[j]) ** 2
         gap = 0.5 * apart + loss - linear
-        w_sq = _inner(w, w)
-        primal = 0.5 * w_sq - _inner(known, w) + loss + known_offset
+        w_sq = inner(w, w)
+        primal = 0.5 * w_sq - inner(known, w) + loss + known_offset
         stalled = gap > 0.5 * last
         # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
         if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled):
@@ -555,16 +334,14 @@ def newton_box(
         last = gap
         if screen:
             # The pair's ball has its centre at (w + v)/2; it is moved to w, whose margins are known.
-            error = gap_rounding * (w_sq + _inner(v, v) + loss + abs(linear))
+            error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear))
             radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
             slack = rounding * (np.sqrt(w_sq) + radius)
-            before = alive.size
             alive, linear, work = _screen(
                 X, data, indices, indptr, sparse, alive, radius, slack, rounding, c, lo, hi, norms, t, alpha, v, known
             )
             touched += work
             known_offset += linear
-            screened += before - alive.size
         # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
         border = np.inf
         want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * alive.size), NEAR_LEAST)
@@ -594,7 +371,7 @@ def newton_box(
         idle = done == 0 and near.size == alive.size
         drift = _look(X, data, indices, indptr, sparse, alive, c, w, t)
         touched += work + alive.size
-    return iterations, touched, screened, gap, primal
+    return iterations, touched, alive, gap, primal
 
 
 def warm_up():
@@ -602,6 +379,6 @@ def warm_up():
     one, zero = np.ones(2), np.zeros(2)
     nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     newton_box(
-        np.eye(2), *nothing, False, one, zero, one, one, zero, 0.0, np.zeros(2), np.zeros(2), np.zeros(2), 1e-6, 9,
-        True, 1e-12, 1e-14,
+        np.eye(2), *nothing, False, one, zero, one, one, zero, 0.0, np.zeros(2), np.zeros(2), np.zeros(2),
+        np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14,
     )  # fmt: skip

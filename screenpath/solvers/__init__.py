@@ -7,8 +7,8 @@ from screenpath.errors import UsageError
 NAMES = ("auto", "newton", "cd")
 
 
-def make_solver(name: str, seed: int = 0):
-    """Return the solver of that name.
+def make_solver(name: str, seed: int = 0, shrinking: bool = True):
+    """Return the solver of that name; seed and shrinking are those of its coordinate sweeps.
 
     Raises
     ------
@@ -18,7 +18,7 @@ def make_solver(name: str, seed: int = 0):
     if name == "auto":
         from screenpath.solvers.auto import Auto
 
-        return Auto(seed)
+        return Auto(seed, shrinking)
     if name == "newton":
         from screenpath.solvers.newton import Newton
 
@@ -26,5 +26,5 @@ def make_solver(name: str, seed: int = 0):
     if name == "cd":
         from screenpath.solvers.cd import CoordinateDescent
 
-        return CoordinateDescent(seed)
+        return CoordinateDescent(seed, shrinking)
     raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
