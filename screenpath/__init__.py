@@ -9,7 +9,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "PathResult": "screenpath.api",
+    "SparsePathResult": "screenpath.api_sparse",
     "read_libsvm": "screenpath.read.libsvm",
+    "sparse_svm_path": "screenpath.api_sparse",
     "svm_path": "screenpath.api",
 }
 __all__ = ["__version__", *_HOMES]

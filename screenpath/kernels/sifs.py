@@ -220,7 +220,8 @@ def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, c
 @kernel()
 def sifs(columns, rows, dense, n, d, labels, classes, scores, w, theta, u, u_ones, row_sq, col_sq, beta, gamma,
          scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm,
-         samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part, record):  # fmt: skip
+         samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
+         record):  # fmt: skip
     """Alternate ISS and IFS to the fixed point.
 
     Parameters
@@ -260,7 +261,6 @@ def sifs(columns, rows, dense, n, d, labels, classes, scores, w, theta, u, u_one
     touched = 0
     record[:, :] = -1
     turn = 1 if features and (features_first or not samples) else 0
-    seen = 0
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols > 0:
@@ -314,8 +314,7 @@ def sifs(columns, rows, dense, n, d, labels, classes, scores, w, theta, u, u_one
                                      new_cols)  # fmt: skip
             record[trigger, 1] = n_cols
             fresh = n_cols
-        seen += 1
-        if not (samples and features) or (fresh == 0 and seen > 1):
+        if not (samples and features) or (fresh == 0 and trigger > 0):
             break
         turn = 1 - turn
     return touched

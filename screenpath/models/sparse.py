@@ -102,6 +102,10 @@ class Screened:
     col_part: np.ndarray
     record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
+    def copy(self) -> Screened:
+        """Return decisions that can be added to without changing these."""
+        return Screened(self.status.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
+
 
 @dataclass(frozen=True, slots=True)
 class Reduced:

@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_newton as kernels
-from screenpath.models.sparse import Certificate, Reduced, Screened
+from screenpath.models.sparse import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution
 
@@ -172,8 +172,7 @@ class _Run:
     def screen(self) -> int:
         """Apply the gap balls of the current pair; return how many dual variables and features they decide."""
         if not self.own_copy:
-            at = self.at
-            self.at, self.own_copy = Screened(*(part.copy() for part in _parts(at))), True
+            self.at, self.own_copy = self.at.copy(), True
         before = self.model.rows.touched
         found = tighten(self.model, self.at, self._point(), self.alpha)
         if found:
@@ -197,10 +196,6 @@ class _Run:
             self.alpha, self.w, self.scores, self.theta, self.u, self.primal, 0.0, self.w_sq, 0.0, self.shrunk_sq, 0.0,
             self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap, 0, 0, 0,
         )  # fmt: skip
-
-
-def _parts(at: Screened):
-    return at.status, at.keep, at.row_part, at.col_part
 
 
 def _factorised(data, where, ptr, zone: int, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
