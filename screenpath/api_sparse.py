@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -191,7 +191,8 @@ def walk_rows(model, grids, screening, solver, options: PathOptions, jobs: int =
 
 
 def _one_row(model, alphas, first: int, screening, solver, options: PathOptions) -> list:
-    return [replace(step, step=first + step.step) for step, _ in walk(model, alphas, screening, solver, options)]
+    numbered = [None] * first + list(alphas)  # so that the walk counts from `first`
+    return [step for step, _ in walk(model, numbered, screening, solver, options, first=first)]
 
 
 def alpha_tops(model, betas) -> np.ndarray:

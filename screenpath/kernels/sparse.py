@@ -6,6 +6,9 @@ class numbers and the pair ``(label_i, i)`` is no dual variable: it stays at 0 a
 
 ``psi`` is what dual variables weigh a sample with: ``y theta`` (binary), or ``-theta_ci`` for ``c != y_i`` and
 ``sum_k theta_ki`` for ``c = y_i`` (multi-class), so that ``X' psi`` is the sum over all rows of the dual.
+
+A view is ``data, indices, indptr``; a line with as many entries as its length allows has them in order, so that its
+indices need not be read (and are not stored for dense data).
 """
 
 import numpy as np
@@ -16,7 +19,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel(fastmath=SUMS)
-def column_sums(data, indices, indptr, dense, n, features, psi, scale, out):
+def column_sums(data, indices, indptr, n, features, psi, scale, out):
     """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
     d = indptr.size - 1
     touched = 0
@@ -27,7 +30,7 @@ def column_sums(data, indices, indptr, dense, n, features, psi, scale, out):
         base = c * n
         start, stop = indptr[j], indptr[j + 1]
         total = 0.0
-        if dense:
+        if stop - start == n:
             for p in range(start, stop):
                 total += data[p] * psi[base + p - start]
         else:
@@ -39,7 +42,7 @@ def column_sums(data, indices, indptr, dense, n, features, psi, scale, out):
 
 
 @kernel(fastmath=SUMS)
-def products(data, indices, indptr, dense, n, w, out):
+def products(data, indices, indptr, n, w, out):
     """Write ``X w_c`` to ``out`` for every class from the columns of non-zero weights; return the values touched."""
     d = indptr.size - 1
     out[:] = 0.0
@@ -52,7 +55,7 @@ def products(data, indices, indptr, dense, n, w, out):
         j = f - c * d
         base = c * n
         start, stop = indptr[j], indptr[j + 1]
-        if dense:
+        if stop - start == n:
             for p in range(start, stop):
                 out[base + p - start] += value * data[p]
         else:
@@ -196,6 +199,57 @@ def soft_threshold(u, beta, scale, out):
 
 
 @kernel()
+def mask(w, keep, out):
+    """Write ``w`` with the screened weights at 0.
+
+    Returns
+    -------
+    features : ndarray of int64
+        Surviving features.
+    dropped : bool
+        Whether a weight that was not zero went.
+    w_sq, w_l1 : float
+    """
+    features = np.empty(w.size, dtype=np.int64)
+    count, dropped, w_sq, w_l1 = 0, False, 0.0, 0.0
+    for f in range(w.size):
+        if keep[f] == 0:
+            out[f] = 0.0
+            dropped = dropped or w[f] != 0.0
+            continue
+        features[count] = f
+        count += 1
+        out[f] = w[f]
+        w_sq += w[f] * w[f]
+        w_l1 += abs(w[f])
+    return features[:count].copy(), dropped, w_sq, w_l1
+
+
+@kernel()
+def differ(a, b):
+    """Tell whether two arrays differ in any entry."""
+    k = 0
+    while k < a.size and a[k] == b[k]:
+        k += 1
+    return k < a.size
+
+
+@kernel()
+def tally(status, keep):
+    """Count the decisions: dual variables at 0, at 1, and weights at 0."""
+    n_R, n_L, zeroed = 0, 0, 0
+    for t in range(status.size):
+        if status[t] < 0:
+            n_R += 1
+        elif status[t] > 0:
+            n_L += 1
+    for f in range(keep.size):
+        if keep[f] == 0:
+            zeroed += 1
+    return n_R, n_L, zeroed
+
+
+@kernel()
 def pair_weights(labels, n, classes, out):
     """Write to ``out[c n + i]`` how many dual variables of sample ``i`` touch class ``c``."""
     for i in range(n):
@@ -204,15 +258,16 @@ def pair_weights(labels, n, classes, out):
 
 
 @kernel(fastmath=SUMS)
-def column_squares(data, indices, indptr, dense, n, classes, weights, out):
+def column_squares(data, indices, indptr, n, classes, weights, out):
     """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
     d = indptr.size - 1
     for c in range(classes):
         for j in range(d):
-            start = indptr[j]
+            start, stop = indptr[j], indptr[j + 1]
+            full = stop - start == n
             total = 0.0
-            for p in range(start, indptr[j + 1]):
-                i = p - start if dense else indices[p]
+            for p in range(start, stop):
+                i = p - start if full else indices[p]
                 total += data[p] * data[p] * weights[c * n + i]
             out[c * d + j] = total
 
@@ -222,12 +277,15 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, b = np.ones(2), np.ones(2)
-    column_sums(*view, False, 2, np.arange(2), a, 1.0, b)
-    products(*view, False, 2, a, b)
+    column_sums(*view, 2, np.arange(2), a, 1.0, b)
+    products(*view, 2, a, b)
     weigh(a, labels, 2, 1, b)
     respond(a, labels, 2, 1, 0.5, status, b, b.copy())
     sample_terms(a, labels, 2, 1, 0.5, b)
     feature_terms(a, b, 1.0, 1.0)
     soft_threshold(a, 1.0, 1.0, b)
+    mask(a, np.ones(2, dtype=np.int8), b)
+    differ(a, b)
+    tally(status, status)
     pair_weights(labels, 2, 1, b)
-    column_squares(*view, False, 2, 1, a, b)
+    column_squares(*view, 2, 1, a, b)

@@ -34,20 +34,33 @@ def pick(w, u, alpha, beta, features, active, signs, rhs):
 
 @kernel()
 def quadratic_zone(status, theta, place):
-    """Number the surviving dual variables strictly between 0 and 1 in ``place`` (-1 elsewhere); return how many."""
+    """Number the surviving dual variables strictly between 0 and 1 in ``place`` (-1 elsewhere); return their list."""
+    inside = np.empty(theta.size, dtype=np.int64)
     count = 0
     for t in range(theta.size):
         if status[t] == 0 and 0.0 < theta[t] < 1.0:
             place[t] = count
+            inside[count] = t
             count += 1
         else:
             place[t] = -1
-    return count
+    return inside[:count].copy()
 
 
 @kernel()
-def gather(data, indices, indptr, dense, n, labels, classes, active, count, place, out_data, out_place, out_ptr):
-    """Copy the rows of the quadratic zone and the columns ``active[:count]`` of the dual's matrix, column by column.
+def active_values(indptr, active):
+    """Return the values stored in the columns of the active features."""
+    d = indptr.size - 1
+    total = 0
+    for k in range(active.size):
+        j = active[k] % d
+        total += indptr[j + 1] - indptr[j]
+    return total
+
+
+@kernel()
+def gather(data, indices, indptr, n, labels, classes, active, place, out_data, out_place, out_ptr):
+    """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
     Returns
     -------
@@ -58,16 +71,15 @@ def gather(data, indices, indptr, dense, n, labels, classes, active, count, plac
     q = 0
     room = out_data.size
     out_ptr[0] = 0
-    for k in range(count):
+    for k in range(active.size):
         f = active[k]
         c = f // d
         j = f - c * d
-        start = indptr[j]
-        for p in range(start, indptr[j + 1]):
-            i = p - start if dense else indices[p]
+        start, stop = indptr[j], indptr[j + 1]
+        full = stop - start == n
+        for p in range(start, stop):
+            i = p - start if full else indices[p]
             x = data[p]
-            if x == 0.0:
-                continue
             own = labels[i]
             if classes > 1 and own == c:
                 for other in range(classes):
@@ -81,6 +93,63 @@ def gather(data, indices, indptr, dense, n, labels, classes, active, count, plac
                 q += 1
         out_ptr[k + 1] = q
     return q
+
+
+@kernel()
+def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
+    """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
+    for k in range(active.size):
+        j = active[k]
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            for e in range(inside.size):
+                i = inside[e]
+                out[k, e] = labels[i] * data[start + i]
+        else:
+            out[k, :] = 0.0
+            for p in range(start, stop):
+                e = place[indices[p]]
+                if e >= 0:
+                    out[k, e] = labels[indices[p]] * data[p]
+
+
+@kernel(fastmath=SUMS)
+def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z Z') out = rhs`` as :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
+    size, zone = Z.shape
+    image = np.empty(zone)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        image[:] = 0.0
+        for k in range(size):
+            v = direction[k]
+            for e in range(zone):
+                image[e] += v * Z[k, e]
+        curvature = 0.0
+        for k in range(size):
+            total = 0.0
+            for e in range(zone):
+                total += Z[k, e] * image[e]
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
+    return limit, rr <= stop
 
 
 @kernel(fastmath=SUMS)
@@ -130,7 +199,7 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
 
 
 @kernel()
-def trial(data, indices, indptr, dense, n, labels, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
+def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
           direction, step, new_w, scores, theta, psi):  # fmt: skip
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
@@ -164,7 +233,7 @@ def trial(data, indices, indptr, dense, n, labels, classes, gamma, status, alpha
         base = c * n
         j = f - c * d
         start, stop = indptr[j], indptr[j + 1]
-        if dense:
+        if stop - start == n:
             for p in range(start, stop):
                 scores[base + p - start] += value * data[p]
         else:
@@ -216,7 +285,7 @@ def gap_terms(w, u, alpha, beta, features):
 
 
 @kernel()
-def descend(data, indices, indptr, dense, n, labels, classes, gamma, status, alpha, beta, col_sq, features, w, scores):
+def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, col_sq, features, w, scores):
     """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
 
     Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
@@ -232,9 +301,10 @@ def descend(data, indices, indptr, dense, n, labels, classes, gamma, status, alp
         c = f // d
         j = f - c * d
         start = indptr[j]
+        full = indptr[j + 1] - start == n
         pull = 0.0
         for p in range(start, indptr[j + 1]):
-            i = p - start if dense else indices[p]
+            i = p - start if full else indices[p]
             own = labels[i]
             if classes > 1 and own == c:
                 first, last = 0, classes
@@ -264,7 +334,7 @@ def descend(data, indices, indptr, dense, n, labels, classes, gamma, status, alp
             continue
         w[f] = value
         for p in range(start, indptr[j + 1]):
-            i = p - start if dense else indices[p]
+            i = p - start if full else indices[p]
             scores[c * n + i] += step * data[p]
         touched += indptr[j + 1] - start
     return touched
@@ -278,9 +348,12 @@ def warm_up():
     pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
     quadratic_zone(status, a, index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
-    gather(*view, False, 2, labels, 1, index, 2, index, out, np.empty(2, dtype=np.int64), ptr)
+    active_values(view[2], index)
+    gather(*view, 2, labels, 1, index, index, out, np.empty(2, dtype=np.int64), ptr)
+    gather_dense(*view, 2, labels, index, index, index, np.empty((2, 2)))
+    dense_conjugate_gradients(np.eye(2), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     conjugate_gradients(out, index, ptr, 2, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    trial(*view, False, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
+    trial(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
           a.copy())  # fmt: skip
     gap_terms(a, a, 1.0, 1.0, index)
-    descend(*view, False, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())
+    descend(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())

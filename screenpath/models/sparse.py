@@ -153,9 +153,10 @@ class SparseModel:
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
-            self.every = shared.every
+            self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
             return
-        self.every = np.arange(classes * self.d)
+        self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
+        self.row_sq = np.tile(rows.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
         self.ones = np.ones(classes * self.n)
         if classes > 1:
@@ -167,7 +168,7 @@ class SparseModel:
         else:
             weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             kernels.pair_weights(labels, self.n, classes, weights)
-            kernels.column_squares(*rows.by_column, rows.dense, self.n, classes, weights, self.col_sq)
+            kernels.column_squares(*rows.by_column, self.n, classes, weights, self.col_sq)
 
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
@@ -178,7 +179,7 @@ class SparseModel:
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
         out = np.empty(self.classes * self.n)
-        self.rows.touch(kernels.products(*self.rows.by_column, self.rows.dense, self.n, w, out))
+        self.rows.touch(kernels.products(*self.rows.by_column, self.n, w, out))
         return out
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
@@ -191,7 +192,7 @@ class SparseModel:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
         out = np.empty(self.classes * self.d)
         rows = self.rows
-        touched = kernels.column_sums(*rows.by_column, rows.dense, self.n, self.every, psi, 1.0 / self.n, out)
+        touched = kernels.column_sums(*rows.by_column, self.n, self.every, psi, 1.0 / self.n, out)
         rows.touch(touched)
         return out
 
@@ -280,9 +281,7 @@ class SparseModel:
 
     def nothing_screened(self) -> Screened:
         """Return decisions that leave everything to the solver."""
-        row_part = np.tile(self.rows.row_sqnorms, self.classes)
-        keep = np.ones(self.classes * self.d, dtype=np.int8)
-        return Screened(self.free.copy(), keep, row_part, self.col_sq.copy())
+        return Screened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
 
     def reduce(self, alpha: float, screened: Screened, reference: Certificate) -> Reduced:
         """Return the problem of the survivors."""
@@ -304,11 +303,10 @@ class SparseModel:
         The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
         ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
         """
-        own = self.n if self.classes > 1 else 0
-        screened_R, screened_L = int(np.count_nonzero(screened.status < 0)) - own, int(np.sum(screened.status > 0))
+        screened_R, screened_L, zeroed = kernels.tally(screened.status, screened.keep)
+        screened_R -= self.n if self.classes > 1 else 0
         fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
         weights = screened.keep.size
-        zeroed = weights - int(np.count_nonzero(screened.keep))
         inactive = weights - certificate.nonzero
         return {
             "n_R": certificate.n_R,

@@ -7,6 +7,7 @@ paper's where the reference is exact: a primal ball around a multiple of ``w0``,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,13 +122,13 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
     w_theta_sq = ref.shrunk_sq / alpha**2
     apart_sq = ref.w_sq - 2.0 * ref.w_shrunk / alpha + w_theta_sq
     primal_sq = gap / alpha - 0.25 * apart_sq + GAP_ROUNDING * (ref.w_sq + w_theta_sq)
-    primal = np.sqrt(max(primal_sq, 0.0)) + 0.5 * np.sqrt(ref.lag_sq) / alpha
+    primal = math.sqrt(max(primal_sq, 0.0)) + 0.5 * math.sqrt(ref.lag_sq) / alpha
     ratio = 0.5 * (ref.alpha - alpha) / alpha
     ones_part, theta_part = -ratio / gamma, 1.0 + ratio
     to_ones_sq = ref.theta_sq - 2.0 / gamma * ref.theta_sum + model.pairs / gamma**2  # ||theta0 - 1/gamma||^2
-    error = np.sqrt(2.0 * n / gamma * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
-    first = abs(ratio) * np.sqrt(max(to_ones_sq, 0.0)) + (theta_part + abs(ratio)) * error
-    second = np.sqrt(max(n * gap / gamma - 0.25 * ref.apart_sq, 0.0)) + 0.5 * np.sqrt(ref.apart_sq)
+    error = math.sqrt(2.0 * n / gamma * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
+    first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0)) + (theta_part + abs(ratio)) * error
+    second = math.sqrt(max(n * gap / gamma - 0.25 * ref.apart_sq, 0.0)) + 0.5 * math.sqrt(ref.apart_sq)
     grown = 1.0 + ROUNDING
     return _Regions(1.0 + ratio, grown * primal**2, ones_part, theta_part, grown * first**2, grown * second**2,
                     ratio**2 * max(to_ones_sq, 0.0), paper)  # fmt: skip
@@ -137,10 +138,10 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what, record) -> None:
     rows = model.rows
     samples, features, features_first = what
     touched = kernels.sifs(
-        rows.by_column, rows.by_row, rows.dense, model.n, model.d, model.labels, model.classes, scores, ref.w,
+        rows.by_column, rows.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w,
         ref.theta, ref.u, model.u_ones, rows.row_sqnorms, model.col_sq, model.beta, model.gamma, r.scale,
-        r.primal_sq, np.sqrt(ref.w_sq), r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq,
-        np.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0), samples, features, r.paper, True,
+        r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq,
+        math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0), samples, features, r.paper, True,
         features_first, ROUNDING, at.status, at.keep, at.row_part, at.col_part, record,
     )  # fmt: skip
     rows.touch(touched)

@@ -100,7 +100,7 @@ class _Run:
             self.values_touched += self.part[0].size
         u = np.zeros(at.keep.size)
         self.values_touched += sums.column_sums(
-            *rows.by_column, rows.dense, m.n, features, m.weigh(self.theta), 1.0 / m.n, u
+            *rows.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u
         )
         self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
         keep = at.keep.reshape(m.classes, m.d)[:, self.columns].ravel()
@@ -133,7 +133,7 @@ class _Run:
         self.w.reshape(m.classes, m.d)[:, self.columns] = weights.reshape(m.classes, -1)
         self.scores = np.empty(self.theta.size)
         rows = m.rows
-        self.values_touched += sums.products(*rows.by_column, rows.dense, m.n, self.w, self.scores)
+        self.values_touched += sums.products(*rows.by_column, m.n, self.w, self.scores)
         loss, slack, self.apart_sq = kernels.reduced_terms(
             self.scores, m.labels, m.n, m.classes, m.gamma, self.at.status, self.theta
         )

@@ -23,6 +23,7 @@ from screenpath.solvers.base import Budget, Solution
 
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
 DIRECT_LIMIT = 1500  # largest system that is factorised
+DENSE_FROM = 0.25  # density of the active columns from which the zone is copied dense
 ARMIJO = 1e-4
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
@@ -62,20 +63,12 @@ class _Run:
 
     def __init__(self, reduced: Reduced):
         self.model, self.alpha = reduced.model, reduced.alpha
-        self.view = *self.model.rows.by_column, self.model.rows.dense
+        self.view = self.model.rows.by_column
         self.at, self.own_copy = reduced.screened, False
         self.values_touched = 0
         start, size = reduced.start, self.model.ones.size
-        self.features = np.flatnonzero(self.at.keep)
-        self.w = start.w * self.at.keep
-        self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
-        if np.count_nonzero(self.w) != start.nonzero:
-            self._new_scores()
-        self.u = start.u
-        self._respond()
-        if not np.array_equal(self.theta, start.theta):
-            self._new_u()
-        self._evaluate()
+        self.theta, self.psi, self.scores, self.u = np.empty(size), np.empty(size), start.scores, start.u
+        self._restrict(start.w, start.theta)
 
     @property
     def touched(self) -> float:
@@ -85,15 +78,22 @@ class _Run:
 
     # -- evaluation ----------------------------------------------------------------------------------------------
 
-    def _new_scores(self) -> None:
-        self.scores = np.empty(self.theta.size)
-        self.values_touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+    def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
+        """Take over ``w`` on the surviving features; sums over the data are formed anew only where they change."""
+        self.w = np.empty(w.size)
+        self.features, dropped, self.w_sq, self.w_l1 = sums.mask(w, self.at.keep, self.w)
+        if dropped:
+            self.scores = np.empty(self.theta.size)
+            self.values_touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+        self._respond()
+        if sums.differ(self.theta, theta):
+            self._new_u()
+        self._evaluate()
 
     def _respond(self) -> None:
         m = self.model
         loss = sums.respond(self.scores, m.labels, m.n, m.classes, m.gamma, self.at.status, self.theta, self.psi)
-        penalty = 0.5 * self.alpha * float(np.sum(self.w**2)) + m.beta * float(np.sum(np.abs(self.w)))
-        self.primal = loss / m.n + penalty
+        self.primal = loss / m.n + 0.5 * self.alpha * self.w_sq + m.beta * self.w_l1
 
     def _new_u(self) -> None:
         n = self.model.n
@@ -110,7 +110,8 @@ class _Run:
     def newton_step(self, tol: float) -> bool:
         """Take one Newton step; return False where the line search finds no decrease."""
         m = self.model
-        active, signs, rhs = np.empty(self.features.size, np.int64), np.empty(self.w.size), np.empty(self.w.size)
+        size = self.features.size
+        active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)
         count = kernels.pick(self.w, self.u, self.alpha, m.beta, self.features, active, signs, rhs)
         if count == 0:
             return False
@@ -142,6 +143,7 @@ class _Run:
             *self.view, m.n, m.labels, m.classes, m.gamma, self.at.status, self.alpha, m.beta, m.col_sq,
             self.features, self.w, self.scores,
         )  # fmt: skip
+        self.w_sq, self.w_l1 = float(self.w @ self.w), float(np.sum(np.abs(self.w)))
         self._respond()
         self._new_u()
         self._evaluate()
@@ -149,23 +151,32 @@ class _Run:
     def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
-        zone = kernels.quadratic_zone(self.at.status, self.theta, place)
+        inside = kernels.quadratic_zone(self.at.status, self.theta, place)
+        room = kernels.active_values(self.view[2], active)
+        self.values_touched += room
+        out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
+        direct = min(active.size, inside.size) <= DIRECT_LIMIT
+        limit = CG_LIMIT if direct else 20 * CG_LIMIT
+        if m.classes == 1 and room > DENSE_FROM * active.size * m.n:
+            Z = np.empty((active.size, inside.size))
+            kernels.gather_dense(*self.view, m.n, m.labels, active, place, inside, Z)
+            _, converged = kernels.dense_conjugate_gradients(Z, self.alpha, scale, rhs, accuracy, limit, out)
+            return out if converged or not direct else _factorised(Z, self.alpha, scale, rhs)
         ptr = np.empty(active.size + 1, dtype=np.int64)
-        room = 0
-        while True:  # the first call counts
+        while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int64)
-            stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, active.size, place, data, where, ptr)
+            stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, place, data, where, ptr)
             if stored <= room:
                 break
             room = stored
-        columns = m.rows.by_column[2]
-        self.values_touched += int(np.sum(columns[active % m.d + 1] - columns[active % m.d]))
-        out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
-        limit = CG_LIMIT if min(active.size, zone) <= DIRECT_LIMIT else 20 * CG_LIMIT
-        _, converged = kernels.conjugate_gradients(data, where, ptr, zone, self.alpha, scale, rhs, accuracy, limit, out)
-        if not converged and min(active.size, zone) <= DIRECT_LIMIT:
-            return _factorised(data, where, ptr, zone, self.alpha, scale, rhs)
-        return out
+        _, converged = kernels.conjugate_gradients(
+            data, where, ptr, inside.size, self.alpha, scale, rhs, accuracy, limit, out
+        )
+        if converged or not direct:
+            return out
+        Z = np.zeros((active.size, inside.size))
+        Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
+        return _factorised(Z, self.alpha, scale, rhs)
 
     # -- dynamic screening ---------------------------------------------------------------------------------------
 
@@ -176,16 +187,8 @@ class _Run:
         before = self.model.rows.touched
         found = tighten(self.model, self.at, self._point(), self.alpha)
         if found:
-            self.features = np.flatnonzero(self.at.keep)
-            kept = self.w * self.at.keep
-            moved = not np.array_equal(kept, self.w)
-            self.w, held = kept, self.theta.copy()
-            if moved:
-                self._new_scores()
-            self._respond()
-            if not np.array_equal(held, self.theta):
-                self._new_u()
-            self._evaluate()
+            self.theta, held = np.empty(self.theta.size), self.theta
+            self._restrict(self.w, held)
         self.model.rows.touched, screening = before, self.model.rows.touched - before
         self.values_touched += screening * self.model.rows.size / max(self.model.rows.n, 1)
         return found
@@ -198,16 +201,14 @@ class _Run:
         )  # fmt: skip
 
 
-def _factorised(data, where, ptr, zone: int, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
-    """Solve the Newton system by a Cholesky factor of its smaller side."""
-    size = rhs.size
-    Z = np.zeros((size, zone))
-    Z[np.repeat(np.arange(size), np.diff(ptr)), where] = data
+def _factorised(Z: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
+    """Solve ``(alpha I + scale Z Z') x = rhs`` by a Cholesky factor of its smaller side."""
+    size, zone = Z.shape
     if size <= zone:
         matrix = scale * (Z @ Z.T)
         matrix[np.diag_indices(size)] += alpha
         return cho_solve(cho_factor(matrix, check_finite=False), rhs, check_finite=False)
-    # (alpha I + s Z'Z)^-1 b = (b - Z' (alpha/s I + Z Z')^-1 Z b) / alpha, Z by rows here
+    # (alpha I + s Z Z')^-1 b = (b - Z (alpha/s I + Z'Z)^-1 Z'b) / alpha
     matrix = Z.T @ Z
     matrix[np.diag_indices(zone)] += alpha / scale
     inner = cho_solve(cho_factor(matrix, check_finite=False), Z.T @ rhs, check_finite=False)
