@@ -83,13 +83,16 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
             continue
         c = f // d
         j = f - c * d
-        base = c * n
-        start = indptr[j]
-        full = indptr[j + 1] - start == n
-        for p in range(start, indptr[j + 1]):
-            i = p - start if full else indices[p]
-            row_part[base + i] += data[p] * data[p]
-        touched += indptr[j + 1] - start
+        start, stop = indptr[j], indptr[j + 1]
+        block = row_part[c * n : (c + 1) * n]
+        if stop - start == n:
+            column = data[start:stop]
+            for i in range(n):
+                block[i] += column[i] * column[i]
+        else:
+            for p in range(start, stop):
+                block[indices[p]] += data[p] * data[p]
+        touched += stop - start
     return touched
 
 
@@ -267,27 +270,29 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_
 
     Returns
     -------
-    touched : int
-        Values touched.
+    touched, used : int
+        Values touched; triggerings that took place.
     """
     move_first, move_second = np.zeros(w.size), np.zeros(w.size)
     new_rows, new_cols = np.empty(theta.size, dtype=np.int64), np.empty(w.size, dtype=np.int64)
     n_rows, n_cols = 0, 0
-    touched = 0
+    touched, used = 0, 0
     record[:, :] = -1
+    left = 0.0  # cost of the columns that stay
+    for c in range(classes):
+        for j in range(d):
+            if keep[c * d + j] != 0:
+                left += line_cost(columns[2], j, n)
     turn = 1 if features and (features_first or not samples) else 0
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols > 0:
-                lost = 0.0
-                gone, left = 0.0, 0.0
+                lost, gone = 0.0, 0.0
                 for k in range(n_cols):
                     f = new_cols[k]
                     lost += w[f] * w[f]
                     gone += line_cost(columns[2], f % d, n)
-                for f in range(keep.size):
-                    if keep[f] != 0:
-                        left += line_cost(columns[2], f % d, n)
+                left -= gone
                 primal_sq = max(primal_sq - scale * scale * lost, 0.0)
                 if gone <= left:
                     touched += drop_columns(columns, n, w, new_cols, n_cols, scores, row_part)
@@ -300,7 +305,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_
             fresh = n_rows
         else:
             if n_rows > 0:
-                gone, left = 0.0, 0.0
+                gone = 0.0
                 for k in range(n_rows):
                     t = new_rows[k]
                     value = 1.0 if status[t] > 0 else 0.0
@@ -310,9 +315,6 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_
                     second_sq -= e2 * e2
                     between_sq -= (e1 - e2) * (e1 - e2)
                     gone += line_cost(rows[2], t % n, d)
-                for f in range(keep.size):
-                    if keep[f] != 0:
-                        left += line_cost(columns[2], f % d, n)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if gone <= left:
                     touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
@@ -326,10 +328,11 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_
                                      new_cols)  # fmt: skip
             record[trigger, 1] = n_cols
             fresh = n_cols
+        used = trigger + 1
         if not (samples and features) or (fresh == 0 and trigger > 0):
             break
         turn = 1 - turn
-    return touched
+    return touched, used
 
 
 def warm_up():

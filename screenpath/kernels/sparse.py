@@ -31,8 +31,9 @@ def column_sums(data, indices, indptr, n, features, psi, scale, out):
         start, stop = indptr[j], indptr[j + 1]
         total = 0.0
         if stop - start == n:
-            for p in range(start, stop):
-                total += data[p] * psi[base + p - start]
+            column, weights = data[start:stop], psi[base : base + n]
+            for i in range(n):
+                total += column[i] * weights[i]
         else:
             for p in range(start, stop):
                 total += data[p] * psi[base + indices[p]]
@@ -56,8 +57,9 @@ def products(data, indices, indptr, n, w, out):
         base = c * n
         start, stop = indptr[j], indptr[j + 1]
         if stop - start == n:
-            for p in range(start, stop):
-                out[base + p - start] += value * data[p]
+            column, block = data[start:stop], out[base : base + n]
+            for i in range(n):
+                block[i] += value * column[i]
         else:
             for p in range(start, stop):
                 out[base + indices[p]] += value * data[p]

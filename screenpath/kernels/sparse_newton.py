@@ -102,9 +102,10 @@ def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
         j = active[k]
         start, stop = indptr[j], indptr[j + 1]
         if stop - start == n:
+            column, line = data[start:stop], out[k]
             for e in range(inside.size):
                 i = inside[e]
-                out[k, e] = labels[i] * data[start + i]
+                line[e] = labels[i] * column[i]
         else:
             out[k, :] = 0.0
             for p in range(start, stop):
@@ -234,8 +235,9 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
         j = f - c * d
         start, stop = indptr[j], indptr[j + 1]
         if stop - start == n:
-            for p in range(start, stop):
-                scores[base + p - start] += value * data[p]
+            column, block = data[start:stop], scores[base : base + n]
+            for i in range(n):
+                block[i] += value * column[i]
         else:
             for p in range(start, stop):
                 scores[base + indices[p]] += value * data[p]

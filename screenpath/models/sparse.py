@@ -243,11 +243,11 @@ class SparseModel:
     def gap_at(self, certificate: Certificate, alpha: float) -> float:
         """Return the gap of a certified pair at another ``alpha``, its rounding error included."""
         c = certificate
-        parts = 0.5 * alpha * c.w_sq + self.beta * c.w_l1, 0.5 * c.shrunk_sq / alpha
-        error = GAP_ROUNDING * (c.loss + sum(parts) + abs(c.w_u) + 1.0)
+        penalty = 0.5 * alpha * c.w_sq + self.beta * c.w_l1 + 0.5 * c.shrunk_sq / alpha
+        error = GAP_ROUNDING * (c.loss + penalty + abs(c.w_u) + 1.0)
         if alpha == c.alpha:
             return c.gap + error
-        return max(c.loss_slack + sum(parts) - c.w_u, 0.0) + error
+        return max(c.loss_slack + penalty - c.w_u, 0.0) + error
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
@@ -359,4 +359,4 @@ class SparseVector:
 
 
 def _joined(found: np.ndarray) -> str:
-    return ";".join(str(int(count)) for count in found if count >= 0)
+    return ";".join([str(count) for count in found.tolist() if count >= 0])

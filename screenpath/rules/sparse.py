@@ -97,8 +97,7 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     """
     at = model.nothing_screened()
     regions = _regions(model, reference, alpha)
-    record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
-    _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first), record)
+    record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
     return Screened(at.status, at.keep, at.row_part, at.col_part, record)
 
 
@@ -134,10 +133,11 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
                     ratio**2 * max(to_ones_sq, 0.0), paper)  # fmt: skip
 
 
-def _run(model, ref, at: Screened, r: _Regions, scores, what, record) -> None:
+def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
     rows = model.rows
     samples, features, features_first = what
-    touched = kernels.sifs(
+    record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
+    touched, used = kernels.sifs(
         rows.by_column, rows.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w,
         ref.theta, ref.u, model.u_ones, rows.row_sqnorms, model.col_sq, model.beta, model.gamma, r.scale,
         r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq,
@@ -145,6 +145,7 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what, record) -> None:
         features_first, ROUNDING, at.status, at.keep, at.row_part, at.col_part, record,
     )  # fmt: skip
     rows.touch(touched)
+    return record[:used]
 
 
 def tighten(model, at: Screened, point, alpha: float) -> int:
@@ -164,7 +165,6 @@ def tighten(model, at: Screened, point, alpha: float) -> int:
     int
         Dual variables and features newly decided.
     """
-    record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     regions = _regions(model, point, alpha, paper=False)
-    _run(model, point, at, regions, point.scores.copy(), (True, True, True), record)
+    record = _run(model, point, at, regions, point.scores.copy(), (True, True, True))
     return int(record[record > 0].sum())
