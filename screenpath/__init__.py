@@ -8,11 +8,15 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
+    "EpsilonGrid": "screenpath.grid",
     "PathResult": "screenpath.api",
     "SparsePathResult": "screenpath.api_sparse",
+    "lad_path": "screenpath.api",
+    "quantile_path": "screenpath.api",
     "read_libsvm": "screenpath.read.libsvm",
     "sparse_svm_path": "screenpath.api_sparse",
     "svm_path": "screenpath.api",
+    "svr_path": "screenpath.api",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import DataError, UsageError
-from screenpath.grid import explicit_grid, log_grid
-from screenpath.models.box import BoxModel
+from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
+from screenpath.models.builders import lad_model, quantile_model, row_weights, svm_model, svr_model
 from screenpath.path import PathOptions, walk
 from screenpath.prepare import Preparation, prepare
+from screenpath.read.labels import binary_labels
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.solvers import make_solver
@@ -85,8 +86,10 @@ def check_data(X, y):
     return X, y
 
 
-def make_grid(grid, cmin: float, cmax: float) -> np.ndarray:
-    """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``) or a list of parameters."""
+def make_grid(grid, cmin: float, cmax: float):
+    """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``), a list of parameters or an EpsilonGrid."""
+    if isinstance(grid, EpsilonGrid):
+        return grid
     if np.ndim(grid) == 0:
         return log_grid(cmin, cmax, int(grid))
     return explicit_grid(grid)
@@ -101,9 +104,10 @@ def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed):
     return [step for step, _ in walk(model, grid, parse_rule(rule), make_solver(solver, seed), options)]
 
 
-def svm_path(
+def box_path(
     X,
     y,
+    build,
     *,
     grid=100,
     cmin=1e-2,
@@ -120,15 +124,18 @@ def svm_path(
     max_epochs=100_000,
     time_limit=None,
 ) -> PathResult:
-    """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum max(0, 1 - y_i x_i.w)``.
+    """Compute a certified path of a box model; the options of all the functions below.
 
     Parameters
     ----------
     X : ndarray or scipy.sparse of shape (n, d)
     y : array_like of shape (n,)
-        Two labels; the larger is +1.
-    grid : int or sequence of float, default 100
-        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values themselves.
+    build : callable
+        ``build(rows) -> BoxModel``.
+    grid : int, sequence of float or EpsilonGrid, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves, or an eps-path.
+    cmin, cmax : float
+        Ends of the log-spaced grid.
     rule : str, default "dvi+gap"
         ``none``, ``gap``, a static rule, or a static rule with ``+gap``.
     solver : {"auto", "newton", "cd"}
@@ -156,6 +163,33 @@ def svm_path(
     Raises
     ------
     DataError, UsageError
+    """
+    X, y = check_data(X, y)
+    values = make_grid(grid, cmin, cmax)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype)
+    limits = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed}
+    found = run_path(build(MemoryRows(prepared, threads)), values, rule=rule, solver=solver, **limits)
+    return PathResult(found, preparation)
+
+
+def svm_path(X, y, *, class_weight=None, sample_weight=None, **options) -> PathResult:
+    """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Two labels; the larger is +1.
+    class_weight : dict or "balanced", optional
+        Weight of each label.
+    sample_weight : array_like of shape (n,), optional
+        Weight of each sample; the weight 2 equals the sample standing twice.
+    **options
+        Of :func:`box_path`.
+
+    Returns
+    -------
+    PathResult
 
     Examples
     --------
@@ -166,20 +200,72 @@ def svm_path(
     >>> [step.status for step in path.steps]
     ['certified', 'certified']
     """
-    from screenpath.read.labels import binary_labels
-
     X, y = check_data(X, y)
     signs, _ = binary_labels(y)
-    values = make_grid(grid, cmin, cmax)
-    prepared, preparation = prepare(X, scale, bias, storage, dtype)
-    model = svm_model(MemoryRows(prepared, threads), signs)
-    found = run_path(
-        model, values, rule=rule, solver=solver, tol=tol, max_epochs=max_epochs, time_limit=time_limit, seed=seed
-    )
-    return PathResult(found, preparation)
+    weights = row_weights(y, class_weight, sample_weight)
+    return box_path(X, y, lambda rows: svm_model(rows, signs, weights), **options)
 
 
-def svm_model(rows, signs, weights=None) -> BoxModel:
-    """Return the hinge-loss box model: ``g = y x``, ``c = 1``, box ``[0, weights]`` (Wang 2014, eq. 22)."""
-    weights = np.ones(rows.n) if weights is None else np.asarray(weights, dtype=np.float64)
-    return BoxModel(rows, np.ones(rows.n), np.zeros(rows.n), weights.copy(), signs=signs, name="svm")
+def lad_path(X, y, *, sample_weight=None, **options) -> PathResult:
+    """Compute a certified path of least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Targets.
+    sample_weight : array_like of shape (n,), optional
+    **options
+        Of :func:`box_path`.
+
+    Returns
+    -------
+    PathResult
+    """
+    X, y = check_data(X, y)
+    weights = row_weights(y, None, sample_weight)
+    return box_path(X, y, lambda rows: lad_model(rows, y, weights), **options)
+
+
+def quantile_path(X, y, *, tau=0.5, sample_weight=None, **options) -> PathResult:
+    """Compute a certified path of quantile regressions, loss ``max((tau - 1) t, tau t)`` with ``t = y - x.w``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+    tau : float, default 0.5
+        Level, between 0 and 1.
+    sample_weight : array_like of shape (n,), optional
+    **options
+        Of :func:`box_path`.
+
+    Returns
+    -------
+    PathResult
+    """
+    X, y = check_data(X, y)
+    weights = row_weights(y, None, sample_weight)
+    return box_path(X, y, lambda rows: quantile_model(rows, y, tau, weights), **options)
+
+
+def svr_path(X, y, *, epsilon=0.1, sample_weight=None, **options) -> PathResult:
+    """Compute a certified path of support vector regressions, loss ``max(0, |y - x.w| - epsilon)``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+    epsilon : float, default 0.1
+        Half width of the insensitive tube, in the units of ``y``.
+    sample_weight : array_like of shape (n,), optional
+    **options
+        Of :func:`box_path`.
+
+    Returns
+    -------
+    PathResult
+    """
+    X, y = check_data(X, y)
+    weights = row_weights(y, None, sample_weight)
+    return box_path(X, y, lambda rows: svr_model(rows, y, epsilon, weights), **options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from screenpath.errors import UsageError
@@ -131,3 +133,88 @@ def _downward(count: int, top: float, ratio: float, option: str) -> np.ndarray:
     if count > 1 and ratio == 1.0:
         raise UsageError(f"{count} grid points need a range: the ratio of its ends is 1", f"use {option} 1")
     return log_grid(ratio * top, top, count)[::-1].copy() if count > 1 else np.array([top])
+
+
+class EpsilonGrid:
+    """Grid of C that grows with the path: each point follows from the pair certified at the one before.
+
+    The pair (w, theta) certified at ``C0`` stays epsilon-optimal (gap at most ``epsilon * D``) up to ``x C0``, ``x`` the
+    larger root of ``(1 + eps)/2 ||w_theta||^2 x^2 + C0 (xi - (1 + eps) ell) x + 1/2 ||w||^2`` (Ogawa 2014, App. D;
+    Giesen 2012); the gap is convex in ``x``, so it holds in between. Hence every C of the range, not only the points,
+    is solved to within epsilon by the last point at or below it.
+
+    Parameters
+    ----------
+    low, high : float
+        First and last C.
+    epsilon : float
+        Guaranteed relative gap; the path's own tolerance has to be smaller.
+    """
+
+    SHORTEN = 1.0 - 1e-9  # of every stride, for rounding
+
+    def __init__(self, low: float, high: float, epsilon: float):
+        log_grid(low, high, 2)  # the same demands on the ends
+        if not 0.0 < epsilon < 1.0:
+            raise UsageError(f"the accuracy of an eps-path must lie between 0 and 1, not {epsilon}")
+        self.low, self.high, self.epsilon = low, high, epsilon
+        self._known = {0: low}
+
+    def __getitem__(self, rank: int) -> float:
+        return self._known[rank]
+
+    def __len__(self) -> int:
+        return max(self._known) + 1
+
+    def extend(self, rank: int, certificate) -> None:
+        """Add the point behind ``rank``, unless that was the last one.
+
+        Raises
+        ------
+        UsageError
+            If the certificate's gap is too large for any stride.
+        """
+        if certificate.C >= self.high:
+            return
+        x = epsilon_stride(certificate, self.epsilon)
+        if not x > 1.0:
+            raise UsageError(
+                f"at C = {certificate.C:g} the relative gap is {certificate.rel_gap:.1e}: too large for an eps-path of "
+                f"{self.epsilon:g}",
+                "use a smaller --tol or a larger --eps-path",
+            )
+        self._known[rank + 1] = min(self.high, x * certificate.C)
+
+    @property
+    def expected(self) -> int:
+        """Return a rough number of points, for progress."""
+        return max(len(self), math.ceil(math.log(self.high / self.low) / math.log1p(2.0 * math.sqrt(self.epsilon))))
+
+    def guarantee(self) -> dict:
+        """Return what run.json records."""
+        return {"epsilon": self.epsilon, "from": self.low, "to": self._known[len(self) - 1]}
+
+
+def epsilon_stride(certificate, epsilon: float) -> float:
+    """Return the factor up to which C may grow while the certificate's pair stays epsilon-optimal.
+
+    Parameters
+    ----------
+    certificate : models.box.Certificate
+    epsilon : float
+
+    Returns
+    -------
+    float
+        Infinite where the pair is optimal for every larger C; below 1 where it is not epsilon-optimal even here.
+    """
+    C = certificate.C
+    square = 0.5 * (1.0 + epsilon) * C * C * certificate.total_sq
+    slope = C * (certificate.xi - (1.0 + epsilon) * certificate.ell + certificate.error)
+    constant = 0.5 * certificate.point.sqnorm
+    inside = slope * slope - 4.0 * square * constant
+    if inside < 0.0 or slope >= 0.0:
+        return 0.0
+    if square == 0.0:
+        return math.inf
+    return EpsilonGrid.SHORTEN * (-slope + math.sqrt(inside)) / (2.0 * square)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from screenpath import steps
+from screenpath.grid import EpsilonGrid
 from screenpath.rules import Screening
 from screenpath.solvers.base import Budget
 from screenpath.steps import Step
@@ -26,11 +30,15 @@ class PathOptions:
         Sweeps or Newton iterations of one grid point.
     deadline : float
         ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified.
+    audit : callable, optional
+        ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
+        clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
     """
 
     tol: float = 1e-6
     max_epochs: int = 100_000
     deadline: float = float("inf")
+    audit: Callable | None = None
 
 
 class _Clock:
@@ -62,8 +70,8 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     Parameters
     ----------
     model : BoxModel or another model
-    grid : sequence
-        Parameters in the order of the walk.
+    grid : sequence or EpsilonGrid
+        Parameters in the order of the walk; an :class:`screenpath.grid.EpsilonGrid` grows with it.
     screening : Screening
     solver : solver
     options : PathOptions
@@ -80,11 +88,17 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     """
     if reference is None:
         reference = model.start(grid[first])
-    for rank in range(first, len(grid)):
+    elif isinstance(grid, EpsilonGrid) and first > 0:
+        grid.extend(first - 1, reference)
+    rank = first
+    while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
         step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+        if isinstance(grid, EpsilonGrid):
+            grid.extend(rank, reference)
         yield step, reference
+        rank += 1
 
 
 def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):
@@ -101,6 +115,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
     clock = _Clock(model.rows)
     screened = screening.before(model, reference, parameter)
     first_screened = screened
+    decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
     target = MARGIN * options.tol
     certificate = reference
@@ -114,6 +129,9 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
             w, theta = model.lift(parameter, reduced, solution)
+            if decided is not None and solution.decided is not None:
+                chosen = solution.decided != 0
+                decided[reduced.index[chosen]] = solution.decided[chosen]
         rounds += 1
         clock.enter("certify")
         certificate = model.certify(parameter, w, theta, certificate)
@@ -125,7 +143,14 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         if screening.dynamic:
             clock.enter("screen")
             screened = screening.again(model, certificate, parameter)
+            if decided is not None:
+                decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
+    passes = (clock.touched + touched) / max(model.rows.n, 1)
+    counts = model.counts(certificate, first_screened)
+    extras = counts.pop("extras", {})
+    if options.audit:
+        extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     step = Step(
         step=rank,
         parameters=model.parameters(parameter),
@@ -138,10 +163,11 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         solver=name,
         epochs=epochs,
         rounds=rounds,
-        passes=(clock.touched + touched) / max(model.rows.n, 1),
+        passes=passes,
         screen_s=clock.seconds["screen"],
         solve_s=clock.seconds["solve"],
         certify_s=clock.seconds["certify"],
-        **model.counts(certificate, first_screened),
+        extras=extras,
+        **counts,
     )
     return step, certificate

@@ -37,6 +37,11 @@ class Preparation:
     bias: float
     n_features: int
 
+    @property
+    def has_intercept(self) -> bool:
+        """Tell whether the model has an intercept in the units of the data file."""
+        return bool(self.bias) or self.shift is not None
+
     def original(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept in the units of the data file.
 

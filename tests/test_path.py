@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.api import svm_model, svm_path
+from screenpath.api import svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import explicit_grid, log_grid
+from screenpath.models.builders import svm_model
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule

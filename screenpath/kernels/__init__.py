@@ -1,5 +1,40 @@
+"""The only numba code of the package: plain arrays in, plain arrays out.
+
+Every kernel is compiled through :func:`kernel`, which keeps the machine code in the folder that
+:func:`screenpath.kernels.cache.cache_folder` chooses. ``cache`` and ``compilation`` hold no kernels.
+"""
+
+from __future__ import annotations
+
 from numba import njit
 
+from screenpath.kernels.cache import KernelCache
 
-def kernel(**options):
-    return njit(cache=True, nogil=True, **options)
+# Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
+KERNELS: dict = {}
+
+
+def kernel(function=None, **options):
+    """Compile a function with numba, without the GIL, and keep the machine code for the next process.
+
+    Parameters
+    ----------
+    function : callable
+        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work.
+    **options
+        Passed to :func:`numba.njit`. Kernels that may meet nan or inf must not assume their absence, so
+        ``fastmath`` is given as a set of flags such as ``{"reassoc", "contract", "nsz", "arcp"}``.
+
+    Returns
+    -------
+    callable
+        The dispatcher, or the function itself under ``NUMBA_DISABLE_JIT=1``.
+    """
+    if function is None:
+        return lambda decorated: kernel(decorated, **options)
+    dispatcher = njit(nogil=True, **options)(function)
+    if dispatcher is not function:  # NUMBA_DISABLE_JIT=1 hands the plain function back
+        # In place of cache=True: numba's own store breaks on a damaged file, see cache.py.
+        dispatcher._cache = KernelCache(function)
+        KERNELS[dispatcher._cache.name] = dispatcher
+    return dispatcher

@@ -198,6 +198,25 @@ class BoxModel:
             w = C * total
         if margins is None:
             margins = self.margins(w)
+        return self._certificate(C, w, theta, total, updates, margins)
+
+    def state(self, certificate: Certificate) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
+        return {
+            "C": certificate.C,
+            "w": certificate.point.vector,
+            "theta": certificate.theta,
+            "total": certificate.total,
+            "updates": certificate.updates,
+        }
+
+    def restore(self, state) -> Certificate:
+        """Return the certificate of :meth:`state`, byte for byte; one data pass for the margins."""
+        w = np.asarray(state["w"])
+        theta, total = np.asarray(state["theta"]), np.asarray(state["total"])
+        return self._certificate(float(state["C"]), w, theta, total, int(state["updates"]), self.margins(w))
+
+    def _certificate(self, C, w, theta, total, updates, margins) -> Certificate:
         xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta)
         w_sq, total_sq = float(w @ w), float(total @ total)
         return Certificate(
@@ -284,13 +303,15 @@ class BoxModel:
         total, _ = self.updated_sum(fixed, reference)
         if index.size == self.size:
             if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
+                touched = self.rows.touched
                 self._whole = self._take(index)
+                self.rows.touched = touched  # set-up, not work of this step: a resumed path counts the same passes
             values, c, lo, hi, norms = self._whole, self.c, self.lo, self.hi, self.norms
-            start = reference.theta
+            start, margins = reference.theta, reference.point.products
         else:
             values = self._take(index)
             c, lo, hi, norms = self.c[index], self.lo[index], self.hi[index], self.norms[index]
-            start = reference.theta[index]
+            start, margins = reference.theta[index], reference.point.products[index]
         return Reduced(
             rows=values,
             index=index,
@@ -302,6 +323,7 @@ class BoxModel:
             offset=C * float(self.c @ fixed),
             start_alpha=C * start,
             start_w=reference.point.vector,
+            start_margins=margins,
             fixed=fixed,
         )
 

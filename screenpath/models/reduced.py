@@ -30,6 +30,8 @@ class Reduced:
         ``sum c_i alpha_i`` over the fixed rows.
     start_alpha : ndarray of shape (k,)
     start_w : ndarray of shape (d,)
+    start_margins : ndarray of shape (k,)
+        Products of the survivors with ``start_w``, known from the reference's certificate.
     fixed : ndarray of shape (N,)
         Dual variables of the fixed rows (theta scale), 0 for survivors.
     """
@@ -44,6 +46,7 @@ class Reduced:
     offset: float
     start_alpha: np.ndarray
     start_w: np.ndarray
+    start_margins: np.ndarray
     fixed: np.ndarray
 
     @property

@@ -43,6 +43,8 @@ class Solution:
         Survivors that the dynamic rule fixed while solving.
     solver : str
         Which solver ran, e.g. ``newton`` or ``cd+newton``.
+    decided : ndarray of int8 of shape (k,), optional
+        What the dynamic rule fixed while solving: -1 at the lower end, +1 at the upper end, 0 undecided.
     """
 
     w: np.ndarray
@@ -52,3 +54,4 @@ class Solution:
     converged: bool
     screened: int
     solver: str
+    decided: np.ndarray | None = None

@@ -69,7 +69,7 @@ class CoordinateDescent:
             run.sweep(todo, self.shrinking, budget.deadline)
             epochs += todo
             interval = min(LAST_CHECK, interval + interval // 4 + 1)
-        return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name)
+        return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, run.decided)
 
 
 class _Run:
@@ -88,6 +88,7 @@ class _Run:
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
         self.touched = 0.0
         self.screened = 0
+        self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.w = reduced.base + self._sum(self.alpha)
 
     def sweep(self, sweeps: int, shrinking: bool, deadline: float) -> None:
@@ -135,6 +136,7 @@ class _Run:
         self.w += self._sum(step)
         self.alive = np.sort(self.alive[status[self.alive] == 0])
         self.screened += fresh.size
+        self.decided[fresh] = status[fresh]
 
     def _products(self, w):
         out = np.empty(self.reduced.size)

@@ -1,0 +1,99 @@
+"""Reading LIBSVM text: speed and peak memory beside scikit-learn and svmloader, in one run, alternating.
+
+Usage: python examples/benchmarks/reading.py [--mb 120] [--digits 6] [--repeats 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+PER_ROW = 75
+READERS = ("screenpath", "svmloader", "scikit-learn")
+
+
+def write_text(path: Path, megabytes: float, digits: int) -> None:
+    """Write random rows of 75 values until the file has the size asked for."""
+    rng = np.random.default_rng(0)
+    with open(path, "w") as file:
+        while file.tell() < megabytes * 1e6:
+            columns = np.cumsum(rng.integers(1, 400, size=(1000, PER_ROW)), axis=1)
+            values = rng.normal(size=columns.shape)
+            for k in range(len(columns)):
+                pairs = " ".join(f"{j}:{v:.{digits}g}" for j, v in zip(columns[k], values[k], strict=True))
+                file.write(f"{1 if k % 2 else -1} {pairs}\n")
+
+
+def read(reader: str, path: str) -> int:
+    """Read the file; return the bytes of the arrays."""
+    if reader == "screenpath":
+        from screenpath import read_libsvm
+
+        data = read_libsvm(path)
+        X, y = data.X, data.y
+    elif reader == "svmloader":
+        import svmloader
+
+        X, y = svmloader.load_svmfile(path)
+    else:
+        from sklearn.datasets import load_svmlight_file
+
+        X, y = load_svmlight_file(path)
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+
+
+def child(reader: str, path: str, tiny: str) -> None:
+    """Measure one reader in this process: seconds, array bytes, growth of the peak resident memory."""
+    read(reader, tiny)  # imports and compilation
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    start, cpu = time.perf_counter(), time.process_time()
+    size = read(reader, path)
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    print(wall, cpu, size, peak)
+
+
+def main() -> None:
+    """Run every reader in turn, several times, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=float, default=120.0)
+    parser.add_argument("--digits", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(*options.child)
+        return
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        path, tiny = Path(folder, "data.libsvm"), Path(folder, "tiny.libsvm")
+        write_text(path, options.mb, options.digits)
+        tiny.write_text("1 1:0.5 2:1\n-1 1:2\n")
+        megabytes = path.stat().st_size / 1e6
+        runs = {name: [] for name in READERS}
+        for _ in range(options.repeats):
+            for name in READERS:
+                command = [sys.executable, __file__, "--child", name, str(path), str(tiny)]
+                out = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+                runs[name].append([float(x) for x in out.split()])
+    cpu = {name: statistics.median(r[1] for r in rows) for name, rows in runs.items()}
+    print(f"{megabytes:.0f} MB of text, {PER_ROW} values a row, {options.digits} digits, one thread\n")
+    print("| reader | MB/s (CPU) | time over screenpath's | peak memory over arrays |")
+    print("|---|---:|---:|---:|")
+    for name, rows in runs.items():
+        ratio = statistics.median(row[1] / ours[1] for row, ours in zip(rows, runs["screenpath"], strict=True))
+        memory = statistics.median(row[3] / row[2] for row in rows)
+        print(f"| {name} | {megabytes / cpu[name]:.0f} | {ratio:.2f} | {memory:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

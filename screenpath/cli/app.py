@@ -1,0 +1,126 @@
+"""Entry point: the group of commands, error messages and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+from importlib import import_module
+
+import click
+
+from screenpath import __version__
+from screenpath.errors import ScreenpathError
+
+# Command: module below screenpath.cli (its attribute `command`) and the line that --help shows without importing it.
+COMMANDS = {
+    "svm": ("svm", "Path of linear SVMs (hinge loss)."),
+    "lad": ("lad", "Path of least-absolute-deviations regressions."),
+    "quantile": ("quantile", "Path of quantile regressions."),
+    "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
+    "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
+    "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
+    "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
+}
+
+DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # and 128 + signal number when stopped by a signal
+
+EPILOG = """\b
+Exit codes:
+  0    every step is certified
+  1    data or runtime error
+  2    wrong usage
+  3    written, but some steps are not certified (or unsafe by --audit)
+  130  stopped by Ctrl-C; finished steps are kept, --resume continues
+  143  stopped by SIGTERM; finished steps are kept, --resume continues
+"""
+
+# The numerical libraries must not start threads of their own: the tool's passes are threaded by --threads.
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class LazyGroup(click.Group):
+    """Group whose commands are imported when they are used; the list of commands needs no import."""
+
+    def list_commands(self, ctx):
+        """Return the names in the order of ``COMMANDS``."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx, name):
+        """Import and return a command."""
+        if name not in COMMANDS:
+            return None
+        return import_module(f"screenpath.cli.{COMMANDS[name][0]}").command
+
+    def format_commands(self, ctx, formatter):
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup, epilog=EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, prog_name="screenpath")
+def cli():
+    """Certified regularization paths of large-margin models with safe screening."""
+
+
+def main(arguments=None) -> None:
+    """Run the command line and exit with its code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Default ``sys.argv[1:]``.
+    """
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    sys.exit(run(arguments))
+
+
+def run(arguments=None) -> int:
+    """Run the command line and return the exit code; every foreseeable error becomes one message on stderr.
+
+    Returns
+    -------
+    int
+        0 every step certified; 1 data or runtime error; 2 usage; 3 some steps not certified; 130 or 143 stopped by
+        SIGINT or SIGTERM.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return _run(arguments)
+
+
+def _run(arguments) -> int:
+    try:
+        code = cli.main(args=arguments, prog_name="screenpath", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        return _fail(error.format_message(), f"see {context.command_path} --help" if context else None, USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("stopped by Ctrl-C", code=130)
+    except ScreenpathError as error:
+        return _fail(error.message, error.hint, error.exit_code)
+    except MemoryError:
+        return _fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
+    except BrokenPipeError:  # the reader has gone (`| head`): nobody is left to tell; click does the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered has nowhere to go
+        return ERROR
+    except OSError as error:
+        hint = "free some space; a run folder is then continued by --resume" if error.errno == errno.ENOSPC else None
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", hint)
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def _fail(message: str, hint: str | None = None, code: int = ERROR) -> int:
+    click.echo(f"error: {message}" + (f"\n  {hint}" if hint else ""), err=True)
+    return code

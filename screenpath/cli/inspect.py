@@ -1,0 +1,67 @@
+"""``screenpath inspect``: what a data file holds, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import click
+
+from screenpath.cli.app import DONE, ERROR
+
+COLUMNS = 5  # columns named in the lists of widest ranges
+CLASSES_SHOWN = 20
+
+
+@click.command("inspect")
+@click.argument("data")
+@click.option("--zero-based", is_flag=True, help="Indices in the file start at 0.")
+@click.option(
+    "--max-faults", default=20, show_default=True, type=click.IntRange(min=1), help="Stop reading at this many faults."
+)
+def command(data, zero_based, max_faults):
+    """Show shape, density, labels, column ranges and all faults of the LIBSVM file DATA ('-' is standard input).
+
+    The exit code is 1 if the file has a fault or holds no sample.
+    """
+    from screenpath.read.inspect import inspect_libsvm
+
+    seen = inspect_libsvm(data, max_faults=max_faults, zero_based=zero_based)
+    if seen.data is not None:
+        for name, value in _facts(seen):
+            click.echo(f"{name:<18}{value}")
+    for fault in seen.faults:
+        click.echo(f"fault: {fault}\n  {fault.hint}")
+    if not seen.complete:
+        click.echo(f"stopped at {len(seen.faults)} faults; --max-faults N shows more")
+    if seen.data is None:
+        click.echo("no sample without fault")
+    return ERROR if seen.faults or seen.data is None else DONE
+
+
+def _facts(seen):
+    import numpy as np
+
+    from screenpath.read.labels import label_text
+
+    data = seen.data
+    yield "file", data.source
+    yield "samples", f"{data.n:,}"
+    yield "features", f"{data.d:,}"
+    yield "stored values", f"{data.X.nnz:,} (density {data.density:.4g})"
+    counts = seen.label_counts
+    if counts is None:
+        y = data.y
+        yield "targets", f"regression: min {y.min():g}, median {np.median(y):g}, max {y.max():g}"
+    else:
+        shown = ", ".join(f"{label_text(a)}: {c:,}" for a, c in list(counts.items())[:CLASSES_SHOWN])
+        yield "labels", f"{len(counts)} ({shown}{', ...' if len(counts) > CLASSES_SHOWN else ''})"
+    norms = seen.row_norms()
+    yield "row norms", f"{norms.min():.6g} to {norms.max():.6g}"
+    low, high = seen.column_ranges()
+    yield "values", f"{low.min():g} to {high.max():g}"
+    yield "constant columns", f"{int(np.count_nonzero(low == high)):,}"
+    widest = np.argsort(low - high, kind="stable")[:COLUMNS]
+    for j in widest:
+        yield f"  column {j + (seen.zero_based is False)}", f"{low[j]:g} to {high[j]:g}"
+    if data.d > COLUMNS:
+        yield "", f"(the {COLUMNS} widest of {data.d:,} columns; numbered as in the file)"
+    for notice in data.notices:
+        yield "notice", notice

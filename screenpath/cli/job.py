@@ -1,0 +1,301 @@
+"""One path from the command line: read, prepare, walk, write, report. Shared by the commands of all models."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from screenpath import __version__
+from screenpath.cli.app import DONE, UNCERTIFIED
+from screenpath.cli.signals import Signals, Stopped
+from screenpath.cli.spec import ModelSpec
+from screenpath.errors import UsageError
+from screenpath.report.tally import Tally
+from screenpath.steps import SKIPPED
+from screenpath.write.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.write.stream import Stream
+from screenpath.write.tables import SCHEMA_VERSION
+
+# Shared options that change the numbers or the files; --resume compares them and those of the model.
+IDENTITY = (
+    "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
+    "zero_based", "format", "coefficients",
+)  # fmt: skip
+
+
+def run_job(spec: ModelSpec, options: dict) -> int:
+    """Compute a path and write it.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    options : dict
+        Values of the command's options by name.
+
+    Returns
+    -------
+    int
+        Exit code: 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by
+        signal n.
+    """
+    began = time.monotonic()
+    check_options(options)
+    if options["quiet"]:
+        warnings.simplefilter("ignore")
+    with Signals() as signals:
+        try:
+            return _Job(spec, options, signals, began).run()
+        except Stopped as stop:  # before the first step: nothing to keep
+            return 128 + stop.number
+
+
+def check_options(options: dict) -> None:
+    """Refuse options that contradict each other, and fill in the defaults that depend on others."""
+    if options["out"] == "-":
+        for name in ("resume", "force"):
+            if options[name]:
+                raise UsageError(f"--{name} needs a run folder", "give one with --out DIR instead of -o -")
+        if options["coefficients"] not in (None, "none"):
+            raise UsageError("-o - writes the step table only", "give a folder with --out DIR to get coefficients")
+        options["coefficients"] = "none"
+    options["coefficients"] = options["coefficients"] or "csv"
+    if options["resume"] and options["force"]:
+        raise UsageError("--resume continues a run and --force replaces it", "use one of them")
+    if options["quiet"] and options["progress"]:
+        raise UsageError("--quiet and --progress contradict each other", "use one of them")
+    if options["data"] == "-" and options["test"] == "-":
+        raise UsageError("DATA and --test cannot both be stdin")
+
+
+def default_folder(spec: ModelSpec, data: str) -> Path:
+    """Return ``runs/MODEL-STEM``, the stem being the file's name without compression and format endings."""
+    path = Path("stdin" if data == "-" else data)
+    if path.suffix in (".gz", ".bz2", ".xz"):
+        path = path.with_suffix("")
+    return Path("runs") / f"{spec.name}-{path.stem}"
+
+
+class _Job:
+    """State of one command."""
+
+    def __init__(self, spec: ModelSpec, options: dict, signals: Signals, began: float):
+        from screenpath.report.console import Console
+
+        self.spec, self.options, self.signals, self.began = spec, options, signals, began
+        limit = options["time_limit"]
+        self.deadline = began + limit if limit is not None else math.inf
+        self.console = Console(options["quiet"], options["progress"])
+        self.tally = Tally()
+        self.sink, self.resumable = None, False
+
+    # -- the order of things -------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Return the exit code."""
+        self.prepare()
+        self.sink = self.open_sink()
+        try:
+            if self.sink is None:  # --resume of a finished run
+                return self.exit_code()
+            reference = self.start()
+            return self.walk(reference)
+        finally:
+            if self.sink is not None:
+                self.sink.close()
+
+    def prepare(self) -> None:
+        """Read the data and build the model, the rule and the solver."""
+        from screenpath.cli import load
+        from screenpath.cli.warm import warm_model
+        from screenpath.kernels.compilation import clock, compile_seconds
+
+        o = self.options
+        with self.console.compiling():
+            began = clock()  # stands still while kernels compile
+            self.data = load.load_training(self.spec, o)
+            self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
+            self.tally.seconds["reading"] = clock() - began
+            self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            self.grid = self.spec.grid(self.model, o)
+            self.set_up_walk()
+            warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
+        self.tally.seconds["compiling"] = compile_seconds()
+
+    def set_up_walk(self) -> None:
+        """Parse rule and solver and collect the columns of the step table."""
+        from screenpath import audit, steps
+        from screenpath.path import PathOptions
+        from screenpath.rules import parse_rule
+        from screenpath.solvers import make_solver
+
+        o = self.options
+        self.screening = parse_rule(o["rule"])
+        self.solver = make_solver(o["solver"], o["seed"])
+        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
+        extras = ()
+        if o["audit"]:
+            checker = audit.Audit(make_solver(o["solver"], o["seed"]), limits)
+            limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
+            extras = audit.COLUMNS
+        if self.test is not None:
+            extras = (*extras, self.spec.score[0])
+        self.limits = limits
+        self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
+
+    # -- where it goes -------------------------------------------------------------------------------------------
+
+    def open_sink(self):
+        """Return the sink; None where ``--resume`` finds a finished run."""
+        o = self.options
+        if o["out"] == "-":
+            return Stream(sys.stdout, o["format"], self.columns)
+        path = Path(o["out"]) if o["out"] else default_folder(self.spec, o["data"])
+        folder = RunFolder(path, o["format"], o["coefficients"])
+        try:
+            previous = folder.previous() if not o["force"] else None
+            if previous is not None:
+                if not o["resume"]:
+                    folder.refuse(previous)
+                folder.check_identity(previous, self.identity())
+                if previous["status"] == COMPLETE:
+                    self.tally.certified = previous["totals"]["certified"]
+                    self.tally.unsafe = previous["totals"]["unsafe"]
+                    self.console.say(f"{folder.path} is complete already; nothing to do")
+                    folder.close()
+                    return None
+        except BaseException:
+            folder.close()
+            raise
+        self.resumable = previous is not None
+        return folder
+
+    def identity(self) -> dict:
+        """Return all that decides the numbers: version, data, options."""
+        o = self.options
+        names = (*IDENTITY, *self.spec.own_options)
+        return {
+            "tool_version": __version__,
+            "model": self.spec.name,
+            "data_sha256": self.data.sha256,
+            "weights_sha256": self.data.weights_sha256,
+            "test_sha256": self.test.sha256 if self.test is not None else None,
+            **{name: o[name] for name in names},
+        }
+
+    def start(self):
+        """Open the files, or continue those of an earlier run. Return the reference of the next step."""
+        checkpoint = self.sink.load_checkpoint() if self.resumable else None
+        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint)
+        if checkpoint is None:
+            self.sink.write_run(self.record(RUNNING))
+            return None
+        earlier = Tally.restored(checkpoint.tally)
+        earlier.add_seconds(self.tally.seconds)
+        self.tally = earlier
+        self.console.say(f"continuing behind step {checkpoint.steps - 1}")
+        return self.model.restore(checkpoint.state)
+
+    # -- the path ------------------------------------------------------------------------------------------------
+
+    def walk(self, reference) -> int:
+        """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
+        from screenpath.path import walk
+
+        status, code = COMPLETE, None
+        first = self.sink.count
+        found = walk(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
+        self.latest = reference
+        self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
+        try:
+            self.keep_steps(found)
+            if self.sink.count < len(self.grid):
+                status = TIME_LIMIT
+        except Stopped as stop:
+            status, code = INTERRUPTED, 128 + stop.number
+        except BaseException:
+            self.sink.fail(self.record(FAILED))
+            raise
+        finally:
+            self.signals.hold()  # the files are completed whatever comes now, short of a second signal
+            self.console.stop()
+        clock = time.perf_counter()
+        if status != COMPLETE and self.latest is not None:
+            self.sink.checkpoint(self.model.state(self.latest), self.tally.array())
+        skipped = [self.skipped_row(rank) for rank in range(self.sink.count, len(self.grid))]
+        self.tally.seconds["writing"] += time.perf_counter() - clock
+        self.sink.finish(self.record(status), skipped)
+        self.console.summary(self.summary(status))
+        return self.exit_code() if code is None else code
+
+    def keep_steps(self, found) -> None:
+        """Write the steps that the walk yields, up to the end of the grid or the time limit."""
+        for step, certificate in found:
+            # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
+            if time.monotonic() > self.deadline:
+                return
+            with self.signals.held():
+                clock = time.perf_counter()
+                weights = self.data.preparation.original(step.coefficients)
+                row = step.record()
+                if self.test is not None:
+                    row[self.spec.score[0]] = self.spec.score[1](self.test.X @ step.coefficients, self.test.targets)
+                self.sink.add(row, (*weights, self.data.preparation.has_intercept))
+                self.latest = certificate
+                self.tally.add(step)
+                self.tally.seconds["writing"] += time.perf_counter() - clock
+                if self.sink.due():
+                    self.sink.checkpoint(self.model.state(certificate), self.tally.array())
+            self.console.advance(step)
+
+    def skipped_row(self, rank: int) -> dict:
+        """Return the record of a step that was not reached."""
+        return {"step": rank, **self.model.parameters(self.grid[rank]), "status": SKIPPED}
+
+    # -- what is said about it -----------------------------------------------------------------------------------
+
+    def exit_code(self) -> int:
+        """Return 0 if every step is certified and no decision was found unsafe, else 3."""
+        good = self.tally.certified == len(self.grid) and self.tally.unsafe == 0
+        return DONE if good else UNCERTIFIED
+
+    def record(self, status: str) -> dict:
+        """Return the content of run.json."""
+        o, data = self.options, self.data
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool": "screenpath",
+            "status": status,
+            "command": ["screenpath", *sys.argv[1:]],
+            "model": self.spec.name,
+            "objective": self.spec.objective,
+            "stopping_rule": "primal - dual <= tol * primal on the full data",
+            "versions": versions(),
+            "options": {name: o[name] for name in sorted(o)},
+            "data": data.description(),
+            "test": self.test.description() if self.test is not None else None,
+            "labels": data.labels,
+            "preparation": data.preparation_record(),
+            "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            "parameters": list(self.model.parameters(self.grid[0])),
+            "columns": list(self.columns),
+            "identity": self.identity(),
+            "totals": {"n_steps": len(self.grid), **self.tally.record()},
+        }
+
+    def summary(self, status: str) -> list:
+        """Return the lines of the closing table: (what, value)."""
+        where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
+        ended = [] if status == COMPLETE else [("ended", status)]
+        return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def versions() -> dict:
+    """Return the versions of everything that computes."""
+    import platform
+    from importlib.metadata import version
+
+    names = ("numpy", "scipy", "numba")
+    return {"screenpath": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}

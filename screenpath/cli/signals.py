@@ -1,0 +1,73 @@
+"""Ctrl-C and SIGTERM: stop between two kernel calls, but never in the middle of writing a step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+
+class Stopped(BaseException):
+    """Raised in the main thread by the first signal.
+
+    Parameters
+    ----------
+    number : int
+        Signal number; the exit code is 128 plus this.
+    """
+
+    def __init__(self, number: int):
+        super().__init__(f"signal {number}")
+        self.number = number
+
+
+class Signals:
+    """Turns the first SIGINT or SIGTERM into :class:`Stopped`; a second one ends the process at once.
+
+    Compiled kernels are not interrupted: Python runs the handler when the kernel call returns, and every kernel call is
+    of bounded length.
+    """
+
+    def __init__(self):
+        self.received = None
+        self._held = self._told = False
+        self._before = {}
+
+    def __enter__(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def held(self):
+        """Put off a signal until the block is done."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        self.check()
+
+    def hold(self) -> None:
+        """Put off signals for good: what is left is to complete the files. A second signal still aborts."""
+        self._held = True
+
+    def check(self) -> None:
+        """Raise :class:`Stopped` if a signal came while it was held and nobody has been told."""
+        if self.received is not None and not self._told:
+            self._told = True
+            raise Stopped(self.received)
+
+    def _handle(self, number, frame):
+        if self.received is not None:
+            os._exit(128 + number)
+        self.received = number
+        print("stopping: finished steps are kept (again to abort at once)", file=sys.stderr, flush=True)
+        if not self._held:
+            self._told = True
+            raise Stopped(number)

@@ -1,0 +1,121 @@
+"""What a model's command adds to the shared machinery: targets, model, grid, score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from screenpath.errors import DataError, UsageError
+
+GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
+C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model as the command line sees it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the command; part of the default run folder.
+    objective : str
+        For run.json.
+    targets : callable
+        ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
+        targets of other data. ``label_map`` is None where there are no labels.
+    build : callable
+        ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
+    grid : callable
+        ``grid(model, options) -> sequence`` of parameters in the order of the walk.
+    score : tuple (str, callable)
+        Column of the step table for ``--test`` and ``score(products, targets) -> float``, where ``products`` are the
+        linear forms of the test rows.
+    own_options : tuple of str
+        Options besides the shared ones that change the numbers; ``--resume`` compares them.
+    """
+
+    name: str
+    objective: str
+    targets: Callable
+    build: Callable
+    grid: Callable
+    score: tuple
+    own_options: tuple = ()
+
+
+def c_grid(model, options):
+    """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax``, ``--c-list``, ``--eps-path`` or ``--c``."""
+    from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
+
+    count, low, high, given = (options[name] for name in ("grid", "cmin", "cmax", "c_list"))
+    epsilon, single, reference = (options[name] for name in ("eps_path", "c", "reference"))
+    if reference is not None and single is None:
+        raise UsageError("--reference needs the parameter that is screened from it", "add --c VALUE")
+    if single is not None:
+        if any(value is not None for value in (count, low, high, given, epsilon)):
+            raise UsageError("--c is a single problem", "leave out --grid, --cmin, --cmax, --c-list and --eps-path")
+        return explicit_grid([single]) if reference is None else [reference, single]
+    if epsilon is not None:
+        if count is not None or given is not None:
+            raise UsageError("--eps-path finds its own grid points", "leave out --grid and --c-list")
+        if options["tol"] >= epsilon:
+            raise UsageError(
+                f"--tol {options['tol']:g} must be below --eps-path {epsilon:g}", f"use --tol {epsilon / 10:g}"
+            )
+        return EpsilonGrid(CMIN if low is None else low, CMAX if high is None else high, epsilon)
+    if given is not None:
+        if any(value is not None for value in (count, low, high)):
+            raise UsageError("--c-list is the whole grid", "leave out --grid, --cmin and --cmax")
+        return explicit_grid(given)
+    return log_grid(CMIN if low is None else low, CMAX if high is None else high, GRID if count is None else count)
+
+
+def sign_targets(y, options, known=None):
+    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest.
+
+    Raises
+    ------
+    DataError
+        If ``--positive`` is not among the labels, or test data has a label that the training data lacks.
+    """
+    import numpy as np
+
+    from screenpath.read.labels import binary_labels
+
+    positive = options.get("positive")
+    if positive is not None:
+        if known is None and not np.any(y == positive):
+            labels = ", ".join(f"{v:g}" for v in np.unique(y)[:20])
+            raise DataError(f"--positive {positive:g} is not among the labels of the data ({labels})")
+        if known is None and np.all(y == positive):
+            raise DataError(f"all labels are {positive:g}; two different ones are needed")
+        return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
+    if known is None:
+        signs, mapping = binary_labels(y)
+        return signs, _label_map(y, signs)
+    strange = y[(y != known["+1"]) & (y != known["-1"])]
+    if strange.size:
+        raise DataError(
+            f"the test data has the label {strange[0]:g}; the training data has {known['-1']:g} and {known['+1']:g}"
+        )
+    return np.where(y == known["+1"], 1.0, -1.0), known
+
+
+def _label_map(y, signs):
+    return {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
+
+
+def sign_accuracy(products, targets) -> float:
+    """Return the share of rows whose linear form has the sign of their label (0 counts as negative)."""
+    return float(((products > 0.0) == (targets > 0.0)).mean())
+
+
+def real_targets(y, options, known=None):
+    """Return the targets of a regression as they are; there is no label map."""
+    return y, None
+
+
+def absolute_error(products, targets) -> float:
+    """Return the mean absolute error."""
+    return float(abs(products - targets).mean())

@@ -1,0 +1,151 @@
+"""The synthetic data sets of the papers, from a seed.
+
+Rows come in random order; the classes are of equal size (the first ones get one row more where n does not divide).
+The same name, sizes and seed give the same bytes with the same version of numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.errors import UsageError
+
+INFORMATIVE_SHARE = 0.02  # of the features, in the sets of Hong et al.
+
+
+@dataclass(frozen=True)
+class SyntheticSet:
+    """One set: its default size and the numbers of its paper.
+
+    Attributes
+    ----------
+    n, p : int
+        Samples and features, unless others are asked for; the planar sets have p = 2 always.
+    mean : float
+        Every informative coordinate has this mean in its own class (and minus it in the other of two classes).
+    variance : float
+        Of the informative coordinates around that mean.
+    classes : int
+    density : float
+        Chance of a non-informative entry to be drawn from N(0, 1) instead of being zero; 0 marks a planar set.
+    source : str
+    """
+
+    n: int
+    p: int
+    mean: float
+    variance: float
+    classes: int
+    density: float
+    source: str
+
+
+def _wang(mean: float) -> SyntheticSet:
+    return SyntheticSet(2000, 2, mean, 0.75**2, 2, 0.0, "Wang et al. 2014, section 7.1")
+
+
+def _hong(n: int, p: int) -> SyntheticSet:
+    return SyntheticSet(n, p, 1.5, 0.75, 2, 0.02, "Hong et al. 2019, section 6.1")
+
+
+def _hong_multi(n: int, p: int) -> SyntheticSet:
+    return SyntheticSet(n, p, 1.5, 0.75, 5, 0.2, "Hong et al. 2019, section 6.3")
+
+
+SETS: dict[str, SyntheticSet] = {
+    "wang-toy1": _wang(1.5),
+    "wang-toy2": _wang(0.75),
+    "wang-toy3": _wang(0.5),
+    "ogawa-toy": SyntheticSet(600, 2, 1.5, 0.75**2, 2, 0.0, "Ogawa et al. 2013, section 5"),
+    "hong-syn1": _hong(10_000, 1_000),
+    "hong-syn2": _hong(10_000, 10_000),
+    "hong-syn3": _hong(1_000, 10_000),
+    "hong-syn-multi1": _hong_multi(10_000, 1_000),
+    "hong-syn-multi2": _hong_multi(10_000, 10_000),
+    "hong-syn-multi3": _hong_multi(1_000, 10_000),
+}
+NAMES = tuple(SETS)
+
+
+def generate(name: str, seed: int = 0, *, n: int | None = None, p: int | None = None):
+    """Generate a synthetic set of the papers.
+
+    Parameters
+    ----------
+    name : str
+        One of ``NAMES``.
+    seed : int
+        Seed of the generator (PCG64), >= 0.
+    n, p : int, optional
+        Samples and features in place of the paper's; the planar sets (Wang, Ogawa) have two features always.
+
+    Returns
+    -------
+    X : ndarray or scipy.sparse.csr_matrix of shape (n, p), float64
+        Dense for the planar sets, else CSR with int32 indices, sorted in each row.
+    y : ndarray of shape (n,), float64
+        Labels: -1 and 1, or 1 to 5 for the sets of five classes.
+
+    Raises
+    ------
+    UsageError
+        Unknown name, negative seed, or sizes the set does not have.
+    """
+    if name not in SETS:
+        raise UsageError(f"there is no synthetic set {name!r}", f"Choose one of: {', '.join(NAMES)}.")
+    if seed < 0:
+        raise UsageError(f"the seed is {seed}", "Give a seed of 0 or more.")
+    which = SETS[name]
+    n = which.n if n is None else n
+    p = which.p if p is None else p
+    if n < which.classes:
+        raise UsageError(f"{name} has {which.classes} classes, but n is {n}", f"Ask for n >= {which.classes}.")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    group = rng.permutation(np.arange(n) % which.classes)
+    if which.density == 0.0:
+        if p != 2:
+            raise UsageError(f"{name} has two features, but p is {p}", "Leave out --p.")
+        y = 1.0 - 2.0 * group
+        X = rng.standard_normal((n, 2)) * np.sqrt(which.variance) + which.mean * y[:, None]
+        return X, y
+    width = round(INFORMATIVE_SHARE * p)
+    share = 1 if which.classes == 2 else which.classes
+    if width < 1 or width % share or width >= p:
+        smallest = round(share / INFORMATIVE_SHARE)
+        raise UsageError(
+            f"{name} has 0.02 p informative features, a multiple of {share}, but p is {p}",
+            f"Ask for a multiple of {smallest}.",
+        )
+    return _sparse(rng, which, group, p, width)
+
+
+def _sparse(rng, which: SyntheticSet, group, p: int, width: int):
+    """Return rows of ``width`` informative features followed by sparse noise, and the labels.
+
+    The number of noise entries of a row is binomial and their places are a uniform choice, which is the same law as
+    one trial an entry; so the arrays are made once, at their final size.
+    """
+    n = group.size
+    counts = rng.binomial(p - width, which.density, size=n)
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(counts + width, out=indptr[1:])
+    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
+    two = which.classes == 2
+    block = width if two else width // which.classes
+    for i in range(n):
+        start, end = indptr[i], indptr[i + 1]
+        indices[start : start + width] = np.arange(width)
+        places = rng.choice(p - width, size=counts[i], replace=False, shuffle=False)
+        places.sort()
+        indices[start + width : end] = places + width
+        rng.standard_normal(out=data[start:end])
+        # Two classes: all informative features around +mean or -mean. More: the class's own block around +mean,
+        # the other blocks N(0, 1).
+        own = start if two else start + group[i] * block
+        data[own : own + block] *= np.sqrt(which.variance)
+        data[own : own + block] += -which.mean if two and group[i] == 1 else which.mean
+    y = 1.0 - 2.0 * group if two else group + 1.0
+    return sp.csr_matrix((data, indices, indptr), shape=(n, p), copy=False), y

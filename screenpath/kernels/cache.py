@@ -1,0 +1,306 @@
+"""Where compiled kernels are kept between processes. This module holds no kernel.
+
+numba's own store (``cache=True``) is not used, for four reasons that were each seen in its source
+(``numba.core.caching``): a truncated or overwritten file raises out of the first call and stays broken until the
+user finds and deletes it; its index and its data files are replaced one after the other, so that two processes that
+compile different signatures of one function at once can leave an index entry that points at the other's code; an
+edit in an imported helper goes unnoticed; and it falls back on a ``__pycache__`` folder beside the sources. The store
+here keeps one file for each function and signature, whole or not at all, with a checksum in front, in a folder whose
+name changes with any kernel source, the numba version and the Python version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import secrets
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numba
+from numba import config
+from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from screenpath.errors import ResourceError
+
+SUFFIX = ".kernel"
+PARTIAL = ".partial"
+CHECKSUM_BYTES = hashlib.sha256().digest_size
+
+
+class KernelCacheWarning(RuntimeWarning):
+    """Compiled kernels cannot be kept where they should be; results are not affected."""
+
+
+def _digest(*parts: bytes) -> str:
+    """Return a hash of byte strings in which their borders count."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(hashlib.sha256(part).digest())
+    return total.hexdigest()
+
+
+@functools.cache
+def _source(path: str) -> bytes:
+    """Return a source file's bytes, or nothing where the sources were not installed."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+@functools.cache
+def cache_key() -> str:
+    """Return the folder name that stands for these kernel sources, this numba and this Python.
+
+    numba checks only the file a function is defined in; hashing all of them also notices an edited helper.
+    """
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    parts = [part for path in sources for part in (path.name.encode(), _source(str(path)))]
+    tag = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}-numba-{numba.__version__}"
+    return f"{tag}-{_digest(*parts)[:16]}"
+
+
+def _private_temporary() -> Path:
+    """Return this user's folder below the system's temporary one, made for them alone.
+
+    Raises
+    ------
+    OSError
+        It cannot be made, or somebody else owns or may write to it. Cached kernels are code: a folder that
+        another user of the machine could have prepared must not be read.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"screenpath-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    state = folder.lstat()
+    if hasattr(os, "getuid") and (folder.is_symlink() or state.st_uid != os.getuid() or state.st_mode & 0o022):
+        raise PermissionError(f"{folder} is not private to this user")
+    return folder
+
+
+def _user_cache() -> Path:
+    """Return the user's cache folder: XDG_CACHE_HOME, which counts only when absolute, or ~/.cache.
+
+    Raises
+    ------
+    OSError
+        The user has no home folder.
+    """
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "screenpath"
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+def _named_by_user() -> Path:
+    """Return the part of NUMBA_CACHE_DIR that is ours."""
+    return Path(config.CACHE_DIR).absolute() / "screenpath"
+
+
+def _usable(folder: Path) -> bool:
+    """Tell whether a folder can be written to, or at least already holds kernels to read."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        return True
+    except OSError:
+        # A cache warmed beforehand may be read-only where the work is done (container, compute node).
+        return os.path.isdir(folder) and any(folder.glob(f"*{SUFFIX}"))
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Return the folder compiled kernels are kept in, chosen once for the process.
+
+    The first that works of: NUMBA_CACHE_DIR, the user's cache folder, a private temporary folder.
+
+    Returns
+    -------
+    Path or None
+        None where no folder works: kernels are then compiled anew by every process, which is warned of once,
+        as is a NUMBA_CACHE_DIR that cannot be used.
+    """
+    candidates = [_named_by_user] if config.CACHE_DIR else []
+    candidates += [_user_cache, _private_temporary]
+    chosen = None
+    for candidate in candidates:
+        try:
+            folder = candidate() / cache_key()
+        except OSError:
+            continue
+        if _usable(folder):
+            chosen = folder
+            break
+    if chosen is None:
+        _warn(
+            "no folder to keep compiled kernels in can be written to: every run compiles them again. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written to."
+        )
+    elif config.CACHE_DIR and _named_by_user() not in chosen.parents:
+        _warn(f"NUMBA_CACHE_DIR={config.CACHE_DIR} cannot be written to: compiled kernels are kept in {chosen}.")
+    return chosen
+
+
+@functools.cache
+def _warn(message: str) -> None:
+    """Warn of a message the first time it is given."""
+    warnings.warn(message, KernelCacheWarning, stacklevel=3)
+
+
+def clear_cache() -> int:
+    """Delete the compiled kernels of every version kept beside the current folder.
+
+    Returns
+    -------
+    int
+        Bytes freed. Only files that this module writes are deleted. Processes that run meanwhile are not harmed:
+        they compile again what they miss.
+
+    Raises
+    ------
+    ResourceError
+        A file cannot be deleted.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return 0
+    freed = 0
+    for path in [*folder.parent.glob(f"*/*{SUFFIX}"), *folder.parent.glob(f"*/*{PARTIAL}")]:
+        try:
+            size = path.stat().st_size
+            path.unlink()
+            freed += size
+        except FileNotFoundError:  # another process was faster
+            continue
+        except OSError as error:
+            raise ResourceError(f"cannot delete {path}: {error.strerror}", "Check who owns the folder.") from error
+    for version in folder.parent.iterdir():
+        with contextlib.suppress(OSError):  # it holds something else, or another process has just written there
+            version.rmdir()
+    return freed
+
+
+def read_entry(path: Path):
+    """Return what :func:`write_entry` stored; a damaged file is deleted.
+
+    Returns
+    -------
+    object or None
+        None if there is no such file or it is damaged.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+    # Checked before anything is loaded: a flipped bit in machine code would not raise, it would run.
+    if hashlib.sha256(payload).digest() != checksum:
+        evict(path)
+        return None
+    return pickle.loads(payload)
+
+
+def write_entry(path: Path, entry) -> None:
+    """Store an object so that other processes see it whole or not at all.
+
+    Raises
+    ------
+    OSError
+        It cannot be written (disk full, folder read-only).
+    """
+    payload = dumps(entry)  # numba's pickler: it knows numba's types
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
+    # nobody else may read, since a folder may be warmed by one user for a group.
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    try:
+        partial.write_bytes(hashlib.sha256(payload).digest() + payload)
+        os.replace(partial, path)
+    except BaseException:  # an interrupt too must leave no half-written file behind
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def evict(path: Path) -> None:
+    """Delete an entry that cannot be used, so that the next process does not meet it again."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _warn(f"damaged kernels in {path.parent} cannot be deleted ({error.strerror}): every run compiles them again.")
+
+
+class KernelCache:
+    """The compiled signatures of one function on disk, in the shape a numba dispatcher asks for.
+
+    Parameters
+    ----------
+    function : callable
+        The function before compilation.
+    """
+
+    def __init__(self, function):
+        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__.replace('<locals>', '')}"
+        self._code = function.__code__
+
+    @property
+    def cache_path(self) -> str | None:
+        folder = cache_folder()
+        return None if folder is None else str(folder)
+
+    def _entry(self, signature, codegen) -> tuple[Path | None, tuple]:
+        """Return the file of one signature on this kind of processor, and the key that stands in it."""
+        stamp = _digest(_source(self._code.co_filename), self._code.co_code)
+        key = (signature, codegen.magic_tuple(), stamp)
+        folder = cache_folder()
+        return folder and folder / f"{self.name}-{_digest(repr(key).encode())[:20]}{SUFFIX}", key
+
+    def load_overload(self, signature, target_context):
+        """Return the compile result of a signature, or None if it is not there or cannot be used."""
+        # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
+        # itself; loading needs only the runtime that the machine code calls.
+        rtsys.initialize(target_context)
+        path, key = self._entry(signature, target_context.codegen())
+        if path is None:
+            return None
+        try:
+            stored = read_entry(path)
+            if stored is None or stored[0] != key:
+                return None
+            return CompileResult._rebuild(target_context, *stored[1])
+        except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
+            evict(path)
+            return None
+
+    def save_overload(self, signature, result) -> None:
+        """Keep a compile result, if it can be kept; a failure to write is warned of once."""
+        path, key = self._entry(signature, result.codegen)
+        # As numba itself: code that holds addresses of this process must not outlive it.
+        if path is None or result.lifted or result.library.has_dynamic_globals:
+            return
+        try:
+            write_entry(path, (key, result._reduce()))
+        except OSError as error:
+            _warn(
+                f"compiled kernels cannot be kept in {path.parent} ({error.strerror or error}): "
+                "the next run compiles them again."
+            )
+
+    def stored(self) -> bool:
+        """Tell whether any signature of this function is on disk."""
+        folder = cache_folder()
+        return folder is not None and any(folder.glob(f"{self.name}-*{SUFFIX}"))
+
+    def flush(self) -> None:
+        """Forget every signature of this function (numba's ``Dispatcher.recompile``)."""
+        folder = cache_folder()
+        for path in folder.glob(f"{self.name}-*{SUFFIX}") if folder else ():
+            evict(path)

@@ -1,0 +1,102 @@
+"""Compile ahead, say so, and keep compile time out of every timing. This module holds no kernel.
+
+A kernel module may define ``warm_up()``, which calls its kernels once on tiny arrays of the canonical types
+(float64 values, int8 statuses, int64 row pointers, ...). That function is the module's list of signatures.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+from collections.abc import Callable
+
+from numba.core import event
+
+import screenpath.kernels as kernels
+
+
+class _Recorder(event.Listener):
+    """Adds up compile time; loads from the cache are not compilations. numba's compiler lock orders the calls."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.announce: Callable[[], None] | None = None
+        self._depth = 0  # a kernel that calls another compiles it inside its own compilation
+        self._started = 0.0
+
+    def on_start(self, _event):
+        if self._depth == 0:
+            announce, self.announce = self.announce, None
+            if announce is not None:
+                announce()
+            self._started = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, _event):
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._started
+
+
+_recorder = _Recorder()
+event.register("numba:compile", _recorder)
+_warmed: set[str] = set()
+
+
+def compile_seconds() -> float:
+    """Return the seconds this process has spent compiling kernels so far (0.0 with a warm cache)."""
+    return _recorder.seconds
+
+
+def clock() -> float:
+    """Return a clock in seconds that stands still while kernels compile; only differences mean anything.
+
+    Timings taken with it never contain a compilation, even of a signature that nobody foresaw.
+    """
+    return time.perf_counter() - _recorder.seconds
+
+
+def on_first_compile(announce: Callable[[], None] | None) -> None:
+    """Have a function called once, just before the next compilation of this process; None withdraws it."""
+    _recorder.announce = announce
+
+
+def kernel_modules() -> list[str]:
+    """Return the names of the kernel modules, sorted: those that define ``warm_up``."""
+    names = sorted(found.name for found in pkgutil.iter_modules(kernels.__path__))
+    return [name for name in names if hasattr(_module(name), "warm_up")]
+
+
+def _module(name: str):
+    return importlib.import_module(f"{kernels.__name__}.{name}")
+
+
+def ensure_compiled(*names: str) -> list[tuple[str, float]]:
+    """Load the canonical signatures of kernel modules, compiling what the cache lacks; each module once.
+
+    Parameters
+    ----------
+    *names : str
+        Module names such as ``"cd"``; all kernel modules if none is given.
+
+    Returns
+    -------
+    list of (str, float)
+        The modules handled by this call and the seconds each took, loading included.
+    """
+    done = []
+    for name in names or kernel_modules():
+        if name not in _warmed:
+            started = time.perf_counter()
+            _module(name).warm_up()
+            _warmed.add(name)
+            done.append((name, time.perf_counter() - started))
+    return done
+
+
+def is_warm() -> bool:
+    """Tell whether every kernel has compiled code in the cache (true when the jit is disabled)."""
+    kernel_modules()  # imports them all, which fills the register
+    ours = (one for one in kernels.KERNELS.values() if one.__module__.startswith(f"{kernels.__name__}."))
+    return all(one._cache.stored() for one in ours)

@@ -1,0 +1,320 @@
+"""Byte parser for LIBSVM text. Numbers come out correctly rounded, as Python's ``float`` gives them.
+
+Decimal to binary: exact arithmetic for short numbers (Clinger 1990), else the 128-bit product of Lemire 2021
+("Number parsing at a gigabyte per second"); the few tokens neither decides are handed back to the caller.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+# Fault codes; screenpath.read.faults has the words for each.
+LABEL, INDEX, INDEX_ZERO, INDEX_NEGATIVE, UNSORTED, DUPLICATE, NO_VALUE, VALUE, NO_COLON, INDEX_HUGE, NUL = range(1, 12)
+
+LARGEST_INDEX = 2**62  # beyond it an index is a fault
+EXACT_POWERS = 10.0 ** np.arange(23)  # powers of ten that are exact in float64
+
+
+def _powers_of_five() -> np.ndarray:
+    """Return the leading 128 bits of 5**q for q = -342 .. 308, high and low halves."""
+    table = np.empty((651, 2), dtype=np.uint64)
+    for q in range(-342, 309):
+        power = 5 ** abs(q)
+        bits = power.bit_length()
+        if q >= 0:
+            value = power << (128 - bits) if bits <= 128 else power >> (bits - 128)
+        else:
+            value = (1 << (bits + 127)) // power + 1  # the reciprocal, rounded up
+            value >>= max(value.bit_length() - 128, 0)
+        table[q + 342] = value >> 64, value & (2**64 - 1)
+    return table
+
+
+POWERS_OF_FIVE = _powers_of_five()
+
+
+@kernel()
+def _product(a, b):
+    """Return high and low half of the 128-bit product of two uint64."""
+    mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    a_low, a_high, b_low, b_high = a & mask, a >> shift, b & mask, b >> shift
+    low, middle = a_low * b_low, a_high * b_low
+    middle2, high = a_low * b_high, a_high * b_high
+    carry = (low >> shift) + (middle & mask) + (middle2 & mask)
+    return high + (middle >> shift) + (middle2 >> shift) + (carry >> shift), a * b
+
+
+@kernel()
+def _to_bits(digits, q, powers):
+    """Return the bits of the float64 nearest to ``digits * 10**q`` (digits > 0), and whether they are decided."""
+    if q < -342 or q > 308:
+        return np.uint64(0), False
+    one = np.uint64(1)
+    w = np.uint64(digits)
+    zeros = np.int64(0)
+    while w >> np.uint64(63) == np.uint64(0):
+        w <<= one
+        zeros += 1
+    high, low = _product(w, powers[q + 342, 0])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):
+        second, _ = _product(w, powers[q + 342, 1])
+        low = low + second
+        if low < second:
+            high += one
+    if low == np.uint64(0xFFFFFFFFFFFFFFFF) and (q < -27 or q > 55):
+        return np.uint64(0), False
+    upper = np.int64(high >> np.uint64(63))
+    drop = np.uint64(upper + 9)
+    mantissa = high >> drop
+    exponent = (((152170 + 65536) * q) >> 16) + 63 + upper - zeros + 1023
+    if exponent <= 0 or exponent >= 2046:
+        return np.uint64(0), False  # subnormal, or near overflow
+    if low <= one and -4 <= q <= 23 and mantissa & np.uint64(3) == one and (mantissa << drop) == high:
+        mantissa &= ~one  # halfway between two floats: to even
+    mantissa = (mantissa + (mantissa & one)) >> one
+    if mantissa >= np.uint64(1 << 53):
+        mantissa = np.uint64(1 << 52)
+        exponent += 1
+    return (mantissa & np.uint64((1 << 52) - 1)) | (np.uint64(exponent) << np.uint64(52)), True
+
+
+@kernel()
+def _token_end(text, at):
+    """Return the end of the token at ``at``: white space, NUL, a colon or a comment end it."""
+    while text[at] > 32 and text[at] != 58 and text[at] != 35:
+        at += 1
+    return at
+
+
+@kernel()
+def _digits(text, at, value):
+    """Append the decimal digits at ``at`` to ``value`` (wrapping beyond 18 of them); return it and their end."""
+    while True:
+        digit = np.int64(text[at]) - 48
+        if digit < 0 or digit > 9:
+            return value, at
+        value = value * 10 + digit
+        at += 1
+
+
+@kernel()
+def _number(text, at, powers, exact, slot, values, bits):
+    """Parse a decimal number into ``values[slot]`` (``bits`` is the same memory as uint64).
+
+    Returns
+    -------
+    end : int
+        Behind the last byte read.
+    outcome : int
+        0: no number; 1: stored; 2: a number whose float the caller has to find.
+    """
+    negative = text[at] == 45
+    if negative or text[at] == 43:
+        at += 1
+    first = at
+    while text[at] == 48:
+        at += 1
+    start = at
+    digits, at = _digits(text, at, np.int64(0))
+    count, seen, q = at - start, at - first, np.int64(0)
+    if text[at] == 46:
+        at += 1
+        point = at
+        if count == 0:
+            while text[at] == 48:
+                at += 1
+        start = at
+        digits, at = _digits(text, at, digits)
+        count += at - start
+        seen += at - point
+        q = point - at
+    if seen == 0:
+        return at, 0
+    if text[at] == 101 or text[at] == 69:
+        at += 1
+        minus = text[at] == 45
+        if minus or text[at] == 43:
+            at += 1
+        start = at
+        e, at = _digits(text, at, np.int64(0))
+        if at == start:
+            return at, 0
+        if at - start > 9:
+            return at, 2
+        q += -e if minus else e
+    if count > 18:
+        return at, 2
+    if digits == 0:
+        value = 0.0
+    elif digits <= 9007199254740992 and -22 <= q <= 22:
+        value = np.float64(digits)
+        value = value / exact[-q] if q < 0 else value * exact[q]
+    else:
+        found, decided = _to_bits(digits, q, powers)
+        if not decided:
+            return at, 2
+        bits[slot] = found | (np.uint64(1) << np.uint64(63)) if negative else found
+        return at, 1
+    values[slot] = -value if negative else value
+    return at, 1
+
+
+@kernel()
+def _blank(text, at):
+    """Skip white space inside a line; NUL is not white space."""
+    while text[at] <= 32 and text[at] != 10 and text[at] != 0:
+        at += 1
+    return at
+
+
+@kernel()
+def _index_fault(text, start, at):
+    """Name what is wrong with a feature whose index did not end in a colon."""
+    end = _token_end(text, start)
+    if text[end] == 0:
+        return NUL, end, end + 1
+    return (INDEX if text[end] == 58 and end > start else NO_COLON), start, max(end, at)
+
+
+@kernel()
+def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, values, bits, indices, hard, n_hard, seen):
+    """Parse one line, from its label to its newline (every line of the text has one).
+
+    Returns
+    -------
+    at, nnz, n_hard : int
+    code : int
+        0, or the fault.
+    start, end : int
+        Token at fault.
+    """
+    start = at
+    at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
+    if outcome == 0 or (text[at] > 32 and text[at] != 35):
+        end = _token_end(text, start)
+        return at, nnz, n_hard, (NUL if text[end] == 0 and end == start else LABEL), start, max(end, start + 1)
+    if outcome == 2:
+        hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = -row - 1, start, at
+        n_hard += 1
+    previous = np.int64(-1)
+    while True:
+        at = _blank(text, at)
+        if text[at] == 10 or text[at] == 35:
+            if previous > seen[1]:
+                seen[1] = previous
+            return at, nnz, n_hard, 0, 0, 0
+        start = at
+        if text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == 58:
+            seen[0] = 1  # qid:N
+            at += 4
+            while text[at] > 32:
+                at += 1
+            continue
+        minus = text[at] == 45
+        if minus or text[at] == 43:
+            at += 1
+        begin = at
+        index, at = _digits(text, at, np.int64(0))
+        if text[at] != 58 or at == begin:
+            code, start, end = _index_fault(text, start, at)
+            return at, nnz, n_hard, code, start, end
+        if index <= previous or index < smallest or minus or at - begin > 18:
+            if at - begin > 18 or index >= LARGEST_INDEX:
+                code = INDEX_HUGE
+            elif minus and index > 0:
+                code = INDEX_NEGATIVE
+            elif index < smallest:
+                code = INDEX_ZERO
+            elif index <= previous:
+                code = DUPLICATE if index == previous else UNSORTED
+            else:
+                code = 0
+            if code != 0:
+                return at, nnz, n_hard, code, start, at
+        previous = index
+        at += 1
+        if text[at] <= 32 or text[at] == 35:
+            return at, nnz, n_hard, (NUL if text[at] == 0 else NO_VALUE), start, at + (text[at] == 0)
+        begin = at
+        at, outcome = _number(text, at, powers, exact, nnz, values, bits)
+        if outcome == 0 or text[at] == 0 or (text[at] > 32 and text[at] != 35):
+            while text[at] > 32:
+                at += 1
+            return (
+                at,
+                nnz,
+                n_hard,
+                (NUL if text[at] == 0 else VALUE),
+                (at if text[at] == 0 else begin),
+                at + (text[at] == 0),
+            )
+        if outcome == 2:
+            hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = nnz, begin, at
+            n_hard += 1
+        indices[nnz] = index
+        nnz += 1
+
+
+@kernel()
+def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr, values, bits, indices, hard, faults,
+                seen):  # fmt: skip
+    """Parse the whole lines in ``text[:stop]``; entries of a block are numbered from 0.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+    stop : int
+        Behind the last newline: ``text[stop - 1]`` is one.
+    smallest : int
+        Smallest index allowed: 1, or 0 for zero-based files.
+    powers, exact : ndarray
+        ``POWERS_OF_FIVE`` and ``EXACT_POWERS``.
+    labels, values : ndarray of float64
+        Written; ``label_bits`` and ``bits`` are the same memory as uint64.
+    indptr : ndarray of int64
+        ``indptr[r + 1]``: entries up to and with row ``r``.
+    indices : ndarray of int64
+    hard : ndarray of int64 of shape (h, 3)
+        Numbers left to the caller: slot in ``values`` (or ``-1 - row`` for a label), start and end of the token.
+    faults : ndarray of int64 of shape (f, 4)
+        Code, line of the block (from 0), start and end of the token. A faulty line gives no row.
+    seen : ndarray of int64 of shape (2,)
+        Updated: whether a ``qid`` was seen; largest index.
+
+    Returns
+    -------
+    rows, nnz, lines, n_hard, n_faults : int
+        Parsing ends early when ``faults`` is full.
+    """
+    at, rows, nnz, lines, n_hard, n_faults = 0, 0, 0, 0, 0, 0
+    while at < stop and n_faults < faults.shape[0]:
+        at = _blank(text, at)
+        if text[at] != 10 and text[at] != 35:
+            at, found, hard_found, code, first, last = _line(
+                text, at, smallest, powers, exact, rows, nnz, labels, label_bits, values, bits, indices, hard, n_hard,
+                seen,
+            )  # fmt: skip
+            if code == 0:
+                nnz, n_hard = found, hard_found
+                rows += 1
+                indptr[rows] = nnz
+            else:
+                faults[n_faults, 0], faults[n_faults, 1] = code, lines
+                faults[n_faults, 2], faults[n_faults, 3] = first, last
+                n_faults += 1
+        while text[at] != 10:  # a comment, or what is left of a faulty line
+            at += 1
+        lines += 1
+        at += 1
+    return rows, nnz, lines, n_hard, n_faults
+
+
+def warm_up():
+    """Compile the canonical signature on a tiny text."""
+    text = np.frombuffer(b"1 1:2.5\n", dtype=np.uint8).copy()
+    labels, values = np.empty(2), np.empty(2)
+    parse_lines(
+        text, text.size, 1, POWERS_OF_FIVE, EXACT_POWERS, labels, labels.view(np.uint64), np.zeros(3, dtype=np.int64),
+        values, values.view(np.uint64), np.empty(2, dtype=np.int64), np.empty((2, 3), dtype=np.int64),
+        np.empty((1, 4), dtype=np.int64), np.zeros(2, dtype=np.int64),
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""A look at a data file: shape, labels, ranges, and every fault in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.read.dataset import Dataset
+from screenpath.read.faults import Fault
+from screenpath.read.libsvm import Parser, parse_stream
+from screenpath.read.source import open_source
+
+CLASSES = 100  # with more labels, or labels that are not whole numbers, the file is taken for regression
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a data file holds.
+
+    Parameters
+    ----------
+    data : Dataset or None
+        The lines without fault; None where there is none.
+    faults : list of Fault
+        In the order of the file, at most as many as asked for.
+    complete : bool
+        Whether the whole file was looked at.
+    zero_based : bool
+        How its indices were read.
+    """
+
+    data: Dataset | None
+    faults: list[Fault]
+    complete: bool
+    zero_based: bool
+
+    @property
+    def label_counts(self) -> dict[float, int] | None:
+        """Return samples per label, or None for a regression target."""
+        labels, counts = np.unique(self.data.y, return_counts=True)
+        if labels.size > CLASSES or np.any(labels != np.round(labels)):
+            return None
+        return {float(a): int(c) for a, c in zip(labels, counts, strict=True)}
+
+    def column_ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and largest value of every column, absent values counted as 0."""
+        X = self.data.X
+        low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        np.minimum.at(low, X.indices, X.data)
+        np.maximum.at(high, X.indices, X.data)
+        full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+        if full.any():  # a column without a zero: 0 is not in its range
+            low[full], high[full] = np.inf, -np.inf
+            np.minimum.at(low, X.indices, X.data)
+            np.maximum.at(high, X.indices, X.data)
+        return low, high
+
+    def row_norms(self) -> np.ndarray:
+        """Return the Euclidean norm of every row."""
+        X = self.data.X
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.sqrt(np.bincount(rows, weights=X.data**2, minlength=X.shape[0]))
+
+
+def inspect_libsvm(source, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
+    """Read a file to its end, whatever is wrong with single lines.
+
+    Parameters
+    ----------
+    source : str, Path or binary file object
+    max_faults : int, default 20
+        Reading ends at this many.
+    zero_based : bool, default False
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        If the file cannot be opened or is a damaged archive.
+    """
+    with open_source(source) as (stream, name):
+        parser = Parser(name, zero_based, max_faults=max_faults)
+        parse_stream(stream, parser)
+        data = parser.dataset(None) if parser.labels.size else None
+        return Inspection(data, parser.faults, not parser.full, zero_based)

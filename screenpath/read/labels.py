@@ -1,0 +1,52 @@
+"""From label numbers to signs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.errors import DataError
+
+SHOWN = 8  # labels named in a message
+
+
+def label_text(value: float) -> str:
+    """Return a label as a file would have it: ``3`` rather than ``3.0``."""
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def binary_labels(y, positive: float | None = None) -> tuple[np.ndarray, dict]:
+    """Turn two labels into signs: sorted, the larger is +1.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    positive : float, optional
+        This label is +1, every other one -1 (one against the rest).
+
+    Returns
+    -------
+    signs : ndarray of shape (n,)
+    mapping : dict
+        ``{"+1": label, "-1": label or "rest"}``, labels as text.
+
+    Raises
+    ------
+    DataError
+        For one label only, more than two without ``positive``, or an unknown ``positive``.
+    """
+    labels, counts = np.unique(y, return_counts=True)
+    named = ", ".join(f"{label_text(a)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))
+    named += ", ..." if labels.size > SHOWN else ""
+    if labels.size == 1:
+        raise DataError(f"only one label: {named}", "a classifier needs samples of two labels")
+    if positive is not None:
+        if positive not in labels:
+            raise DataError(f"no sample has the label {label_text(positive)}; the labels are {named}")
+        rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
+        return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
+    if labels.size > 2:
+        raise DataError(
+            f"two labels are needed, these are {labels.size}: {named}",
+            "choose one against the rest with --positive LABEL (positive=... in Python)",
+        )
+    return np.where(y == labels[1], 1.0, -1.0), {"+1": label_text(labels[1]), "-1": label_text(labels[0])}

@@ -1,0 +1,209 @@
+"""LIBSVM text to CSR and labels, in blocks, with bounded extra memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.errors import DataError
+from screenpath.kernels import parse
+from screenpath.read.dataset import Dataset
+from screenpath.read.faults import Fault, name_fault, not_finite
+from screenpath.read.source import open_source
+
+BLOCK = 1 << 20  # bytes of text parsed at once
+GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is unused at the end
+
+
+class _Growing:
+    """A one-dimensional array that grows in place."""
+
+    def __init__(self, dtype):
+        self.array = np.empty(1024, dtype=dtype)
+        self.size = 0
+
+    def extend(self, values) -> None:
+        if self.size + values.size > self.array.size:
+            self.array.resize(int(GROWTH * self.array.size) + values.size, refcheck=False)
+        self.array[self.size : self.size + values.size] = values
+        self.size += values.size
+
+    def widen(self) -> None:
+        self.array = self.array.astype(np.int64)
+
+    def finish(self) -> np.ndarray:
+        self.array.resize(self.size, refcheck=False)
+        return self.array
+
+
+class _Scratch:
+    """Arrays one block is parsed into; a block of b bytes holds at most b/2 rows and b/4 entries."""
+
+    def __init__(self, size: int, max_faults: int):
+        self.labels = np.empty(size // 2 + 2)
+        self.indptr = np.zeros(size // 2 + 3, dtype=np.int64)
+        self.values = np.empty(size // 4 + 2)
+        self.indices = np.empty(size // 4 + 2, dtype=np.int64)
+        self.hard = np.empty((size // 6 + 2, 3), dtype=np.int64)
+        self.faults = np.empty((max_faults, 4), dtype=np.int64)
+
+
+class Parser:
+    """Blocks of text in, arrays and faults out.
+
+    Parameters
+    ----------
+    source : str
+        Name used in messages.
+    zero_based : bool
+    dtype : float64 or float32
+        Type of the stored values.
+    max_faults : int
+        Parsing stops at this many.
+    """
+
+    def __init__(self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1):
+        self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
+        self.labels, self.counts = _Growing(np.float64), _Growing(np.int64)
+        self.values, self.indices = _Growing(dtype), _Growing(np.int32)
+        self.seen = np.array([0, -1], dtype=np.int64)
+        self.faults: list[Fault] = []
+        self.lines = 0
+        self._scratch = None
+
+    def feed(self, text: np.ndarray, stop: int) -> None:
+        """Parse the lines in ``text[:stop]``; the last byte is a newline."""
+        if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
+            self._scratch = _Scratch(max(stop, BLOCK), self.max_faults)
+        s = self._scratch
+        rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
+            text, stop, 0 if self.zero_based else 1, parse.POWERS_OF_FIVE, parse.EXACT_POWERS, s.labels,
+            s.labels.view(np.uint64), s.indptr, s.values, s.values.view(np.uint64), s.indices, s.hard,
+            s.faults[: self.max_faults - len(self.faults)], self.seen,
+        )  # fmt: skip
+        for slot, start, end in s.hard[:n_hard]:
+            self._settle(text, stop, slot, bytes(text[start:end]), start)
+        for code, line, start, end in s.faults[:n_faults]:
+            whole = _line_around(text, stop, start)
+            self.faults.append(name_fault(self.source, self.lines + line + 1, code, bytes(text[start:end]), whole))
+        self.faults.sort(key=lambda fault: fault.line)
+        self.lines += lines
+        if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
+            self.indices.widen()
+        self.labels.extend(s.labels[:rows])
+        self.counts.extend(np.diff(s.indptr[: rows + 1]))
+        self.values.extend(s.values[:nnz])
+        self.indices.extend(s.indices[:nnz])
+
+    def _settle(self, text, stop, slot, token, start) -> None:
+        value = float(token)
+        if not np.isfinite(value):
+            line = self.lines + 1 + int(np.count_nonzero(text[:start] == 10))
+            self.faults.append(not_finite(self.source, line, token))
+        elif slot < 0:
+            self._scratch.labels[-slot - 1] = value
+        else:
+            self._scratch.values[slot] = value
+
+    @property
+    def full(self) -> bool:
+        """Tell whether parsing has met as many faults as it was to report."""
+        return len(self.faults) >= self.max_faults
+
+    def dataset(self, n_features: int | None) -> Dataset:
+        """Return what was read."""
+        n = self.labels.size
+        width = int(self.seen[1]) + (1 if self.zero_based else 0) if self.seen[1] >= 0 else 0
+        if n_features is not None and n_features < width:
+            largest = self.seen[1]
+            raise DataError(
+                f"{self.source}: the index {largest} lies beyond --n-features {n_features}",
+                f"use --n-features {width} or more",
+            )
+        d = max(width, 1) if n_features is None else n_features
+        indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()
+        if not self.zero_based:
+            indices -= 1
+        kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
+        indptr = np.zeros(n + 1, dtype=kind)
+        np.cumsum(counts, out=indptr[1:])
+        X = sp.csr_array((values, indices.astype(kind, copy=False), indptr), shape=(n, d))
+        notices = ("query ids (qid:) are ignored",) if self.seen[0] else ()
+        return Dataset(X, self.labels.finish(), self.source, notices)
+
+
+def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
+    """Feed a stream to a parser, block by block, lines kept whole."""
+    buffer = np.empty(block, dtype=np.uint8)
+    held = 0
+    while not parser.full:
+        if held == buffer.size:  # a line longer than the buffer
+            buffer = np.concatenate([buffer, np.empty(buffer.size, dtype=np.uint8)])
+        got = stream.readinto(memoryview(buffer)[held:])
+        if not got:
+            break
+        stop = _last_line_end(buffer, held, held + got)
+        held += got
+        if stop:
+            parser.feed(buffer, stop)
+            buffer[: held - stop] = buffer[stop:held].copy()
+            held -= stop
+    if held and not parser.full:
+        parser.feed(np.append(buffer[:held], np.uint8(10)), held + 1)  # the last line had no newline
+
+
+def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK) -> Dataset:
+    """Read LIBSVM text, plain or compressed.
+
+    Parameters
+    ----------
+    source : str, Path or binary file object
+        ``-`` is standard input. gzip, bzip2 and xz are recognised by their first bytes.
+    zero_based : bool, default False
+        Indices start at 0.
+    n_features : int, optional
+        Width of the data, at least the largest index.
+    dtype : float64 or float32
+    block : int
+        Bytes parsed at once.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        With file, line, token and remedy.
+
+    Examples
+    --------
+    >>> import io
+    >>> from screenpath import read_libsvm
+    >>> data = read_libsvm(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1e-3\\n"))
+    >>> data.X.toarray().tolist(), data.y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
+    """
+    with open_source(source) as (stream, name):
+        parser = Parser(name, zero_based, dtype)
+        parse_stream(stream, parser, block)
+        if parser.faults:
+            raise parser.faults[0].error()
+        if parser.labels.size == 0:
+            raise DataError(f"{name} holds no samples", "a line is 'label index:value index:value ...'")
+        return parser.dataset(n_features)
+
+
+def _last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
+    """Return the position behind the last newline in ``buffer[start:stop]``, 0 where there is none."""
+    at = buffer[start:stop].tobytes().rfind(b"\n")
+    return start + at + 1 if at >= 0 else 0
+
+
+def _line_around(text: np.ndarray, stop: int, at: int) -> bytes:
+    """Return the line that holds position ``at``."""
+    window = bytes(text[max(0, at - 4096) : min(stop, at + 4096)])
+    middle = at - max(0, at - 4096)
+    start = window.rfind(b"\n", 0, middle) + 1
+    end = window.find(b"\n", middle)
+    return window[start : end if end >= 0 else len(window)]

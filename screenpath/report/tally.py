@@ -1,0 +1,83 @@
+"""Totals of a path: what run.json and the closing table say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.steps import CERTIFIED
+
+PHASES = ("reading", "compiling", "screening", "solving", "certifying", "writing")
+COUNTS = ("steps", "certified", "unsafe", "epochs", "passes", "rejection_sum", "worst_rel_gap")
+
+
+class Tally:
+    """Sums over the steps of a path and seconds by phase; survives a resume.
+
+    Attributes
+    ----------
+    steps, certified, unsafe, epochs : int
+    passes, rejection_sum, worst_rel_gap : float
+    seconds : dict of str to float
+        By phase.
+    """
+
+    def __init__(self):
+        self.steps = self.certified = self.unsafe = self.epochs = 0
+        self.passes = self.rejection_sum = self.worst_rel_gap = 0.0
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+
+    def add(self, step) -> None:
+        """Count a step."""
+        self.steps += 1
+        self.certified += step.status == CERTIFIED
+        self.unsafe += step.extras.get("unsafe", 0)
+        self.epochs += step.epochs
+        self.passes += step.passes
+        self.rejection_sum += step.rejection_ratio
+        self.worst_rel_gap = max(self.worst_rel_gap, step.rel_gap)
+        self.add_seconds({"screening": step.screen_s, "solving": step.solve_s, "certifying": step.certify_s})
+
+    def add_seconds(self, seconds: dict) -> None:
+        """Add seconds by phase."""
+        for phase, value in seconds.items():
+            self.seconds[phase] += value
+
+    def array(self) -> np.ndarray:
+        """Return everything as one array, for a checkpoint."""
+        return np.array([*(getattr(self, name) for name in COUNTS), *self.seconds.values()], dtype=np.float64)
+
+    @classmethod
+    def restored(cls, array) -> Tally:
+        """Return the tally of :meth:`array`."""
+        tally = cls()
+        values = [float(v) for v in array]
+        for name, value in zip(COUNTS, values, strict=False):
+            setattr(tally, name, type(getattr(tally, name))(value))
+        tally.seconds = dict(zip(PHASES, values[len(COUNTS) :], strict=True))
+        return tally
+
+    def record(self) -> dict:
+        """Return the totals for run.json."""
+        return {
+            "steps_done": self.steps,
+            "certified": self.certified,
+            "unsafe": self.unsafe,
+            "epochs": self.epochs,
+            "passes": self.passes,
+            "mean_rejection_ratio": self.rejection_sum / self.steps if self.steps else None,
+            "worst_rel_gap": self.worst_rel_gap if self.steps else None,
+            "seconds": dict(self.seconds),
+        }
+
+    def lines(self, n_steps: int) -> list[tuple[str, str]]:
+        """Return the totals as (what, value) for people."""
+        found = [("certified", f"{self.certified} of {n_steps} steps")]
+        if self.unsafe:
+            found.append(("unsafe", f"{self.unsafe} decisions"))
+        if self.steps:
+            found += [
+                ("worst relative gap", f"{self.worst_rel_gap:.2e}"),
+                ("mean rejection", f"{100.0 * self.rejection_sum / self.steps:.1f} %"),
+                ("data passes", f"{self.passes:.1f}"),
+            ]
+        return found + [(phase, f"{value:.3f} s") for phase, value in self.seconds.items()]

@@ -1,0 +1,228 @@
+"""A run folder: run.json, the step table, the coefficients, and what it takes to resume."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import RunFolderError
+from screenpath.write.atomic import Appender, FolderLock, replacing
+from screenpath.write.coefficients import open_coefficients, remove_coefficients, sparse_coefficients
+from screenpath.write.tables import CsvTable, JsonTable, dump_json, readable_json
+
+RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
+EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a path can continue.
+
+    Parameters
+    ----------
+    steps : int
+        Steps done.
+    sizes : tuple of int
+        Bytes of the step table and of the coefficients at that moment.
+    tally : ndarray
+        Totals so far (``report.tally.Tally.array``).
+    state : dict
+        Arrays of the reference certificate (``model.state``).
+    """
+
+    steps: int
+    sizes: tuple
+    tally: np.ndarray
+    state: dict
+
+
+class RunFolder:
+    """Sink of a path.
+
+    Parameters
+    ----------
+    path : Path
+        Created if missing.
+    format : {"csv", "json"}
+    coefficients : {"csv", "npz", "none"}
+
+    Raises
+    ------
+    RunFolderError
+        If another process writes to the folder.
+    """
+
+    def __init__(self, path: Path, format: str, coefficients: str):
+        self.path, self.format, self.kind = path, format, coefficients
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise RunFolderError(f"{path} is not a folder", "choose another one with --out") from None
+        self._lock = FolderLock(path)
+        self._table = self._steps = self._coefficients = None
+        self._saved = time.monotonic()
+        self.count = 0
+
+    # -- what is there already -----------------------------------------------------------------------------------
+
+    def previous(self) -> dict | None:
+        """Return the run.json of an earlier run; None where there is none."""
+        file = self.path / "run.json"
+        if not file.exists():
+            return None
+        try:
+            record = json.loads(file.read_text(encoding="utf-8"))
+            record["status"], record["identity"], record["totals"]
+        except (ValueError, KeyError, TypeError):
+            raise RunFolderError(f"{file} is damaged", "start again with --force, or choose another --out") from None
+        return record
+
+    def refuse(self, previous: dict) -> None:
+        """Explain that the folder holds a run already."""
+        what = "a finished run" if previous["status"] == COMPLETE else f"a run that ended as '{previous['status']}'"
+        raise RunFolderError(
+            f"{self.path} holds {what} already",
+            "use --resume to continue it, --force to replace it, or another --out",
+        )
+
+    def check_identity(self, previous: dict, identity: dict) -> None:
+        """Make sure that resuming would give the same numbers.
+
+        Raises
+        ------
+        RunFolderError
+            Naming each option, the data or the version that differs.
+        """
+        before, now = previous["identity"], json.loads(dump_json(identity))
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if names:
+            parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
+            raise RunFolderError(
+                f"cannot resume {self.path}: " + "; ".join(parts),
+                "repeat the first run's command with --resume, or start again with --force",
+            )
+
+    def load_checkpoint(self) -> Checkpoint | None:
+        """Return where the earlier run can continue; None if it has to start at the first step."""
+        file = self.path / "checkpoint.npz"
+        if not file.exists():
+            return None
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                content = {name: stored[name] for name in stored.files}
+            steps, table, coefficients = (int(v) for v in content.pop("progress"))
+            return Checkpoint(steps, (table, coefficients), content.pop("tally"), content)
+        except (ValueError, KeyError, OSError, EOFError) as error:
+            raise RunFolderError(f"{file} is damaged ({error})", "start again with --force") from None
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def open(self, columns, n_features: int, checkpoint: Checkpoint | None = None) -> None:
+        """Start writing, behind the checkpoint's steps or from nothing.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Of the step table.
+        n_features : int
+        checkpoint : Checkpoint, optional
+        """
+        if checkpoint is None:
+            self._remove_files()
+        keep = checkpoint.sizes if checkpoint else (0, 0)
+        self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
+        self._steps = Appender(self.path / f"steps{self._table.suffix}", keep[0])
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1])
+        if checkpoint is None:
+            self._steps.append(self._table.opening().encode())
+        else:
+            self.count = checkpoint.steps
+
+    def _remove_files(self):
+        for name in ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial", "checkpoint.npz"):
+            (self.path / name).unlink(missing_ok=True)
+        remove_coefficients(self.path)
+
+    def write_run(self, record: dict) -> None:
+        """Write run.json."""
+        with replacing(self.path / "run.json") as file:
+            file.write((readable_json(record) + "\n").encode())
+
+    def add(self, row: dict, coefficients=None) -> None:
+        """Append a step as soon as it is done.
+
+        Parameters
+        ----------
+        row : dict
+            Record of the step table.
+        coefficients : tuple (ndarray, float, bool), optional
+            Weights and intercept in the units of the data, and whether the model has an intercept.
+        """
+        if self._coefficients is not None and coefficients is not None:
+            self._coefficients.add(row["step"], *sparse_coefficients(*coefficients))
+        self._steps.append(self._table.record(row, first=self.count == 0).encode())
+        self.count += 1
+
+    def due(self) -> bool:
+        """Tell whether the last checkpoint is a second old."""
+        return time.monotonic() - self._saved >= EVERY
+
+    def checkpoint(self, state: dict, tally: np.ndarray) -> None:
+        """Write where the path can continue.
+
+        Parameters
+        ----------
+        state : dict
+            Arrays of the reference of the next step.
+        tally : ndarray
+            Totals so far.
+        """
+        sizes = [self._steps.size, self._coefficients.size if self._coefficients is not None else 0]
+        self._steps.sync()
+        if self._coefficients is not None:
+            self._coefficients.sync()
+        with replacing(self.path / "checkpoint.npz") as file:
+            np.savez(file, progress=np.array([self.count, *sizes], dtype=np.int64), tally=tally, **state)
+        self._saved = time.monotonic()
+
+    def finish(self, record: dict, skipped) -> None:
+        """Complete all files: rows for the steps that were not reached, final names, run.json last.
+
+        Parameters
+        ----------
+        record : dict
+            Content of run.json.
+        skipped : iterable of dict
+            Records of the steps that were not reached.
+        """
+        for row in skipped:
+            self.add(row)
+        self._steps.append(self._table.closing().encode())
+        self._steps.complete()
+        if self._coefficients is not None:
+            self._coefficients.finish(self.count, record["status"] == COMPLETE)
+        if record["status"] == COMPLETE:
+            (self.path / "checkpoint.npz").unlink(missing_ok=True)
+        self.write_run(record)
+
+    def fail(self, record: dict) -> None:
+        """Note in run.json that the run failed. The finished steps stay under their partial names."""
+        self._steps.abandon()
+        if self._coefficients is not None:
+            self._coefficients.abandon()
+        with contextlib.suppress(OSError):  # the disk may be what failed
+            self.write_run(record)
+
+    def close(self) -> None:
+        """Let other processes use the folder."""
+        self._lock.release()
+
+
+def _short(value) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,107 @@
+"""The step table as text: CSV or JSON, one line a step, floats with all their digits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+SCHEMA_VERSION = 1
+
+
+def finite(value):
+    """Return the value, with None in place of nan and infinities, and numpy scalars as Python ones (also nested)."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if hasattr(value, "tolist"):
+        return finite(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def dump_json(value) -> str:
+    """Return JSON text on one line, without nan or infinities."""
+    return json.dumps(finite(value), allow_nan=False, ensure_ascii=False)
+
+
+def readable_json(value: dict, levels: int = 2, indent: str = "") -> str:
+    """Return JSON text with one line an entry, down to the given level; long arrays stay on one line."""
+    if levels == 0 or not isinstance(value, dict) or not value:
+        return dump_json(value)
+    inner = indent + "  "
+    lines = [f"{inner}{dump_json(key)}: {readable_json(item, levels - 1, inner)}" for key, item in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+class CsvTable:
+    """Step table with a header line; missing values are empty fields.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    """
+
+    suffix = ".csv"
+
+    def __init__(self, columns):
+        self.columns = tuple(columns)
+
+    def opening(self) -> str:
+        """Return what stands before the first record."""
+        return self._line(self.columns)
+
+    def record(self, row: dict, first: bool) -> str:
+        """Return the text of one record; columns that ``row`` lacks stay empty."""
+        return self._line(_cell(row.get(name)) for name in self.columns)
+
+    def closing(self) -> str:
+        """Return what stands behind the last record."""
+        return ""
+
+    def _line(self, cells) -> str:
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerow(cells)
+        return out.getvalue()
+
+
+class JsonTable(CsvTable):
+    """Step table as one JSON document ``{"schema_version": 1, "steps": [...]}`` with one record a line."""
+
+    suffix = ".json"
+
+    def opening(self) -> str:
+        """Return what stands before the first record."""
+        return f'{{"schema_version": {SCHEMA_VERSION}, "steps": ['
+
+    def record(self, row: dict, first: bool) -> str:
+        """Return the text of one record; columns that ``row`` lacks are null."""
+        return ("\n" if first else ",\n") + dump_json({name: row.get(name) for name in self.columns})
+
+    def closing(self) -> str:
+        """Return what stands behind the last record."""
+        return "\n]}\n"
+
+
+class JsonLines(JsonTable):
+    """Step table as JSON lines, for a stream."""
+
+    def opening(self) -> str:
+        """Return what stands before the first record: nothing."""
+        return ""
+
+    def record(self, row: dict, first: bool) -> str:
+        """Return the text of one record."""
+        return dump_json({name: row.get(name) for name in self.columns}) + "\n"
+
+    def closing(self) -> str:
+        """Return what stands behind the last record: nothing."""
+        return ""
+
+
+def _cell(value):
+    value = finite(value)
+    return "" if value is None else repr(value) if isinstance(value, float) else value

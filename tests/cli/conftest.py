@@ -1,0 +1,94 @@
+"""Small data files, and the command line run in this process or in a real one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMES = ("screen_s", "solve_s", "certify_s")
+
+
+def libsvm_text(X, y) -> str:
+    """Return LIBSVM text."""
+    lines = []
+    for row, label in zip(X, y, strict=True):
+        cells = [f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist()) if v != 0.0]
+        lines.append(" ".join([f"{label:g}", *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def clouds(n=120, d=5, seed=0, labels=(1.0, 2.0)):
+    """Return two overlapping Gaussian clouds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.arange(1, d + 1)
+    y = np.where(np.arange(n) % 2 == 0, labels[0], labels[1])
+    X[y == labels[1]] += 1.0
+    return X, y
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Path of a data file with the labels 1 and 2."""
+    path = tmp_path / "clouds.libsvm"
+    path.write_text(libsvm_text(*clouds()))
+    return path
+
+
+@dataclass
+class Result:
+    """What a call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def call(capfd, monkeypatch, tmp_path):
+    """Return a function that runs the command line in this process, in a folder of its own."""
+    from screenpath.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+
+    def function(*arguments):
+        capfd.readouterr()
+        code = run([str(a) for a in arguments])
+        captured = capfd.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return function
+
+
+def in_process(script: str, *arguments, **options):
+    """Run a Python script in a real process, from the project's root."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-c", script, *(str(a) for a in arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.run(command, text=True, env=environment, timeout=120, **{**pipes, **options})
+
+
+def screenpath(*arguments, **options):
+    """Run the real command in a real process."""
+    return in_process("from screenpath.cli import main; main()", *arguments, **options)
+
+
+def read_csv(path) -> list[dict]:
+    """Return the rows of a CSV file."""
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def without_times(path) -> list[dict]:
+    """Return a step table without its seconds, cell by cell as text."""
+    path = Path(path)
+    rows = json.loads(path.read_text())["steps"] if path.suffix == ".json" else read_csv(path)
+    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]

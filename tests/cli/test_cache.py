@@ -1,0 +1,29 @@
+"""The cache command, on a folder of its own."""
+
+import os
+
+from tests.cli.conftest import screenpath
+
+
+def test_warm_and_clear(tmp_path, data, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    first = screenpath("svm", data, "--grid", "2", "-o", "-")
+    assert first.returncode == 0
+    assert first.stderr.startswith("compiling the numerical kernels")
+    second = screenpath("svm", data, "--grid", "2", "-o", "-")
+    assert second.returncode == 0 and "compiling the" not in second.stderr
+    assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
+    done = screenpath("cache", "clear")
+    assert done.returncode == 0 and "removed" in done.stderr and done.stdout == ""
+    assert not [name for _, _, names in os.walk(tmp_path / "cache") for name in names]
+
+
+def test_warm_names_the_folder(call, monkeypatch):
+    monkeypatch.setattr("screenpath.kernels.compilation.ensure_compiled", lambda: [("cd", 1.25)])
+    result = call("cache", "warm")
+    assert result.code == 0 and "cd " in result.err and "1.25 s" in result.err and "kept in" in result.err
+
+
+def test_clear_says_how_much(call, monkeypatch):
+    monkeypatch.setattr("screenpath.kernels.cache.clear_cache", lambda: 2_500_000)
+    assert "2.5 MB" in call("cache", "clear").err

@@ -1,0 +1,294 @@
+"""Stopping and resuming: by signals, kills, the time limit and full disks."""
+
+import json
+import os
+import resource
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from screenpath.report.console import Console
+from screenpath.write.atomic import FolderLock
+from screenpath.write.folder import RunFolder
+from tests.cli.conftest import in_process, read_csv, screenpath, without_times
+
+GRID = ("--grid", "12", "--cmax", "1", "--quiet")
+
+
+def same_run(one, two, name="steps.csv"):
+    """Check that two runs have the same numbers, byte for byte."""
+    assert without_times(Path(one) / name) == without_times(Path(two) / name)
+    assert (Path(one) / "coefficients.csv").read_bytes() == (Path(two) / "coefficients.csv").read_bytes()
+
+
+@pytest.fixture
+def stop_at(monkeypatch):
+    """Return a function that has a signal sent to this process when a step is done."""
+
+    def function(number, step):
+        def advance(self, done):
+            if done.step == step:
+                signal.raise_signal(number)
+
+        monkeypatch.setattr(Console, "advance", advance)
+
+    yield function
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "step", "rule"),
+    [
+        (signal.SIGINT, 130, 0, "dvi+gap"),
+        (signal.SIGTERM, 143, 4, "none"),
+        (signal.SIGTERM, 143, 7, "dvi+gap"),
+        (signal.SIGINT, 130, 10, "gap"),
+    ],
+)
+def test_signal_then_resume(call, data, stop_at, monkeypatch, number, code, step, rule):
+    """Finished steps are kept, and resuming gives the numbers of a run that was never stopped."""
+    more = (*GRID, "--rule", rule, "--bias", "1")
+    assert call("svm", data, *more, "-o", "whole").code == 0
+    stop_at(number, step)
+    assert call("svm", data, *more, "-o", "cut").code == code
+    monkeypatch.undo()
+    monkeypatch.chdir(data.parent)
+    statuses = [row["status"] for row in read_csv("cut/steps.csv")]
+    assert statuses == ["certified"] * (step + 1) + ["skipped"] * (11 - step)
+    assert json.loads(Path("cut/run.json").read_text())["status"] == "interrupted"
+    assert call("svm", data, *more, "-o", "cut").code == 1
+    result = call("svm", data, *more, "-o", "cut", "--resume")
+    assert result.code == 0, result.err
+    same_run("whole", "cut")
+    assert sorted(p.name for p in Path("cut").iterdir()) == ["coefficients.csv", "run.json", "steps.csv"]
+    whole, cut = (json.loads(Path(f"{name}/run.json").read_text())["totals"] for name in ("whole", "cut"))
+    for name in ("certified", "epochs", "passes", "mean_rejection_ratio", "worst_rel_gap"):
+        assert cut[name] == pytest.approx(whole[name], rel=1e-12)
+
+
+KILL = """
+import os, signal, sys
+from screenpath.report.console import Console
+from screenpath.write.folder import RunFolder
+saved, killed = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+RunFolder.due = lambda self: self.count == saved
+def advance(self, step):
+    if step.step == killed:
+        os.kill(os.getpid(), signal.SIGKILL)
+Console.advance = advance
+from screenpath.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("saved", "killed", "form"), [(99, 5, "csv"), (3, 7, "csv"), (6, 8, "json")])
+def test_kill_keeps_steps_and_resume_gives_the_same_numbers(call, data, saved, killed, form):
+    """The last checkpoint is older than the last step: what follows it is dropped and computed again."""
+    more = (*GRID, "--format", form)
+    assert call("svm", data, *more, "-o", "whole").code == 0
+    done = in_process(KILL, saved, killed, "svm", data, *more, "-o", data.parent / "cut")
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    text = Path(f"cut/steps.{form}.partial").read_text()
+    assert text.count("certified") == killed + 1
+    assert not Path(f"cut/steps.{form}").exists()
+    assert json.loads(Path("cut/run.json").read_text())["status"] == "running"
+    assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
+    same_run("whole", "cut", f"steps.{form}")
+
+
+def test_npz_coefficients_resume(call, data, stop_at, monkeypatch):
+    from scipy.sparse import load_npz
+
+    more = (*GRID, "--coefficients", "npz")
+    assert call("svm", data, *more, "-o", "whole").code == 0
+    stop_at(signal.SIGTERM, 5)
+    assert call("svm", data, *more, "-o", "cut").code == 143
+    monkeypatch.undo()
+    monkeypatch.chdir(data.parent)
+    partial = load_npz("cut/coefficients.npz").toarray()
+    assert partial.shape == (12, 6) and not partial[6:].any()
+    assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
+    whole, cut = (load_npz(f"{name}/coefficients.npz").toarray() for name in ("whole", "cut"))
+    np.testing.assert_array_equal(cut, whole)
+    assert sorted(p.name for p in Path("cut").iterdir()) == ["coefficients.npz", "run.json", "steps.csv"]
+
+
+def test_time_limit(call, data):
+    more = (*GRID, "--coefficients", "none")
+    result = call("svm", data, *more, "-o", "cut", "--time-limit", "1e-9")
+    assert result.code == 3
+    rows = read_csv("cut/steps.csv")
+    assert len(rows) == 12 and {row["status"] for row in rows} == {"skipped"}
+    assert all(row["C"] and not row["primal"] for row in rows)
+    run = json.loads(Path("cut/run.json").read_text())
+    assert run["status"] == "time-limit" and run["totals"]["certified"] == 0
+    assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
+    assert call("svm", data, *more, "-o", "whole").code == 0
+    assert without_times("cut/steps.csv") == without_times("whole/steps.csv")
+
+
+def test_time_limit_between_steps(call, data, monkeypatch):
+    """The step that ends behind the deadline is dropped: its solve may have been cut short."""
+    from screenpath.cli import job
+
+    assert call("svm", data, *GRID, "-o", "whole").code == 0
+    real = job.time.monotonic
+    with monkeypatch.context() as patch:
+
+        def advance(self, step):
+            if step.step == 3:
+                patch.setattr(job.time, "monotonic", lambda: real() + 1e6)
+
+        patch.setattr(Console, "advance", advance)
+        assert call("svm", data, *GRID, "-o", "cut", "--time-limit", "1000").code == 3
+    statuses = [row["status"] for row in read_csv("cut/steps.csv")]
+    assert statuses == ["certified"] * 4 + ["skipped"] * 8
+    assert call("svm", data, *GRID, "-o", "cut", "--resume", "--time-limit", "1000").code == 0
+    same_run("whole", "cut")
+
+
+def test_resume_starts_and_ends(call, data):
+    assert call("svm", data, *GRID, "-o", "r", "--resume").code == 0
+    before = Path("r/steps.csv").read_bytes()
+    result = call("svm", data, "--grid", "12", "--cmax", "1", "-o", "r", "--resume")
+    assert result.code == 0 and "complete already" in result.err
+    assert Path("r/steps.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [(["--tol", "1e-4"], "tol"), (["--seed", "3"], "seed"), (["--cmax", "2"], "cmax"), (["--rule", "gap"], "rule")],
+)
+def test_resume_names_what_differs(call, data, stop_at, monkeypatch, more, name):
+    stop_at(signal.SIGTERM, 2)
+    call("svm", data, *GRID, "-o", "r")
+    monkeypatch.undo()
+    monkeypatch.chdir(data.parent)
+    result = call("svm", data, *GRID, *more, "-o", "r", "--resume")
+    assert result.code == 1 and f"{name} was" in result.err and "--force" in result.err
+
+
+def test_resume_notices_other_data_and_version(call, data, monkeypatch):
+    assert call("svm", data, *GRID, "-o", "r").code == 0
+    text = data.read_text()
+    data.write_text(text.replace("\n", " 6:1\n", 1))
+    result = call("svm", data, *GRID, "-o", "r", "--resume")
+    assert result.code == 1 and "data_sha256 was" in result.err
+    data.write_text(text)
+    monkeypatch.setattr("screenpath.cli.job.__version__", "9.9")
+    result = call("svm", data, *GRID, "-o", "r", "--resume")
+    assert result.code == 1 and "tool_version was" in result.err
+
+
+def test_damaged_folder(call, data, stop_at, monkeypatch):
+    stop_at(signal.SIGTERM, 5)
+    call("svm", data, *GRID, "-o", "r")
+    monkeypatch.undo()
+    monkeypatch.chdir(data.parent)
+    steps = Path("r/steps.csv").read_bytes()
+    Path("r/steps.csv").write_bytes(steps[:50])
+    result = call("svm", data, *GRID, "-o", "r", "--resume")
+    assert result.code == 1 and "damaged" in result.err
+    Path("r/checkpoint.npz").write_bytes(b"nonsense")
+    result = call("svm", data, *GRID, "-o", "r", "--resume")
+    assert result.code == 1 and "checkpoint.npz is damaged" in result.err
+    Path("r/run.json").write_text("{")
+    result = call("svm", data, *GRID, "-o", "r", "--resume")
+    assert result.code == 1 and "run.json is damaged" in result.err
+    assert call("svm", data, *GRID, "-o", "r", "--force").code == 0
+
+
+def test_two_runs_into_one_folder(call, data, tmp_path):
+    (tmp_path / "r").mkdir()
+    lock = FolderLock(tmp_path / "r")
+    result = call("svm", data, *GRID, "-o", "r")
+    assert result.code == 1 and "in use by another run" in result.err
+    lock.release()
+    assert call("svm", data, *GRID, "-o", "r").code == 0
+
+
+def test_full_disk_keeps_finished_steps(call, data, monkeypatch):
+    """A limit on the size of files stands for a full disk: the write that crosses it fails."""
+    limit = 8000
+
+    # The limit holds for every file of the process, so a measurement of coverage could not be saved either.
+    for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
+        monkeypatch.delenv(name)
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    folder = data.parent / "r"
+    arguments = ("svm", data, "--grid", "60", "--cmax", "1", "--quiet", "-o", folder, "--coefficients", "none")
+    done = screenpath(*arguments, preexec_fn=limited)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("error:") and "Traceback" not in done.stderr
+    text = (folder / "steps.csv.partial").read_text()
+    assert 1 <= text.count("certified") < 60 and text.endswith("\n")
+    assert not (folder / "steps.csv").exists()
+    assert not list(folder.glob("*.new"))
+    assert call(*arguments, "--resume").code == 0
+    assert len(read_csv(folder / "steps.csv")) == 60
+
+
+def test_failed_run_is_recorded(call, data, monkeypatch):
+    def full(self, row, coefficients=None):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "add", full)
+        result = call("svm", data, *GRID, "-o", "r")
+    assert result.code == 1 and "No space left" in result.err
+    assert json.loads(Path("r/run.json").read_text())["status"] == "failed"
+
+
+def test_out_of_memory_is_one_message(call, data, monkeypatch):
+    def full(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("screenpath.cli.load.prepare", full)
+    result = call("svm", data, *GRID)
+    assert result.code == 1 and result.err.startswith("error: not enough memory")
+
+
+def test_signal_while_a_step_is_written_waits_for_it(call, data, monkeypatch):
+    real = RunFolder.add
+
+    def add(self, row, coefficients=None):
+        if row["step"] == 3 and row["status"] == "certified":
+            signal.raise_signal(signal.SIGTERM)
+        real(self, row, coefficients)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "add", add)
+        assert call("svm", data, *GRID, "-o", "r").code == 143
+    assert [row["status"] for row in read_csv("r/steps.csv")] == ["certified"] * 4 + ["skipped"] * 8
+
+
+def test_signal_while_reading(call, data, monkeypatch):
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("screenpath.cli.load.read_libsvm", interrupted)
+    assert call("svm", data, *GRID, "-o", "r").code == 130
+    assert not Path("r").exists()
+
+
+def test_second_signal_aborts_at_once(data):
+    """The first one arrives while a step is written (held), the second one ends the process."""
+    script = """
+import os, signal
+from screenpath.write.folder import RunFolder
+def add(self, row, coefficients=None):
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+    raise AssertionError("still alive")
+RunFolder.add = add
+from screenpath.cli import main
+main()
+"""
+    done = in_process(script, "svm", data, *GRID, "-o", data.parent / "r")
+    assert done.returncode == 130, done.stderr
+    assert "stopping" in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,260 @@
+"""The svm command: its files, its options, its exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import load_npz
+
+from screenpath import svm_path
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+
+SHORT = ("--grid", "6", "--cmax", "0.5", "--quiet")
+
+
+def test_run_folder(call, data):
+    result = call("svm", data, "--grid", 6, "--cmax", "0.5", "--scale", "standard")
+    assert result.code == 0, result.err
+    assert result.out == ""
+    folder = data.parent / "runs" / "svm-clouds"
+    assert sorted(p.name for p in folder.iterdir()) == ["coefficients.csv", "run.json", "steps.csv"]
+    steps = read_csv(folder / "steps.csv")
+    assert [row["status"] for row in steps] == ["certified"] * 6
+    assert [int(row["step"]) for row in steps] == list(range(6))
+    assert float(steps[0]["C"]) == 0.01 and float(steps[-1]["C"]) == 0.5
+    assert all(float(row["gap"]) <= 1e-6 * float(row["primal"]) for row in steps)
+    run = json.loads((folder / "run.json").read_text())
+    assert run["schema_version"] == 1 and run["status"] == "complete"
+    assert run["labels"] == {"+1": 2.0, "-1": 1.0}
+    assert run["data"]["n_samples"] == 120 and run["data"]["n_features"] == 5
+    assert len(run["data"]["sha256"]) == 64
+    assert run["totals"]["certified"] == run["totals"]["n_steps"] == 6
+    phases = ("reading", "compiling", "screening", "solving", "certifying", "writing")
+    assert tuple(run["totals"]["seconds"]) == phases
+    assert len(run["preparation"]["scale"]) == 5
+    assert "certified" in result.err and "6 of 6" in result.err
+
+
+def test_coefficients_are_those_of_the_api(call, data):
+    assert call("svm", data, *SHORT, "--scale", "standard", "--bias", 1, "-o", "csv").code == 0
+    assert call("svm", data, *SHORT, "--scale", "standard", "--bias", 1, "-o", "npz", "--coefficients", "npz").code == 0
+    X, y = clouds()
+    path = svm_path(X, y, grid=6, cmax=0.5, scale="standard", bias=1.0)
+    found = np.zeros((6, 6))
+    for row in read_csv("csv/coefficients.csv"):
+        found[int(row["step"]), int(row["feature"])] = float(row["value"])
+    expected = np.column_stack([path.intercepts, path.coefficients])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(load_npz("npz/coefficients.npz").toarray(), expected)
+    assert not list(data.parent.glob("npz/*.partial"))
+
+
+def test_no_coefficients(call, data):
+    assert call("svm", data, *SHORT, "--coefficients", "none", "-o", "r").code == 0
+    assert not (data.parent / "r" / "coefficients.csv").exists()
+
+
+def test_json_table_holds_the_same_numbers(call, data):
+    assert call("svm", data, *SHORT, "-o", "a").code == 0
+    assert call("svm", data, *SHORT, "-o", "b", "--format", "json").code == 0
+    rows = without_times("b/steps.json")
+    for row, other in zip(rows, without_times("a/steps.csv"), strict=True):
+        assert {name: str(value) for name, value in row.items()} == other
+
+
+def test_streams_csv_and_json_lines(call, data):
+    result = call("svm", data, *SHORT, "-o", "-")
+    assert result.code == 0 and result.err == ""
+    lines = result.out.splitlines()
+    assert len(lines) == 7 and lines[0].startswith("step,C,status,primal")
+    result = call("svm", data, *SHORT, "-o", "-", "--format", "json")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [row["step"] for row in rows] == list(range(6))
+    assert not (data.parent / "runs").exists()
+
+
+def test_no_nan_in_json(call, tmp_path):
+    """A single row and features that are all zero leave ratios without a value, but never nan."""
+    (tmp_path / "zero.libsvm").write_text("1\n2\n1 1:0\n")
+    result = call("svm", "zero.libsvm", "--grid", 2, "-o", "-", "--format", "json", "--quiet", "--n-features", 2)
+    assert result.code == 0, result.err
+    assert "NaN" not in result.out and "Infinity" not in result.out
+    assert len([json.loads(line) for line in result.out.splitlines()]) == 2
+
+
+def test_grid_list(call, data):
+    result = call("svm", data, "--c-list", "0.5,0.1,0.2", "-o", "-", "--quiet")
+    assert [line.split(",")[1] for line in result.out.splitlines()[1:]] == ["0.1", "0.2", "0.5"]
+
+
+def column(result, name):
+    header, *lines = result.out.splitlines()
+    where = header.split(",").index(name)
+    return [line.split(",")[where] for line in lines]
+
+
+def test_tighter_tolerance(call, data):
+    loose = call("svm", data, *SHORT, "-o", "-", "--tol", "1e-2")
+    tight = call("svm", data, *SHORT, "-o", "-", "--tol", "1e-9")
+    assert max(map(float, column(tight, "rel_gap"))) <= 1e-9 < max(map(float, column(loose, "rel_gap")))
+
+
+def test_epoch_limit_leaves_steps_uncertified(call, data):
+    result = call("svm", data, *SHORT, "-o", "-", "--max-epochs", 1, "--tol", "1e-9", "--solver", "cd")
+    assert result.code == 3
+    assert "budget" in column(result, "status")
+    assert len(column(result, "status")) == 6
+
+
+def test_rules_and_seed_change_the_work_not_the_result(call, data):
+    runs = [
+        call("svm", data, *SHORT, "-o", "-", *more)
+        for more in (["--rule", "none"], ["--rule", "dvi"], ["--rule", "gap"], ["--solver", "cd", "--seed", "7"])
+    ]
+    primal = np.array([[float(v) for v in column(run, "primal")] for run in runs])
+    np.testing.assert_allclose(primal, primal[[0] * len(runs)], rtol=2e-6)
+    assert all(v == "0.0" for v in column(runs[0], "rejection_ratio"))
+    assert max(float(v) for v in column(runs[1], "rejection_ratio")) > 0.0
+
+
+def test_seed_changes_coordinate_descent(call, data):
+    one, two, again = (call("svm", data, *SHORT, "-o", "-", "--solver", "cd", "--seed", s) for s in (1, 2, 1))
+    assert column(one, "primal") == column(again, "primal")
+    assert column(one, "primal") != column(two, "primal")
+
+
+@pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
+def test_scale(call, data, scale):
+    assert call("svm", data, *SHORT, "--scale", scale, "-o", scale).code == 0
+    X, y = clouds()
+    path = svm_path(X, y, grid=6, cmax=0.5, scale=scale)
+    assert [float(r["primal"]) for r in read_csv(f"{scale}/steps.csv")] == [s.primal for s in path.steps]
+
+
+def test_storage_dtype_and_threads(call, data):
+    runs = {}
+    for name, more in {
+        "dense": ["--storage", "dense"],
+        "sparse": ["--storage", "sparse"],
+        "float32": ["--dtype", "float32"],
+        "threads": ["--threads", "2"],
+    }.items():
+        assert call("svm", data, *SHORT, *more, "-o", name).code == 0
+        runs[name] = json.loads((data.parent / name / "run.json").read_text())["data"]
+    assert runs["dense"]["storage"] == "dense" and runs["sparse"]["storage"] == "sparse"
+    assert runs["float32"]["bytes"] * 2 == runs["dense"]["bytes"]
+    assert without_times("threads/steps.csv") == without_times("dense/steps.csv")
+    primal = [[float(row["primal"]) for row in read_csv(f"{name}/steps.csv")] for name in runs]
+    np.testing.assert_allclose(primal, primal[:1] * 4, rtol=2e-6)
+
+
+def test_standard_scaling_of_sparse_rows_names_the_way_out(call, data):
+    result = call("svm", data, *SHORT, "--storage", "sparse", "--scale", "standard")
+    assert result.code == 2
+    assert "maxabs" in result.err and "--storage dense" in result.err
+
+
+def test_positive_label(call, tmp_path):
+    X, _ = clouds()
+    y = np.arange(120) % 3
+    (tmp_path / "three.libsvm").write_text(libsvm_text(X, y))
+    result = call("svm", "three.libsvm", *SHORT)
+    assert result.code == 1 and "Traceback" not in result.err
+    assert call("svm", "three.libsvm", *SHORT, "--positive", 2).code == 0
+    assert json.loads((tmp_path / "runs/svm-three/run.json").read_text())["labels"] == {"+1": 2.0, "-1": "rest"}
+    result = call("svm", "three.libsvm", *SHORT, "--positive", 7, "-o", "other")
+    assert result.code == 1 and "not among the labels" in result.err
+
+
+def test_n_features_and_zero_based(call, data, tmp_path):
+    assert call("svm", data, *SHORT, "--n-features", 9, "-o", "wide").code == 0
+    assert json.loads((tmp_path / "wide/run.json").read_text())["data"]["n_features"] == 9
+    X, y = clouds()
+    (tmp_path / "zero.libsvm").write_text(libsvm_text(np.roll(X, 0), y).replace(" 1:", " 0:"))
+    assert call("svm", "zero.libsvm", *SHORT).code == 1
+    assert call("svm", "zero.libsvm", *SHORT, "--zero-based", "-o", "zero").code == 0
+
+
+def test_accuracy_on_test_data(call, data, tmp_path):
+    X, y = clouds(seed=1)
+    wide = np.column_stack([X, np.ones(120)])  # a feature that the training data lacks
+    (tmp_path / "test.libsvm").write_text(libsvm_text(wide, y))
+    for scale in ("standard", "maxabs", "l2"):
+        for storage in ("dense", "sparse"):
+            if (scale, storage) == ("standard", "sparse"):
+                continue
+            more = ("--scale", scale, "--storage", storage, "--bias", 1)
+            result = call("svm", data, *SHORT, *more, "--test", "test.libsvm", "-o", "-")
+            assert result.code == 0, result.err
+            path = svm_path(*clouds(), grid=6, cmax=0.5, scale=scale, storage=storage, bias=1.0)
+            Z = X / np.linalg.norm(X, axis=1)[:, None] if scale == "l2" else X
+            products = path.coefficients @ Z.T + path.intercepts[:, None]
+            expected = ((products > 0) == (y == 2)).mean(axis=1)
+            assert [float(v) for v in column(result, "test_accuracy")] == expected.tolist()
+
+
+def test_test_data_with_a_strange_label(call, data, tmp_path):
+    (tmp_path / "test.libsvm").write_text("1 1:1\n5 1:2\n")
+    result = call("svm", data, *SHORT, "--test", "test.libsvm")
+    assert result.code == 1 and "label 5" in result.err
+
+
+def test_audit_finds_nothing_unsafe(call, data):
+    result = call("svm", data, *SHORT, "--audit", "-o", "-", "--rule", "dvi+gap")
+    assert result.code == 0
+    assert set(column(result, "unsafe")) == {"0"}
+    assert max(map(float, column(result, "audit_rel_gap"))) <= 1e-8
+
+
+def test_existing_run(call, data):
+    assert call("svm", data, *SHORT, "-o", "r").code == 0
+    before = (data.parent / "r/steps.csv").read_bytes()
+    result = call("svm", data, *SHORT, "-o", "r")
+    assert result.code == 1
+    assert "--force" in result.err and "--resume" in result.err
+    assert (data.parent / "r/steps.csv").read_bytes() == before
+    assert call("svm", data, "--grid", 3, "--quiet", "-o", "r", "--force", "--format", "json").code == 0
+    assert not (data.parent / "r/steps.csv").exists()
+    assert len(without_times("r/steps.json")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--c-list", "1,2", "--grid", "5"], "--c-list is the whole grid"),
+        (["--c-list", "1,x"], "'x' is not a number"),
+        (["--cmin", "2", "--cmax", "1"], "lower end"),
+        (["--cmin", "-1"], "positive finite number"),
+        (["--grid", "0"], "--grid"),
+        (["--rule", "magic"], "unknown rule 'magic'"),
+        (["--solver", "magic"], "unknown solver 'magic'"),
+        (["--tol", "0"], "--tol"),
+        (["--bias", "nan"], "finite"),
+        (["--resume", "--force"], "use one of them"),
+        (["--quiet", "--progress"], "use one of them"),
+        (["-o", "-", "--resume"], "needs a run folder"),
+        (["-o", "-", "--coefficients", "csv"], "step table only"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_wrong_usage(call, data, arguments, message):
+    result = call("svm", data, *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert result.out == ""
+    assert not (data.parent / "runs").exists()
+
+
+def test_missing_file_and_folder_in_the_way(call, data):
+    result = call("svm", "nowhere.libsvm")
+    assert result.code == 1 and "nowhere.libsvm" in result.err and result.err.startswith("error:")
+    result = call("svm", data, *SHORT, "-o", data)
+    assert result.code == 1 and "not a folder" in result.err
+
+
+def test_quiet_and_progress_lines(call, data):
+    assert call("svm", data, "--grid", 4, "--quiet", "-o", "a").err == ""
+    lines = call("svm", data, "--grid", 4, "-o", "b").err
+    assert lines.count("step ") == 4 and "relative gap" in lines
+    silent = call("svm", data, "--grid", 4, "-o", "c", "--no-progress").err
+    assert "step 1/4" not in silent and "certified" in silent

@@ -1,0 +1,74 @@
+"""The benchmark's judge, and a small run of each driver in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "examples" / "benchmarks"
+
+
+@pytest.fixture
+def judge(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import problems
+    import suboptimality
+
+    yield problems, suboptimality
+    for name in ("problems", "suboptimality"):
+        sys.modules.pop(name)
+
+
+def test_primal_and_dual_meet_at_the_closed_form_optimum(judge):
+    """One sample x=2, y=1: for C < 1/4 the optimum is theta = 1, w = 2C (hinge), P = D = C - 2 C^2."""
+    problems, suboptimality = judge
+    problem = problems.Problem("one", "svm", np.array([[2.0]]), np.array([1.0]), np.array([0.1]))
+    assert suboptimality.primal(problem, np.array([0.2]), 0.1) == pytest.approx(0.08)
+    assert suboptimality.dual(problem, np.array([1.0]), 0.1) == pytest.approx(0.08)
+
+
+@pytest.mark.parametrize("model", ["svm", "lad"])
+def test_dual_is_below_primal(judge, model):
+    problems, suboptimality = judge
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 5))
+    y = np.sign(X[:, 0]) if model == "svm" else rng.standard_normal(40)
+    problem = problems.Problem("random", model, X, y, np.array([0.5]))
+    for _ in range(50):
+        theta, w = rng.uniform(-2, 2, 40), rng.standard_normal(5)
+        assert suboptimality.dual(problem, theta, 0.5) <= suboptimality.primal(problem, w, 0.5)
+
+
+def test_a_broken_bound_stops_the_run(judge):
+    _, suboptimality = judge
+    with pytest.raises(suboptimality.BoundBroken, match="rival is 1.0e-05"):
+        suboptimality.check_bounds(np.array([1e-7, -1e-5]), "rival")
+
+
+def test_a_path_that_is_not_finite_never_counts_as_reached(judge):
+    problems, suboptimality = judge
+    problem = problems.Problem("one", "svm", np.array([[2.0]]), np.array([1.0]), np.array([0.1]))
+    assert suboptimality.path_suboptimality(problem, np.array([[np.nan]]), np.array([0.08])) == np.inf
+
+
+def test_runs_and_writes_json_and_markdown(tmp_path):
+    pytest.importorskip("rehline")
+    json_file, markdown_file = tmp_path / "b.json", tmp_path / "b.md"
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--rivals-only", "--quick", "--only", "toy1"]
+    command += ["--points", "5", "--rivals", "rehline,sklearn"]
+    command += ["--json", str(json_file), "--markdown", str(markdown_file)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    records = json.loads(json_file.read_text())["records"]
+    assert {(record["solver"], record["target"]) for record in records} == {
+        (solver, target) for solver in ("rehline", "sklearn") for target in (1e-3, 1e-6)
+    }
+    assert all(record["status"] == "reached" and record["worst"] <= 1.01 * record["target"] for record in records)
+    assert "| toy1 (svm) | 2000 × 2 |" in markdown_file.read_text(encoding="utf-8")

@@ -1,0 +1,78 @@
+"""Compile time is announced, counted, and kept out of timings; every kernel can be compiled ahead."""
+
+import time
+
+import pytest
+from numba import config
+
+import screenpath.kernels as kernels
+from screenpath.kernels import cache, compilation, kernel
+
+needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
+
+
+@pytest.fixture
+def cold(tmp_path, monkeypatch):
+    """Point this process at an empty cache folder, and back afterwards."""
+    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path))
+    cache.cache_folder.cache_clear()
+    yield cache.cache_folder()
+    cache.cache_folder.cache_clear()
+
+
+def test_warm_up_reaches_every_kernel():
+    handled = dict(compilation.ensure_compiled())
+    assert set(handled) <= set(compilation.kernel_modules())
+    assert all(seconds >= 0 for seconds in handled.values())
+    assert compilation.ensure_compiled() == []  # once for each module
+    uncompiled = [
+        name
+        for name, one in kernels.KERNELS.items()
+        if one.__module__.startswith("screenpath.kernels.")
+        # Helpers that only kernels call are loaded as part of their callers, so they may be on disk alone.
+        and not (one.signatures or one._cache.stored())
+    ]
+    assert uncompiled == []  # each kernel module's warm_up() must call all of its kernels
+    assert compilation.is_warm()
+
+
+def test_kernel_modules_are_those_with_kernels():
+    modules = compilation.kernel_modules()
+    assert {"box", "cd", "rows"} <= set(modules)
+    assert not {"cache", "compilation"} & set(modules)
+
+
+@needs_jit
+def test_cold_folder_is_not_warm(cold):
+    assert not compilation.is_warm()
+
+
+@needs_jit
+def test_compilation_is_announced_once_and_counted(cold):
+    said = []
+    compilation.on_first_compile(lambda: said.append(compilation.compile_seconds()))
+    before = compilation.compile_seconds()
+
+    @kernel
+    def inner(x):
+        return x + 3
+
+    @kernel(fastmath={"contract"})
+    def outer(x):
+        return 2 * inner(x)
+
+    started, stopped_clock = time.perf_counter(), compilation.clock()
+    assert (outer(1), outer(1.5)) == (8, 9.0)
+    passed, passed_on_clock = time.perf_counter() - started, compilation.clock() - stopped_clock
+    spent = compilation.compile_seconds() - before
+    assert said == [before]  # before the first compilation, and not again
+    assert 0 < spent <= passed
+    assert passed_on_clock == pytest.approx(passed - spent, abs=1e-3)
+    assert outer.targetoptions["fastmath"] == {"contract"}
+
+
+@needs_jit
+def test_withdrawn_announcement_is_not_made(cold):
+    compilation.on_first_compile(lambda: pytest.fail("was withdrawn"))
+    compilation.on_first_compile(None)
+    assert kernel(lambda x: x - 1)(3) == 2

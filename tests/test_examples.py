@@ -1,0 +1,77 @@
+"""Every example runs as its first lines say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
+
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs a program with `screenpath` on its PATH, as after an installation."""
+    command = tmp_path / "bin" / "screenpath"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m screenpath "$@"\n')
+    command.chmod(0o755)
+
+    def function(*arguments, **variables):
+        environment = {
+            **os.environ,
+            "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            **variables,
+        }
+        return subprocess.run(
+            [str(a) for a in arguments], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120
+        )
+
+    return function
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three data files."""
+    found = []
+    for k in range(3):
+        path = tmp_path / f"data{k}.libsvm"
+        path.write_text(libsvm_text(*clouds(seed=k)))
+        found.append(path)
+    return found
+
+
+def test_path(run, files, tmp_path):
+    done = run("bash", EXAMPLES / "path.sh", files[0], tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("%") == 20
+    assert "C = 0.1: " in done.stdout and "C = 1.0: " in done.stdout
+    assert len(read_csv(tmp_path / "out" / "steps.csv")) == 20
+
+
+def test_slurm_array(run, files, tmp_path):
+    script = EXAMPLES / "slurm_array.sh"
+    for task in ("0", "1", "2", "1"):  # a task that is submitted again finds its work done
+        done = run("bash", script, tmp_path / "results", *files, SLURM_ARRAY_TASK_ID=task, SLURM_CPUS_PER_TASK="1")
+        assert done.returncode == 0, done.stderr
+    assert "complete already" in done.stderr
+    for k in range(3):
+        assert len(read_csv(tmp_path / "results" / f"data{k}" / "steps.csv")) == 100
+    done = run("bash", script, tmp_path / "results", *files, SLURM_ARRAY_TASK_ID="3")
+    assert done.returncode == 2 and "only 3 files" in done.stderr
+
+
+def test_choose_from_path(run, files):
+    done = run(sys.executable, EXAMPLES / "choose_from_path.py", files[0])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("best C: ") and "held-out accuracy: " in done.stdout
+
+
+def test_no_example_is_forgotten():
+    text = Path(__file__).read_text()
+    names = [path.name for path in EXAMPLES.iterdir() if path.suffix in (".sh", ".py")]
+    assert names and all(name in text for name in names)
