@@ -7,7 +7,7 @@ from screenpath.kernels import kernel
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@kernel()
+@kernel
 def gather_rows(data, indices, indptr, dense, n, d, labels, classes, status, keep):
     """Copy the rows with surviving dual variables and the columns with surviving weights.
 
@@ -156,7 +156,7 @@ def sweeps(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha
     return touched
 
 
-@kernel()
+@kernel
 def reduced_terms(scores, labels, n, classes, gamma, status, theta):
     """Sum over the reduced problem, where the loss of a fixed dual variable is 0 (R) or linear (L).
 

@@ -13,7 +13,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bounds what subtracting loses
 
 
-@kernel()
+@kernel
 def lens_sup(v1, v2, norm, distance, r1, r2):
     """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``)."""
     if distance <= abs(r1 - r2) or distance >= r1 + r2:
@@ -28,7 +28,7 @@ def lens_sup(v1, v2, norm, distance, r1, r2):
     return v2 + zeta * along + circle * np.sqrt(max(norm * norm - along * along, 0.0))
 
 
-@kernel()
+@kernel
 def line_cost(indptr, line, length):
     """Return the cost of a line's traversal: a full one needs no indices and runs about four times as fast."""
     count = indptr[line + 1] - indptr[line]
@@ -96,7 +96,7 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
     return touched
 
 
-@kernel()
+@kernel
 def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status, pending, count,
               move_first, move_second, col_part):  # fmt: skip
     """Take screened dual variables out of the column norms and move both centres to their values."""
@@ -178,7 +178,7 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
     return touched
 
 
-@kernel()
+@kernel
 def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, rounding, status, found):
     """ISS: fix dual variables over the ball ``(scale w, radius)``; list them in ``found`` and return how many."""
     count = 0
@@ -209,7 +209,7 @@ def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row
     return count
 
 
-@kernel()
+@kernel
 def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n, beta, r1, r2,
                     distance, paper, gap, extent, rounding, keep, found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many."""
@@ -235,7 +235,7 @@ def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, c
     return count
 
 
-@kernel()
+@kernel
 def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_sq, col_sq, beta, gamma,
          scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm,
          samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,

@@ -67,7 +67,7 @@ def products(data, indices, indptr, n, w, out):
     return touched
 
 
-@kernel()
+@kernel
 def weigh(theta, labels, n, classes, psi):
     """Write ``psi`` of dual variables (see the module)."""
     if classes == 1:
@@ -84,7 +84,7 @@ def weigh(theta, labels, n, classes, psi):
         psi[own * n + i] = total
 
 
-@kernel()
+@kernel
 def respond(scores, labels, n, classes, gamma, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
@@ -119,7 +119,7 @@ def respond(scores, labels, n, classes, gamma, status, theta, psi):
     return loss
 
 
-@kernel()
+@kernel
 def sample_terms(scores, labels, n, classes, gamma, theta):
     """Sum what a certificate needs over the dual variables.
 
@@ -156,7 +156,7 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
     return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
 
 
-@kernel()
+@kernel
 def feature_terms(w, u, alpha, beta):
     """Sum what a certificate needs over the weights; ``S = S_beta(u)`` is the soft threshold.
 
@@ -192,7 +192,7 @@ def feature_terms(w, u, alpha, beta):
     return w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero
 
 
-@kernel()
+@kernel
 def soft_threshold(u, beta, scale, out):
     """Write ``scale * S_beta(u)``."""
     for f in range(u.size):
@@ -200,7 +200,7 @@ def soft_threshold(u, beta, scale, out):
         out[f] = scale * (x - beta) if x > beta else (scale * (x + beta) if x < -beta else 0.0)
 
 
-@kernel()
+@kernel
 def mask(w, keep, out):
     """Write ``w`` with the screened weights at 0.
 
@@ -227,7 +227,7 @@ def mask(w, keep, out):
     return features[:count].copy(), dropped, w_sq, w_l1
 
 
-@kernel()
+@kernel
 def differ(a, b):
     """Tell whether two arrays differ in any entry."""
     k = 0
@@ -236,7 +236,7 @@ def differ(a, b):
     return k < a.size
 
 
-@kernel()
+@kernel
 def tally(status, keep):
     """Count the decisions: dual variables at 0, at 1, and weights at 0."""
     n_R, n_L, zeroed = 0, 0, 0
@@ -251,7 +251,7 @@ def tally(status, keep):
     return n_R, n_L, zeroed
 
 
-@kernel()
+@kernel
 def pair_weights(labels, n, classes, out):
     """Write to ``out[c n + i]`` how many dual variables of sample ``i`` touch class ``c``."""
     for i in range(n):

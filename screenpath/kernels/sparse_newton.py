@@ -7,7 +7,7 @@ from screenpath.kernels import kernel
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@kernel()
+@kernel
 def pick(w, u, alpha, beta, features, active, signs, rhs):
     """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there.
 
@@ -32,7 +32,7 @@ def pick(w, u, alpha, beta, features, active, signs, rhs):
     return count
 
 
-@kernel()
+@kernel
 def quadratic_zone(status, theta, place):
     """Number the surviving dual variables strictly between 0 and 1 in ``place`` (-1 elsewhere); return their list."""
     inside = np.empty(theta.size, dtype=np.int64)
@@ -47,7 +47,7 @@ def quadratic_zone(status, theta, place):
     return inside[:count].copy()
 
 
-@kernel()
+@kernel
 def active_values(indptr, active):
     """Return the values stored in the columns of the active features."""
     d = indptr.size - 1
@@ -58,7 +58,7 @@ def active_values(indptr, active):
     return total
 
 
-@kernel()
+@kernel
 def gather(data, indices, indptr, n, labels, classes, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
@@ -95,7 +95,7 @@ def gather(data, indices, indptr, n, labels, classes, active, place, out_data, o
     return q
 
 
-@kernel()
+@kernel
 def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
     """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
     for k in range(active.size):
@@ -199,7 +199,7 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
     return limit, rr <= stop
 
 
-@kernel()
+@kernel
 def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
           direction, step, new_w, scores, theta, psi):  # fmt: skip
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
@@ -286,7 +286,7 @@ def gap_terms(w, u, alpha, beta, features):
     return slack, w_sq, lag_sq, w_shrunk, shrunk_sq
 
 
-@kernel()
+@kernel
 def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, col_sq, features, w, scores):
     """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
 
