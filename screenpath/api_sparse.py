@@ -11,7 +11,9 @@ from screenpath.api import PathResult, check_data
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import alpha_grid, beta_grid
 from screenpath.models.sparse import SparseModel
-from screenpath.path import PathOptions, walk
+from screenpath.models.sparse_grid import SparseGrid
+from screenpath.parallel import walk_grid
+from screenpath.path import PathOptions
 from screenpath.prepare import prepare
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
@@ -171,28 +173,18 @@ def sparse_svm_path(
     deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
     options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
     values = beta_grid(betas, model.beta_max, beta_min_ratio)
-    tops = alpha_tops(model, values)
-    grids = [
-        (beta, alpha_grid(alphas, top, alpha_min_ratio, references)) for beta, top in zip(values, tops, strict=True)
-    ]
-    steps = [step for row in walk_rows(model, grids, screening, chosen, options, jobs) for step in row]
+    pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
+    steps = [step for step, _ in walk_grid(SparseGrid(model), pairs, screening, chosen, options, jobs=jobs)]
     return SparsePathResult(steps, preparation, classes)
 
 
-def walk_rows(model, grids, screening, solver, options: PathOptions, jobs: int = 1):
-    """Walk the rows of a grid, each from its own closed-form start, and yield the steps of one row after the other.
-
-    Steps are numbered through the whole grid.
-    """
-    first = 0
-    for beta, alphas in grids:
-        yield _one_row(model.at(beta), alphas, first, screening, solver, options)
-        first += len(alphas)
-
-
-def _one_row(model, alphas, first: int, screening, solver, options: PathOptions) -> list:
-    numbered = [None] * first + list(alphas)  # so that the walk counts from `first`
-    return [step for step, _ in walk(model, numbered, screening, solver, options, first=first)]
+def grid_pairs(model, betas, alphas, alpha_min_ratio: float, references: int = 0) -> list:
+    """Return the pairs (alpha, beta) of a grid, the row of one ``beta`` after the other."""
+    pairs = []
+    for beta, top in zip(betas, alpha_tops(model, betas), strict=True):
+        row = alpha_grid(alphas, top, alpha_min_ratio, references)
+        pairs.extend((float(alpha), float(beta)) for alpha in row)
+    return pairs
 
 
 def alpha_tops(model, betas) -> np.ndarray:

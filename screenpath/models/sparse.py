@@ -27,8 +27,8 @@ class Certificate:
 
     Parameters
     ----------
-    alpha : float
-        Parameter at which the pair was certified.
+    alpha, beta : float
+        Parameters at which the pair was certified.
     w : ndarray of shape (classes * d,)
     scores : ndarray of shape (classes * n,)
         ``X w_c``.
@@ -48,6 +48,7 @@ class Certificate:
     """
 
     alpha: float
+    beta: float
     w: np.ndarray
     scores: np.ndarray
     theta: np.ndarray
@@ -134,7 +135,7 @@ class SparseModel:
 
     Parameters
     ----------
-    rows : rows.views.Views
+    views : rows.views.Views
     labels : ndarray of int64 of shape (n,)
         -1 and +1, or class numbers 0 .. classes - 1.
     classes : int
@@ -146,17 +147,17 @@ class SparseModel:
         A model of the same data at another ``beta``: what does not depend on it is taken from there.
     """
 
-    def __init__(self, rows, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
-        self.rows, self.labels, self.classes = rows, labels, classes
+    def __init__(self, views, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
+        self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.beta, self.gamma = float(beta), float(gamma)
-        self.n, self.d = rows.n, rows.d
+        self.n, self.d = views.n, views.d
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
             return
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
-        self.row_sq = np.tile(rows.row_sqnorms, classes)
+        self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
         self.ones = np.ones(classes * self.n)
         if classes > 1:
@@ -164,22 +165,22 @@ class SparseModel:
             self.free[own], self.ones[own] = -1, 0.0
         self.u_ones = self.column_sums(self.weigh(self.ones))
         if classes == 1:
-            self.col_sq = rows.column_sqnorms
+            self.col_sq = views.column_sqnorms
         else:
             weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             kernels.pair_weights(labels, self.n, classes, weights)
-            kernels.column_squares(*rows.by_column, self.n, classes, weights, self.col_sq)
+            kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
 
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
-        return SparseModel(self.rows, self.labels, self.classes, beta, self.gamma, shared=self)
+        return SparseModel(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
         out = np.empty(self.classes * self.n)
-        self.rows.touch(kernels.products(*self.rows.by_column, self.n, w, out))
+        self.rows.touched += kernels.products(*self.views.by_column, self.n, w, out)
         return out
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
@@ -191,9 +192,8 @@ class SparseModel:
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
         out = np.empty(self.classes * self.d)
-        rows = self.rows
-        touched = kernels.column_sums(*rows.by_column, self.n, self.every, psi, 1.0 / self.n, out)
-        rows.touch(touched)
+        touched = kernels.column_sums(*self.views.by_column, self.n, self.every, psi, 1.0 / self.n, out)
+        self.rows.touched += touched
         return out
 
     # -- certificate ---------------------------------------------------------------------------------------------
@@ -235,8 +235,8 @@ class SparseModel:
         )
         w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(w, u, alpha, self.beta)
         return Certificate(
-            alpha, w, scores, theta, u, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq, w_u, w_shrunk,
-            lag_sq, theta_sum, theta_sq, apart_sq, loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
+            alpha, self.beta, w, scores, theta, u, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq, w_u,
+            w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq, loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
             max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero,
         )  # fmt: skip
 
@@ -278,6 +278,10 @@ class SparseModel:
         return reference.theta is self.ones and (alpha >= reference.alpha or not reference.w.any())
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def bound(self, reference: Certificate, alpha: float):
+        """Return model, reference and ``alpha``: what a grid of several ``beta`` looks up (``SparseGrid.bound``)."""
+        return self, reference, alpha
 
     def nothing_screened(self) -> Screened:
         """Return decisions that leave everything to the solver."""

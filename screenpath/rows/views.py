@@ -10,6 +10,19 @@ from screenpath.errors import DataError
 NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 
 
+class Meter:
+    """Count of the stored values that were touched; ``touched / n`` is the number of data passes.
+
+    Parameters
+    ----------
+    n : int
+        Stored values of the data.
+    """
+
+    def __init__(self, n: int):
+        self.n, self.touched = n, 0
+
+
 class Views:
     """Data in memory, row by row and column by column.
 
@@ -29,8 +42,8 @@ class Views:
     dense : bool
     row_sqnorms, column_sqnorms : ndarray of shape (n,), (d,)
         Squared Euclidean norms.
-    touched : float
-        Values touched so far by any operation, in units of the average row: ``touched / n`` counts data passes.
+    meter : Meter
+        Values touched so far by any operation.
     """
 
     def __init__(self, X):
@@ -46,14 +59,15 @@ class Views:
             self.by_row, self.by_column = _arrays(X), _arrays(X.tocsc())
             square = _line_sums(self.by_row), _line_sums(self.by_column)
         self.row_sqnorms, self.column_sqnorms = square
-        self.touched = 0.0
+        self.meter = Meter(self.size)
 
     @classmethod
     def from_parts(cls, n, d, dense, by_row, by_column, row_sqnorms, column_sqnorms) -> Views:
         """Put a view together from the arrays of another one (a worker process that shares them)."""
         views = cls.__new__(cls)
-        views.n, views.d, views.dense, views.touched = n, d, dense, 0.0
+        views.n, views.d, views.dense = n, d, dense
         views.by_row, views.by_column = by_row, by_column
+        views.meter = Meter(views.size)
         views.row_sqnorms, views.column_sqnorms = row_sqnorms, column_sqnorms
         return views
 
@@ -66,10 +80,6 @@ class Views:
     def nbytes(self) -> int:
         """Return the bytes of both views."""
         return sum(part.nbytes for view in (self.by_row, self.by_column) for part in view)
-
-    def touch(self, values: float) -> None:
-        """Count stored values that an operation has read."""
-        self.touched += values * self.n / max(self.size, 1)
 
     def check_not_zero(self) -> None:
         """Raise where every value is zero.

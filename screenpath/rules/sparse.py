@@ -44,15 +44,15 @@ class SparseScreening:
     features_first: bool
     name: str
 
-    def before(self, model, reference, alpha: float) -> Screened:
+    def before(self, model, reference, parameter) -> Screened:
         """Screen from the previous grid point, before the solve."""
         if not (self.samples or self.features):
             return model.nothing_screened()
-        return screen(model, reference, alpha, self.samples, self.features, self.features_first)
+        return screen(*model.bound(reference, parameter), self.samples, self.features, self.features_first)
 
-    def again(self, model, certificate, alpha: float) -> Screened:
+    def again(self, model, certificate, parameter) -> Screened:
         """Screen with the balls of a certified pair at the same parameter."""
-        return screen(model, certificate, alpha, True, True, self.features_first)
+        return screen(*model.bound(certificate, parameter), True, True, self.features_first)
 
 
 def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
@@ -134,17 +134,17 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
 
 
 def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
-    rows = model.rows
+    views = model.views
     samples, features, features_first = what
     record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     touched, used = kernels.sifs(
-        rows.by_column, rows.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w,
-        ref.theta, ref.u, model.u_ones, rows.row_sqnorms, model.col_sq, model.beta, model.gamma, r.scale,
+        views.by_column, views.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w,
+        ref.theta, ref.u, model.u_ones, views.row_sqnorms, model.col_sq, model.beta, model.gamma, r.scale,
         r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq,
         math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0), samples, features, r.paper, True,
         features_first, ROUNDING, at.status, at.keep, at.row_part, at.col_part, record,
     )  # fmt: skip
-    rows.touch(touched)
+    model.rows.touched += touched
     return record[:used]
 
 

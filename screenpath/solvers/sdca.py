@@ -73,34 +73,28 @@ class _Run:
     def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
         self.model, self.alpha, self.at = reduced.model, reduced.alpha, reduced.screened
         self.own_copy = False
-        self.values_touched = 0
+        self.touched = 0
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
         status = self.at.status
         self.theta = np.where(status == 0, reduced.start.theta, status > 0)
         self._gather()
         self.evaluate()
 
-    @property
-    def touched(self) -> float:
-        """Return the values touched, in average rows."""
-        rows = self.model.rows
-        return self.values_touched * rows.n / max(rows.size, 1)
-
     def _gather(self) -> None:
         """Copy the surviving rows and columns and form ``v`` from the dual point."""
         m, at = self.model, self.at
-        rows = m.rows
+        views = m.views
         features = np.flatnonzero(at.keep)
         if features.size == at.keep.size and not at.status.any():
-            self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), rows.by_row
+            self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
         else:
             self.lines, self.columns, *self.part = kernels.gather_rows(
-                *rows.by_row, rows.dense, m.n, m.d, m.labels, m.classes, at.status, at.keep
+                *views.by_row, views.dense, m.n, m.d, m.labels, m.classes, at.status, at.keep
             )
-            self.values_touched += self.part[0].size
+            self.touched += self.part[0].size
         u = np.zeros(at.keep.size)
-        self.values_touched += sums.column_sums(
-            *rows.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u
+        self.touched += sums.column_sums(
+            *views.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u
         )
         self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
         keep = at.keep.reshape(m.classes, m.d)[:, self.columns].ravel()
@@ -118,8 +112,8 @@ class _Run:
         each = max(1, VISITS // max(self.part[0].size * m.classes, 1))
         while count > 0 and time.monotonic() <= deadline:
             now = min(each, count)
-            self.values_touched += kernels.sweeps(
-                *self.part, m.rows.dense, m.labels[self.lines], m.classes, m.n, self.columns.size, m.gamma, self.alpha,
+            self.touched += kernels.sweeps(
+                *self.part, m.views.dense, m.labels[self.lines], m.classes, m.n, self.columns.size, m.gamma, self.alpha,
                 self.shrink, self.sqnorms, self.local_status, local, self.v, self.order, now, self.random,
             )  # fmt: skip
             count -= now
@@ -132,8 +126,7 @@ class _Run:
         self.w = np.zeros(m.classes * m.d)
         self.w.reshape(m.classes, m.d)[:, self.columns] = weights.reshape(m.classes, -1)
         self.scores = np.empty(self.theta.size)
-        rows = m.rows
-        self.values_touched += sums.products(*rows.by_column, m.n, self.w, self.scores)
+        self.touched += sums.products(*m.views.by_column, m.n, self.w, self.scores)
         loss, slack, self.apart_sq = kernels.reduced_terms(
             self.scores, m.labels, m.n, m.classes, m.gamma, self.at.status, self.theta
         )
@@ -148,10 +141,7 @@ class _Run:
             self.at, self.own_copy = self.at.copy(), True
         u = np.zeros(self.w.size)
         u.reshape(m.classes, m.d)[:, self.columns] = self.v.reshape(m.classes, -1)
-        before = m.rows.touched
         found = tighten(m, self.at, self._point(u), self.alpha)
-        m.rows.touched, screening = before, m.rows.touched - before
-        self.values_touched += screening * m.rows.size / max(m.rows.n, 1)
         if found:
             self.theta = np.where(self.at.status == 0, self.theta, self.at.status > 0)
             self._gather()
@@ -162,6 +152,6 @@ class _Run:
         """Return what the gap balls need of the current pair."""
         alpha = self.alpha
         return Certificate(
-            alpha, self.w, self.scores, self.theta, u, self.primal, 0.0, self.w_sq, 0.0, alpha**2 * self.w_sq, 0.0,
-            alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap, 0, 0, 0,
+            alpha, self.model.beta, self.w, self.scores, self.theta, u, self.primal, 0.0, self.w_sq, 0.0,
+            alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap, 0, 0, 0,
         )  # fmt: skip

@@ -63,18 +63,12 @@ class _Run:
 
     def __init__(self, reduced: Reduced):
         self.model, self.alpha = reduced.model, reduced.alpha
-        self.view = self.model.rows.by_column
+        self.view = self.model.views.by_column
         self.at, self.own_copy = reduced.screened, False
-        self.values_touched = 0
+        self.touched = 0
         start, size = reduced.start, self.model.ones.size
         self.theta, self.psi, self.scores, self.u = np.empty(size), np.empty(size), start.scores, start.u
         self._restrict(start.w, start.theta)
-
-    @property
-    def touched(self) -> float:
-        """Return the values touched, in average rows."""
-        rows = self.model.rows
-        return self.values_touched * rows.n / max(rows.size, 1)
 
     # -- evaluation ----------------------------------------------------------------------------------------------
 
@@ -84,7 +78,7 @@ class _Run:
         self.features, dropped, self.w_sq, self.w_l1 = sums.mask(w, self.at.keep, self.w)
         if dropped:
             self.scores = np.empty(self.theta.size)
-            self.values_touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+            self.touched += sums.products(*self.view, self.model.n, self.w, self.scores)
         self._respond()
         if sums.differ(self.theta, theta):
             self._new_u()
@@ -98,7 +92,7 @@ class _Run:
     def _new_u(self) -> None:
         n = self.model.n
         self.u = np.empty(self.w.size)
-        self.values_touched += sums.column_sums(*self.view, n, self.features, self.psi, 1.0 / n, self.u)
+        self.touched += sums.column_sums(*self.view, n, self.features, self.psi, 1.0 / n, self.u)
 
     def _evaluate(self) -> None:
         terms = kernels.gap_terms(self.w, self.u, self.alpha, self.model.beta, self.features)
@@ -125,7 +119,7 @@ class _Run:
                 *self.view, m.n, m.labels, m.classes, m.gamma, self.at.status, self.alpha, m.beta, self.w, active,
                 count, signs, rhs, direction, step, *new,
             )  # fmt: skip
-            self.values_touched += touched
+            self.touched += touched
             if expected > 0.0 and primal <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
                 self.w, self.scores, self.theta, self.psi = new
                 self.primal = primal
@@ -139,7 +133,7 @@ class _Run:
         """Run one sweep of proximal coordinate descent over the surviving features."""
         m = self.model
         self.w, self.scores = self.w.copy(), self.scores.copy()
-        self.values_touched += kernels.descend(
+        self.touched += kernels.descend(
             *self.view, m.n, m.labels, m.classes, m.gamma, self.at.status, self.alpha, m.beta, m.col_sq,
             self.features, self.w, self.scores,
         )  # fmt: skip
@@ -153,7 +147,7 @@ class _Run:
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.status, self.theta, place)
         room = kernels.active_values(self.view[2], active)
-        self.values_touched += room
+        self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
         direct = min(active.size, inside.size) <= DIRECT_LIMIT
         limit = CG_LIMIT if direct else 20 * CG_LIMIT
@@ -184,20 +178,17 @@ class _Run:
         """Apply the gap balls of the current pair; return how many dual variables and features they decide."""
         if not self.own_copy:
             self.at, self.own_copy = self.at.copy(), True
-        before = self.model.rows.touched
         found = tighten(self.model, self.at, self._point(), self.alpha)
         if found:
             self.theta, held = np.empty(self.theta.size), self.theta
             self._restrict(self.w, held)
-        self.model.rows.touched, screening = before, self.model.rows.touched - before
-        self.values_touched += screening * self.model.rows.size / max(self.model.rows.n, 1)
         return found
 
     def _point(self) -> Certificate:
         """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
         return Certificate(
-            self.alpha, self.w, self.scores, self.theta, self.u, self.primal, 0.0, self.w_sq, 0.0, self.shrunk_sq, 0.0,
-            self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap, 0, 0, 0,
+            self.alpha, self.model.beta, self.w, self.scores, self.theta, self.u, self.primal, 0.0, self.w_sq, 0.0,
+            self.shrunk_sq, 0.0, self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap, 0, 0, 0,
         )  # fmt: skip
 
 
