@@ -138,9 +138,9 @@ def _downward(count: int, top: float, ratio: float, option: str) -> np.ndarray:
 class EpsilonGrid:
     """Grid of C that grows with the path: each point follows from the pair certified at the one before.
 
-    The pair (w, theta) certified at ``C0`` stays epsilon-optimal (gap at most ``epsilon * D``) up to ``x C0``, ``x`` the
-    larger root of ``(1 + eps)/2 ||w_theta||^2 x^2 + C0 (xi - (1 + eps) ell) x + 1/2 ||w||^2`` (Ogawa 2014, App. D;
-    Giesen 2012); the gap is convex in ``x``, so it holds in between. Hence every C of the range, not only the points,
+    The pair (w, theta) certified at ``C0`` stays epsilon-optimal (gap at most ``epsilon * D``) up to ``x C0``, with
+    ``x`` the larger root of ``(1 + eps)/2 ||w_theta||^2 x^2 + C0 (xi - (1 + eps) ell) x + 1/2 ||w||^2`` (Ogawa 2014,
+    App. D; Giesen 2012); the gap is convex in ``x``, so it holds in between. Hence every C of the range, not only the points,
     is solved to within epsilon by the last point at or below it.
 
     Parameters
@@ -174,7 +174,7 @@ class EpsilonGrid:
         UsageError
             If the certificate's gap is too large for any stride.
         """
-        if certificate.C >= self.high:
+        if self.high <= certificate.C:
             return
         x = epsilon_stride(certificate, self.epsilon)
         if not x > 1.0:

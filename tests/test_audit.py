@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from screenpath.models.builders import svm_model
 from screenpath.audit import Audit
 from screenpath.geometry import Ball
+from screenpath.models.builders import svm_model
 from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, parse_rule

@@ -22,7 +22,7 @@ SPEC = ModelSpec(
     build=build,
     grid=c_grid,
     score=("test_mae", absolute_error),
-    own_options=(*C_GRID),
+    own_options=C_GRID,
 )
 
 

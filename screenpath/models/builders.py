@@ -44,7 +44,7 @@ def quantile_model(rows, y, tau: float, weights=None) -> BoxModel:
 
 
 def svr_model(rows, y, epsilon: float, weights=None) -> BoxModel:
-    """Return the epsilon-insensitive model: rows ``x`` and ``-x``, kinks ``y - eps`` and ``-y - eps``, boxes ``[0, s]``.
+    """Return the epsilon-insensitive model: rows ``x``, ``-x``; kinks ``y - eps``, ``-y - eps``; boxes ``[0, s]``.
 
     Raises
     ------

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from screenpath.kernels import rows as kernels
+
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
@@ -58,3 +60,12 @@ class Reduced:
     def size(self) -> int:
         """Return the number of surviving rows."""
         return self.c.size
+
+    def products(self, w: np.ndarray) -> np.ndarray:
+        """Return the product of every surviving row with ``w``; touches each row once."""
+        out = np.empty(self.size)
+        if self.sparse:
+            kernels.csr_products(*self.rows, w, out, 0, out.size)
+        else:
+            kernels.dense_products(self.rows, w, out, 0, out.size)
+        return out

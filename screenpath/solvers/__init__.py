@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from screenpath.errors import UsageError
 
-NAMES = ("auto", "cd")
+NAMES = ("auto", "newton", "cd")
 
 
-def make_solver(name: str, seed: int = 0):
-    """Return the solver of that name.
+def make_solver(name: str, seed: int = 0, shrinking: bool = True):
+    """Return the solver of that name; seed and shrinking are those of its coordinate sweeps.
 
     Raises
     ------
     UsageError
         For an unknown name.
     """
-    from screenpath.solvers.cd import CoordinateDescent
+    if name == "auto":
+        from screenpath.solvers.auto import Auto
 
-    if name not in NAMES:
-        raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
-    return CoordinateDescent(seed)
+        return Auto(seed, shrinking)
+    if name == "newton":
+        from screenpath.solvers.newton import Newton
+
+        return Newton()
+    if name == "cd":
+        from screenpath.solvers.cd import CoordinateDescent
+
+        return CoordinateDescent(seed, shrinking)
+    raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")

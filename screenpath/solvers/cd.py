@@ -139,13 +139,8 @@ class _Run:
         self.decided[fresh] = status[fresh]
 
     def _products(self, w):
-        out = np.empty(self.reduced.size)
-        if self.reduced.sparse:
-            row_kernels.csr_products(*self.csr, w, out, 0, out.size)
-        else:
-            row_kernels.dense_products(self.dense, w, out, 0, out.size)
-        self.touched += out.size
-        return out
+        self.touched += self.reduced.size
+        return self.reduced.products(w)
 
     def _sum(self, weights):
         out = np.zeros(self.reduced.base.size)

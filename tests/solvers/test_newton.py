@@ -53,7 +53,7 @@ def optimum(G, c, lo, hi, base, offset):
 
 
 def solve_and_check(G, c, lo, hi, base=None, offset=0.0, sparse=False, tol=1e-9, dynamic=True, start=None):
-    """Solve; check feasibility, the gap from the definition, and the claim of convergence. Return primal and solution."""
+    """Solve; check feasibility, the gap from the definition and the claim of convergence."""
     G = np.asarray(G, dtype=float)
     base = np.zeros(G.shape[1]) if base is None else base
     reduced = reduced_problem(G, c, lo, hi, base, offset, sparse, start)

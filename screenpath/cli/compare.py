@@ -1,0 +1,115 @@
+"""``screenpath compare``: the papers' speed-up tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from screenpath.cli import options as shared
+from screenpath.errors import UsageError
+
+MODELS = ("svm", "lad", "quantile", "svr")
+
+
+@click.command("compare")
+@click.argument("model", type=click.Choice(MODELS))
+@shared.data_argument
+@click.option(
+    "--rules", default="none,dvi", show_default=True, help="Comma-separated; the first is what speed-ups refer to."
+)
+@click.option(
+    "--shrinking",
+    type=click.Choice(["on", "off", "both"]),
+    default="on",
+    show_default=True,
+    help="Shrinking of the coordinate-descent solver.",
+)
+@click.option("--repeats", default=3, show_default=True, type=click.IntRange(min=1), help="Runs of each variant.")
+@click.option("--solver", default="cd", show_default=True, help="The same for all rules.")
+@click.option(
+    "--tol",
+    default=1e-6,
+    show_default=True,
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    help="Relative duality gap of every grid point, on the full data.",
+)
+@click.option("--max-epochs", default=100_000, show_default=True, type=click.IntRange(min=1), help="A grid point.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order.")
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows.")
+@click.option("--tau", default=0.5, show_default=True, type=shared.Finite(), help="Level of the quantile model.")
+@click.option("--epsilon", default=0.1, show_default=True, type=shared.Finite(), help="Tube of the svr model.")
+@click.option("--positive", metavar="LABEL", type=shared.Finite(), help="svm: this label against all others.")
+@shared.class_weight_option
+@shared.weights_option
+@shared.reading_options
+@shared.preparation_options
+@shared.c_grid_options
+@click.option(
+    "--format", "kind", type=click.Choice(["markdown", "csv", "json"]), default="markdown", show_default=True,
+    help="Of the table.",
+)  # fmt: skip
+@click.option("-o", "--out", metavar="FILE", default="-", help="File of the table.  [default: stdout]")
+@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
+    """Walk the path of MODEL on DATA under each of several rules, in alternation, and print one table.
+
+    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.
+    """
+    from screenpath.cli.app import DONE, UNCERTIFIED
+    from screenpath.cli.load import load_training
+    from screenpath.cli.warm import warm_model
+    from screenpath.compare import compare
+    from screenpath.report.console import Console
+
+    names = [name.strip() for name in rules.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--rules is empty", "give for example --rules none,dvi,dvi+gap")
+    console = Console(quiet, None)
+    spec = import_module(f"screenpath.cli.{model}").SPEC
+    with console.compiling():
+        data = load_training(spec, options)
+        for name in names:
+            warm_model(spec, {**options, "rule": name}, data.rows)
+    settings = {"on": (True,), "off": (False,), "both": (True, False)}[shrinking]
+    rows = compare(
+        lambda: spec.build(data.rows, data.targets, data.weights, options),
+        lambda built: spec.grid(built, options),
+        names,
+        shrinking=settings,
+        solver=options["solver"],
+        tol=options["tol"],
+        max_epochs=options["max_epochs"],
+        seed=options["seed"],
+        repeats=repeats,
+        progress=console.say,
+    )
+    text = _render(rows, kind)
+    if out == "-":
+        sys.stdout.write(text)
+    else:
+        from screenpath.write.atomic import replacing
+
+        with replacing(Path(out)) as file:
+            file.write(text.encode())
+    return DONE if all(row["certified"] == row["points"] for row in rows) else UNCERTIFIED
+
+
+def _render(rows, kind: str) -> str:
+    from screenpath.compare import COLUMNS, to_markdown
+
+    if kind == "markdown":
+        return to_markdown(rows)
+    kept = [{name: row[name] for name in COLUMNS} for row in rows]
+    if kind == "json":
+        return json.dumps(kept, indent=1, allow_nan=False) + "\n"
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(kept)
+    return text.getvalue()

@@ -1,0 +1,149 @@
+"""The papers' speed-up tables: the same path under several rules, in alternation, checked against each other."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from screenpath.errors import ScreenpathError
+from screenpath.path import PathOptions, walk
+from screenpath.rules import parse_rule
+from screenpath.solvers import make_solver
+from screenpath.steps import CERTIFIED
+
+COLUMNS = (
+    "rule", "shrinking", "points", "certified", "total_s", "rule_s", "init_s", "solve_s", "certify_s", "passes",
+    "epochs", "mean_rejection", "speedup",
+)  # fmt: skip
+ROUNDING = 1e-12  # relative; two intervals [dual, primal] may miss each other by this much
+
+
+class DisagreementError(ScreenpathError):
+    """Two variants certified different optimal values: one of them is wrong."""
+
+
+@dataclass
+class Variant:
+    """One way to walk the path, and what it took.
+
+    Parameters
+    ----------
+    rule : str
+    shrinking : bool
+    runs : list of dict
+        Measurements, one a repeat.
+    intervals : ndarray of shape (n_steps, 2)
+        Dual and primal value of every step.
+    """
+
+    rule: str
+    shrinking: bool
+    runs: list = field(default_factory=list)
+    intervals: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the rule, and whether the solver shrinks."""
+        return self.rule + ("+shrinking" if self.shrinking else "")
+
+
+def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6, max_epochs=100_000, seed=0, repeats=3,
+            progress=None):  # fmt: skip
+    """Walk the same path under every rule, alternating, and return the table.
+
+    Parameters
+    ----------
+    make_model : callable
+        ``make_model() -> model``; called for each run, so that no run profits from another's data structures.
+    grid : sequence or callable
+        Parameters, or ``grid(model) -> sequence``.
+    rules : sequence of str
+        The first is the one the others are compared with.
+    shrinking : sequence of bool
+        Settings of the coordinate-descent solver's shrinking to combine with the rules.
+    solver : str
+    tol, max_epochs, seed
+        As for a path.
+    repeats : int
+        Runs of each variant: A B C A B C ...
+    progress : callable, optional
+        Called with a line of text before each run.
+
+    Returns
+    -------
+    list of dict
+        One row a variant with the columns ``COLUMNS``; seconds are medians over the repeats, ``speedup`` is the
+        median of the ratios to the first variant's run of the same repeat.
+
+    Raises
+    ------
+    DisagreementError
+        If two variants' certified values contradict each other.
+    """
+    variants = [Variant(rule, shrinks) for shrinks in shrinking for rule in rules]
+    for repeat in range(repeats):
+        for variant in variants:
+            if progress is not None:
+                progress(f"run {repeat + 1}/{repeats}: {variant.name}")
+            _run(variant, make_model(), grid, solver, PathOptions(tol, max_epochs), seed)
+    _check_agreement(variants, tol)
+    return [_row(variant, variants[0]) for variant in variants]
+
+
+def _run(variant: Variant, model, grid, solver: str, options: PathOptions, seed: int) -> None:
+    screening = parse_rule(variant.rule)
+    chosen = make_solver(solver, seed, variant.shrinking)
+    values = grid(model) if callable(grid) else grid
+    found = [step for step, _ in walk(model, values, screening, chosen, options)]
+    rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
+    # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
+    init_s = found[0].seconds + sum(s.extras.get("init_s", 0.0) for s in found)
+    variant.runs.append(
+        {
+            "points": len(found),
+            "certified": sum(s.status == CERTIFIED for s in found),
+            "total_s": rule_s + solve_s + certify_s + sum(s.extras.get("init_s", 0.0) for s in found),
+            "rule_s": rule_s,
+            "init_s": init_s,
+            "solve_s": solve_s,
+            "certify_s": certify_s,
+            "passes": sum(s.passes for s in found) / len(found),
+            "epochs": sum(s.epochs for s in found),
+            "mean_rejection": statistics.fmean(s.rejection_ratio for s in found),
+        }
+    )
+    variant.intervals = np.array([[s.dual, s.primal] for s in found])
+
+
+def _check_agreement(variants, tol: float) -> None:
+    low = np.max([v.intervals[:, 0] for v in variants], axis=0)
+    high = np.min([v.intervals[:, 1] for v in variants], axis=0)
+    apart = np.flatnonzero(low > high + ROUNDING * np.abs(high))
+    if apart.size:
+        k = int(apart[0])
+        duals, primals = ([v.intervals[k, j] for v in variants] for j in (0, 1))
+        a, b = variants[int(np.argmax(duals))].name, variants[int(np.argmin(primals))].name
+        raise DisagreementError(
+            f"step {k}: '{a}' proves an optimum of at least {max(duals):.17g}, '{b}' reached {min(primals):.17g}",
+            "one of the rules screened a row that it must not; please report the data and the command",
+        )
+
+
+def _row(variant: Variant, base: Variant) -> dict:
+    row = {"rule": variant.rule, "shrinking": variant.shrinking}
+    for name in COLUMNS[2:-1]:
+        row[name] = statistics.median(run[name] for run in variant.runs)
+    pairs = zip(base.runs, variant.runs, strict=True)
+    row["speedup"] = statistics.median(a["total_s"] / max(b["total_s"], 1e-12) for a, b in pairs)
+    return row
+
+
+def to_markdown(rows) -> str:
+    """Return the table in Markdown: seconds and passes with three significant digits."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    for row in rows:
+        cells = [f"{row[c]:.3g}" if isinstance(row[c], float) else str(row[c]) for c in COLUMNS]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"

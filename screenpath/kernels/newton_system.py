@@ -1,0 +1,235 @@
+"""Newton directions: solve ``(I + sigma G_J'G_J) p = -gradient`` for dense or CSR rows.
+
+Three ways: a Cholesky factorisation of order d whose matrix ``G_J'G_J`` is kept and updated by the rows that enter and
+leave J; the Gram matrix of the rows of J (Woodbury) where |J| is well below d; conjugate gradients where both are
+large, without a preconditioner (Jacobi's needed more iterations). No call of BLAS or LAPACK: a threaded library would
+cost more than it saves at these sizes, and change the last digits with the number of threads.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+DIRECT = 600  # largest number of features whose Hessian is factorised
+GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
+FORCING, PRODUCTS = 0.1, 300  # relative accuracy and longest run of conjugate gradients
+
+
+@kernel(fastmath=SUMS)
+def inner(a, b):
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel(fastmath=SUMS)
+def products(X, data, indices, indptr, sparse, w, out):
+    """Write ``G w`` to ``out``."""
+    if sparse:
+        for i in range(out.size):
+            total = 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                total += data[p] * w[indices[p]]
+            out[i] = total
+    else:
+        for i in range(out.size):
+            total = 0.0
+            for j in range(w.size):
+                total += X[i, j] * w[j]
+            out[i] = total
+
+
+@kernel(fastmath=SUMS)
+def add(X, data, indices, indptr, sparse, i, step, v):
+    """Add ``step * g_i`` to ``v``."""
+    if sparse:
+        for p in range(indptr[i], indptr[i + 1]):
+            v[indices[p]] += step * data[p]
+    else:
+        for j in range(v.size):
+            v[j] += step * X[i, j]
+
+
+@kernel(fastmath=SUMS)
+def _add_outer(X, data, indices, indptr, sparse, i, sign, H):
+    """Add ``sign * g_i g_i'`` to the lower triangle of ``H``."""
+    if sparse:
+        for p in range(indptr[i], indptr[i + 1]):
+            scaled = sign * data[p]
+            row = indices[p]
+            for q in range(indptr[i], indptr[i + 1]):
+                if indices[q] <= row:
+                    H[row, indices[q]] += scaled * data[q]
+    else:
+        for j in range(H.shape[0]):
+            scaled = sign * X[i, j]
+            for k in range(j + 1):
+                H[j, k] += scaled * X[i, k]
+
+
+@kernel(fastmath=SUMS)
+def _factorise(A):
+    """Overwrite the lower triangle of ``A`` by its Cholesky factor, row by row; pivots are kept positive.
+
+    Written here rather than taken from LAPACK: as fast at these sizes, and a threaded library never joins in. Four
+    entries of a row are formed at once, so that each value read serves four products.
+    """
+    n = A.shape[0]
+    for i in range(n):
+        ai = A[i]
+        j = 0
+        while j + 4 <= i:
+            a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+            for k in range(j):
+                x = ai[k]
+                t0 += x * a0[k]
+                t1 += x * a1[k]
+                t2 += x * a2[k]
+                t3 += x * a3[k]
+            x0 = (ai[j] - t0) / a0[j]
+            x1 = (ai[j + 1] - t1 - x0 * a1[j]) / a1[j + 1]
+            x2 = (ai[j + 2] - t2 - x0 * a2[j] - x1 * a2[j + 1]) / a2[j + 2]
+            x3 = (ai[j + 3] - t3 - x0 * a3[j] - x1 * a3[j + 1] - x2 * a3[j + 2]) / a3[j + 3]
+            ai[j], ai[j + 1], ai[j + 2], ai[j + 3] = x0, x1, x2, x3
+            j += 4
+        for c in range(j, i):
+            ai[c] = (ai[c] - inner(ai[:c], A[c, :c])) / A[c, c]
+        floor = 1e-14 * ai[i]
+        ai[i] = np.sqrt(max(ai[i] - inner(ai[:i], ai[:i]), floor))
+
+
+@kernel(fastmath=SUMS)
+def _solve_factored(L, x):
+    """Solve ``L L' x = b`` in place."""
+    n = L.shape[0]
+    for i in range(n):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total / L[i, i]
+    for i in range(n - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
+
+
+@kernel(fastmath=SUMS)
+def _hessian_direction(H, sigma, scratch, p):
+    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
+    d = p.size
+    peak = 0.0
+    for j in range(d):
+        peak = max(peak, H[j, j])
+    for j in range(d):
+        for k in range(j + 1):
+            scratch[j, k] = sigma * H[j, k]
+        scratch[j, j] += 1.0 + 1e-14 * sigma * peak
+    _factorise(scratch)
+    _solve_factored(scratch, p)
+
+
+@kernel(fastmath=SUMS)
+def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
+    """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
+    n, d = J.size, p.size
+    right = np.empty(n)
+    K = np.empty((n, n))
+    if sparse:
+        row = np.zeros(d)
+        for r in range(n):
+            i = J[r]
+            add(X, data, indices, indptr, sparse, i, 1.0, row)
+            for s in range(r + 1):
+                total = 0.0
+                for q in range(indptr[J[s]], indptr[J[s] + 1]):
+                    total += data[q] * row[indices[q]]
+                K[r, s] = total
+            total = 0.0
+            for q in range(indptr[i], indptr[i + 1]):
+                row[indices[q]] = 0.0
+                total += data[q] * p[indices[q]]
+            right[r] = total
+    else:
+        GJ = np.empty((n, d))
+        for r in range(n):
+            for j in range(d):
+                GJ[r, j] = X[J[r], j]
+        for r in range(n):
+            products(GJ[: r + 1], data, indices, indptr, False, GJ[r], K[r, : r + 1])
+        products(GJ, data, indices, indptr, False, p, right)
+    peak = 0.0
+    for r in range(n):
+        peak = max(peak, K[r, r])
+    for r in range(n):
+        K[r, r] += 1.0 / sigma + 1e-14 * peak
+    _factorise(K)
+    _solve_factored(K, right)
+    for r in range(n):
+        add(X, data, indices, indptr, sparse, J[r], -right[r], p)
+
+
+@kernel(fastmath=SUMS)
+def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
+    """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
+    residual = p.copy()
+    search = p.copy()
+    image = np.empty(p.size)
+    p[:] = 0.0
+    square = inner(residual, residual)
+    target = FORCING * FORCING * square
+    formed = 0
+    while formed < PRODUCTS and square > target:
+        image[:] = search
+        for r in range(J.size):  # one traversal: dot, then scatter, row by row
+            i = J[r]
+            total = 0.0
+            if sparse:
+                for q in range(indptr[i], indptr[i + 1]):
+                    total += data[q] * search[indices[q]]
+            else:
+                for j in range(p.size):
+                    total += X[i, j] * search[j]
+            add(X, data, indices, indptr, sparse, i, sigma * total, image)
+        formed += 1
+        length = square / inner(search, image)
+        for j in range(p.size):
+            p[j] += length * search[j]
+            residual[j] -= length * image[j]
+        fresh = inner(residual, residual)
+        turn = fresh / square
+        square = fresh
+        for j in range(p.size):
+            search[j] = residual[j] + turn * search[j]
+    return formed
+
+
+@kernel(fastmath=SUMS)
+def direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p):
+    """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways; return rows touched."""
+    d = p.size
+    size, moved = 0, 0
+    for r in range(inside.size):
+        if inside[r]:
+            J[size] = r
+            size += 1
+        moved += inside[r] != members[r]
+    if size == 0:
+        return 0
+    if 2 * size < d and (d <= DIRECT or size <= GRAM):
+        _woodbury_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
+        return size
+    if d > DIRECT:
+        return size * _conjugate_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
+    if moved >= size:  # forming H anew is cheaper than letting rows enter and leave
+        H[:] = 0.0
+        members[:] = False
+        moved = size
+    for r in range(inside.size):
+        if inside[r] != members[r]:
+            _add_outer(X, data, indices, indptr, sparse, r, 1.0 if inside[r] else -1.0, H)
+            members[r] = inside[r]
+    _hessian_direction(H, sigma, scratch, p)
+    return moved

@@ -1,0 +1,55 @@
+"""Choice of the solver by size and progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from screenpath.models.reduced import Reduced
+from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.cd import CoordinateDescent
+from screenpath.solvers.newton import Newton
+
+WIDE = 1000  # features from which sparse rows get sweeps first: there a Newton system needs many products
+SWEEPS = 30  # sweeps before Newton's method takes over
+
+
+class Auto:
+    """Newton's method; on wide sparse rows a bounded number of coordinate sweeps first.
+
+    Sweeps over short sparse rows bring the first digits for little, and with them the gap ball that leaves Newton's
+    method a small problem. The step's record says which solvers ran.
+
+    Parameters
+    ----------
+    seed : int, default 0
+    shrinking : bool, default True
+        Of the sweeps.
+    """
+
+    name = "auto"
+
+    def __init__(self, seed: int = 0, shrinking: bool = True):
+        self.sweeps, self.newton = CoordinateDescent(seed, shrinking), Newton()
+
+    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :meth:`screenpath.solvers.cd.CoordinateDescent.solve`."""
+        if not reduced.sparse or reduced.base.size < WIDE or reduced.size == 0:
+            return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
+        few = Budget(min(SWEEPS, budget.epochs), budget.deadline)
+        first = self.sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
+        if first.converged or first.epochs >= budget.epochs:
+            return first
+        margins = reduced.products(first.w)
+        again = replace(reduced, start_alpha=first.alpha, start_w=first.w, start_margins=margins)
+        rest = Budget(budget.epochs - first.epochs, budget.deadline)
+        second = self.newton.solve(again, tol=tol, budget=rest, dynamic=dynamic, rank=rank)
+        return Solution(
+            second.w,
+            second.alpha,
+            first.epochs + second.epochs,
+            first.touched + reduced.size + second.touched,
+            second.converged,
+            max(first.screened, second.screened),
+            "cd+newton",
+            second.decided,
+        )

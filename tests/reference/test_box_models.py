@@ -1,0 +1,60 @@
+"""Objectives of the box models against independent solvers, at every grid point."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.linear_model import QuantileRegressor
+from sklearn.svm import LinearSVC, LinearSVR
+
+from screenpath import lad_path, quantile_path, svm_path, svr_path
+from tests.conftest import two_classes
+from tests.models.test_builders import regression
+
+GRID = [0.002, 0.04, 0.5, 6.0]
+
+
+def cone_value(X, y, C, loss, weights):
+    w = cp.Variable(X.shape[1])
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * cp.sum(cp.multiply(weights, loss(X, y, w)))))
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return problem.value
+
+
+CASES = {
+    "svm": (svm_path, {}, lambda X, y, w: cp.pos(1 - cp.multiply(y, X @ w))),
+    "lad": (lad_path, {}, lambda X, y, w: cp.abs(y - X @ w)),
+    "quantile": (quantile_path, {"tau": 0.9}, lambda X, y, w: cp.maximum(-0.1 * (y - X @ w), 0.9 * (y - X @ w))),
+    "svr": (svr_path, {"epsilon": 0.4}, lambda X, y, w: cp.pos(cp.abs(y - X @ w) - 0.4)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_objective_equals_the_cone_solvers(name, weighted):
+    path, options, loss = CASES[name]
+    X, y = two_classes(50, 4, seed=3) if name == "svm" else regression(50, 4, seed=3)
+    weights = np.random.default_rng(4).uniform(0.0, 2.0, 50) if weighted else np.ones(50)
+    found = path(X, y, grid=GRID, tol=1e-9, sample_weight=weights if weighted else None, **options)
+    for C, step in zip(GRID, found.steps, strict=True):
+        assert step.primal == pytest.approx(cone_value(X, y, C, loss, weights), rel=1e-7)
+
+
+def test_objective_is_not_above_scikit_learns():
+    X, y = two_classes(80, 5, seed=5)
+    Z, target = regression(80, 5, seed=5)
+    svm, lad = svm_path(X, y, grid=GRID, tol=1e-9), lad_path(Z, target, grid=GRID, tol=1e-9)
+    for k, C in enumerate(GRID):
+        w = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-9, max_iter=10**6).fit(X, y).coef_.ravel()
+        primal = 0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (X @ w)).sum()
+        assert svm.steps[k].dual <= primal * (1 + 1e-12) and svm.steps[k].primal == pytest.approx(primal, rel=1e-5)
+        options = {"epsilon": 0.0, "fit_intercept": False, "tol": 1e-9, "max_iter": 10**6}
+        w = LinearSVR(C=C, **options).fit(Z, target).coef_
+        primal = 0.5 * w @ w + C * np.abs(target - Z @ w).sum()
+        assert lad.steps[k].dual <= primal * (1 + 1e-12) and lad.steps[k].primal == pytest.approx(primal, rel=1e-5)
+
+
+def test_a_large_c_approaches_plain_quantile_regression():
+    X, y = regression(60, 3, seed=6)
+    found = quantile_path(X, y, tau=0.7, grid=[1e5], tol=1e-10)
+    plain = QuantileRegressor(quantile=0.7, alpha=0.0, fit_intercept=False, solver="highs").fit(X, y)
+    np.testing.assert_allclose(found.coefficients[0], plain.coef_, atol=1e-3)

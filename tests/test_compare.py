@@ -1,0 +1,56 @@
+"""The comparison of rules: one table, checked for agreement."""
+
+import json
+
+import numpy as np
+import pytest
+
+from screenpath import compare as module
+from screenpath.cli.app import run
+from screenpath.compare import COLUMNS, DisagreementError, compare
+from screenpath.grid import log_grid
+from screenpath.models.builders import svm_model
+from screenpath.rows.memory import MemoryRows
+from tests.conftest import two_classes
+
+
+def table(**options):
+    X, y = two_classes(150, 3)
+    return compare(lambda: svm_model(MemoryRows(X), y), log_grid(0.01, 10.0, 12), ["none", "dvi", "dvi+gap"], **options)
+
+
+def test_rows_and_ratios():
+    rows = table(shrinking=(True, False), repeats=2)
+    assert [(r["rule"], r["shrinking"]) for r in rows] == [
+        (rule, shrinks) for shrinks in (True, False) for rule in ("none", "dvi", "dvi+gap")
+    ]
+    assert all(r["certified"] == r["points"] == 12 for r in rows)
+    assert rows[0]["speedup"] == 1.0 and rows[0]["mean_rejection"] == 0.0
+    assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
+
+
+def test_contradicting_variants_are_an_error():
+    variants = [module.Variant("none", True), module.Variant("wrong", True)]
+    variants[0].intervals, variants[1].intervals = np.array([[1.0, 1.1]]), np.array([[1.2, 1.3]])
+    with pytest.raises(DisagreementError, match="'wrong\\+shrinking' proves an optimum of at least 1.2"):
+        module._check_agreement(variants, 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
+def test_command(samples, tmp_path, kind):
+    out = tmp_path / "table"
+    command = ["compare", "svm", str(samples / "wang_toy2.libsvm"), "--rules", "none,dvi", "--grid", "8", "--repeats"]
+    assert run([*command, "1", "--format", kind, "-o", str(out), "--quiet"]) == 0
+    text = out.read_text()
+    if kind == "json":
+        assert [row["rule"] for row in json.loads(text)] == ["none", "dvi"]
+    else:
+        assert text.count("\n") == (4 if kind == "markdown" else 3) and all(name in text for name in COLUMNS)
+
+
+def test_command_line_errors(samples, capsys):
+    data = str(samples / "diabetes.libsvm")
+    assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2
+    assert "unknown rule 'fast'" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--rules", ",", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--scale", "standard", "--grid", "5", "--max-epochs", "1", "--quiet"]) in (0, 3)
