@@ -6,13 +6,16 @@ The data is written to a temporary folder once and mapped by every process, so t
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
+from screenpath.errors import ResourceError
 from screenpath.models.sparse import SparseModel, SparseVector
 from screenpath.models.sparse_grid import Kept, SparseGrid
 from screenpath.path import walk
@@ -30,13 +33,18 @@ def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=No
     pairs : sequence of (float, float)
         The rows one after the other.
     screening, solver, options, reference, first
-        As of ``walk``; ``options.audit`` must be None where ``jobs`` is above 1.
+        As of ``walk``.
     jobs : int, default 1
 
     Yields
     ------
     Step, Certificate or Kept
         In the order of the grid.
+
+    Raises
+    ------
+    ResourceError
+        If a process dies.
     """
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
@@ -47,13 +55,20 @@ def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=No
         _save(model.base, Path(folder))
         context = multiprocessing.get_context("spawn")  # a forked child would inherit threads half way
         setting = (folder, screening, solver, options)
+        others = set(multiprocessing.active_children())
         with ProcessPoolExecutor(min(jobs, len(rows)), context, _open, setting) as pool:
             tasks = [([pairs[rank] for rank in row], row[0], reference if row[0] == first else None) for row in rows]
             try:
-                for found in pool.map(_walk_row, tasks):
+                for found, row in zip(pool.map(_walk_row, tasks), rows, strict=True):
                     yield from found
+                    if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
+                        return
+            except BrokenProcessPool:
+                raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
             finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+                for child in set(multiprocessing.active_children()) - others:
+                    child.terminate()
 
 
 def _save(base: SparseModel, folder: Path) -> None:
@@ -72,6 +87,8 @@ _worker: dict = {}  # of a worker process: model, screening, solver, options
 
 
 def _open(folder: str, screening, solver, options) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+
     def load(name):
         path = Path(folder) / f"{name}.npy"
         # Mapped copy-on-write: shared, and yet an ordinary array to the compiled code.

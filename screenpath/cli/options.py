@@ -107,7 +107,7 @@ c_grid_options = stack(
 )
 
 
-def solving_options(rule="dvi+gap", solvers=NAMES):
+def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=True, threaded=True):
     """Return the options of rule, solver, accuracy and limits.
 
     Parameters
@@ -116,9 +116,20 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
         Default of --rule.
     solvers : sequence of str
         Names for the help text.
+    rule_help : str
+    seeded : bool
+        Whether the solver draws random numbers.
+    threaded : bool
+        Whether passes over all rows can be threaded.
     """
+    seed = click.option(
+        "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."
+    )
+    threads = click.option(
+        "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
+    )
     return stack(
-        click.option("--rule", default=rule, show_default=True, help=RULE_HELP),
+        click.option("--rule", default=rule, show_default=True, help=rule_help),
         click.option("--solver", default="auto", show_default=True, help=f"One of {', '.join(solvers)}."),
         click.option(
             "--tol",
@@ -135,10 +146,8 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
             help="Sweeps or Newton iterations a grid point.",
         ),
         click.option("--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command."),
-        click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."),
-        click.option(
-            "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
-        ),
+        *([seed] if seeded else []),
+        *([threads] if threaded else []),
         click.option("--audit", is_flag=True, help="Solve each step unscreened too and count unsafe decisions."),
     )
 

@@ -11,6 +11,32 @@ GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
 
 
+def box_rule(text: str):
+    """Return the screening of a box model."""
+    from screenpath.rules import parse_rule
+
+    return parse_rule(text)
+
+
+def box_solver(name: str, seed: int):
+    """Return the solver of a box model."""
+    from screenpath.solvers import make_solver
+
+    return make_solver(name, seed)
+
+
+def box_contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many decisions the ball around an unscreened solution disproves."""
+    from screenpath.audit import contradicted
+
+    return contradicted(model, accurate, parameter, decided)
+
+
+def step_weights(step, labels):
+    """Return the weights of a step whose model has one weight a feature."""
+    return step.coefficients
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A model as the command line sees it.
@@ -33,6 +59,20 @@ class ModelSpec:
         linear forms of the test rows.
     own_options : tuple of str
         Options besides the shared ones that change the numbers; ``--resume`` compares them.
+    rule, solver : callable
+        ``rule(text) -> screening`` and ``solver(name, seed) -> solver``.
+    contradicted : callable
+        For ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved.
+    toy_grid : tuple
+        Parameters in the order of the walk that give a toy problem something to do.
+    free_bias : bool
+        Whether the model has a bias of its own, the last of its coefficients.
+    columns : tuple of str
+        Columns that the model adds to the step table.
+    weights : callable
+        ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``.
+    walk : callable, optional
+        ``walk(options) -> function`` to take the place of ``path.walk``.
     """
 
     name: str
@@ -42,6 +82,14 @@ class ModelSpec:
     grid: Callable
     score: tuple
     own_options: tuple = ()
+    rule: Callable = box_rule
+    solver: Callable = box_solver
+    contradicted: Callable = box_contradicted
+    toy_grid: tuple = (0.01, 0.3, 10.0)
+    free_bias: bool = False
+    columns: tuple = ()
+    weights: Callable = step_weights
+    walk: Callable | None = None
 
 
 def c_grid(model, options):

@@ -87,7 +87,7 @@ class Screened:
 
     Parameters
     ----------
-    status : ndarray of int8 of shape (classes * n,)
+    duals : ndarray of int8 of shape (classes * n,)
         -1: at 0 (R); +1: at 1 (L); 0: survives. The pairs (own class, sample) of a multi-class model are -1.
     keep : ndarray of int8 of shape (classes * d,)
         0: the weight is zero; 1: survives.
@@ -97,15 +97,20 @@ class Screened:
         Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
     """
 
-    status: np.ndarray
+    duals: np.ndarray
     keep: np.ndarray
     row_part: np.ndarray
     col_part: np.ndarray
     record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
+    @property
+    def status(self) -> np.ndarray:
+        """Return all decisions as one array, for an audit: dual variables, then 1 for a weight that is zero."""
+        return np.concatenate([self.duals, 1 - self.keep])
+
     def copy(self) -> Screened:
         """Return decisions that can be added to without changing these."""
-        return Screened(self.status.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
+        return Screened(self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +312,7 @@ class SparseModel:
         The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
         ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
         """
-        screened_R, screened_L, zeroed = kernels.tally(screened.status, screened.keep)
+        screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
         screened_R -= self.n if self.classes > 1 else 0
         fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
         weights = screened.keep.size

@@ -62,6 +62,13 @@ class Views:
         self.meter = Meter(self.size)
 
     @classmethod
+    def of_rows(cls, rows) -> Views:
+        """Return both views of ``MemoryRows``; the row view shares its memory."""
+        if not rows.sparse:
+            return cls(rows.X)
+        return cls(sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d)))
+
+    @classmethod
     def from_parts(cls, n, d, dense, by_row, by_column, row_sqnorms, column_sqnorms) -> Views:
         """Put a view together from the arrays of another one (a worker process that shares them)."""
         views = cls.__new__(cls)

@@ -98,7 +98,25 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     at = model.nothing_screened()
     regions = _regions(model, reference, alpha)
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
-    return Screened(at.status, at.keep, at.row_part, at.col_part, record)
+    return Screened(at.duals, at.keep, at.row_part, at.col_part, record)
+
+
+def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
+    """Return how many decisions an unscreened solution disproves (``audit.Audit``).
+
+    Parameters
+    ----------
+    model : SparseModel or SparseGrid
+    accurate : models.sparse.Certificate
+    parameter
+    decided : ndarray of int8
+        As ``Screened.status``.
+    """
+    model, accurate, alpha = model.bound(accurate, parameter)
+    proven = screen(model, accurate, alpha, True, True, True).duals
+    duals, zeroed = decided[: proven.size], decided[proven.size :]
+    radius = math.sqrt(2.0 * model.gap_at(accurate, alpha) / alpha)
+    return int(np.sum(proven * duals < 0) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +160,7 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
         ref.theta, ref.u, model.u_ones, views.row_sqnorms, model.col_sq, model.beta, model.gamma, r.scale,
         r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq,
         math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0), samples, features, r.paper, True,
-        features_first, ROUNDING, at.status, at.keep, at.row_part, at.col_part, record,
+        features_first, ROUNDING, at.duals, at.keep, at.row_part, at.col_part, record,
     )  # fmt: skip
     model.rows.touched += touched
     return record[:used]

@@ -75,7 +75,7 @@ class _Run:
         self.own_copy = False
         self.touched = 0
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
-        status = self.at.status
+        status = self.at.duals
         self.theta = np.where(status == 0, reduced.start.theta, status > 0)
         self._gather()
         self.evaluate()
@@ -85,11 +85,11 @@ class _Run:
         m, at = self.model, self.at
         views = m.views
         features = np.flatnonzero(at.keep)
-        if features.size == at.keep.size and not at.status.any():
+        if features.size == at.keep.size and not at.duals.any():
             self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
         else:
             self.lines, self.columns, *self.part = kernels.gather_rows(
-                *views.by_row, views.dense, m.n, m.d, m.labels, m.classes, at.status, at.keep
+                *views.by_row, views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
             )
             self.touched += self.part[0].size
         u = np.zeros(at.keep.size)
@@ -99,7 +99,7 @@ class _Run:
         self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
         keep = at.keep.reshape(m.classes, m.d)[:, self.columns].ravel()
         self.shrink = np.where(keep, m.beta, np.inf)
-        self.local_status = np.ascontiguousarray(at.status.reshape(m.classes, m.n)[:, self.lines]).ravel()
+        self.local_status = np.ascontiguousarray(at.duals.reshape(m.classes, m.n)[:, self.lines]).ravel()
         self.order = np.flatnonzero(self.local_status == 0)
         squares = np.square(self.part[0], dtype=np.float64)
         totals = np.concatenate([[0.0], np.cumsum(squares)])
@@ -128,7 +128,7 @@ class _Run:
         self.scores = np.empty(self.theta.size)
         self.touched += sums.products(*m.views.by_column, m.n, self.w, self.scores)
         loss, slack, self.apart_sq = kernels.reduced_terms(
-            self.scores, m.labels, m.n, m.classes, m.gamma, self.at.status, self.theta
+            self.scores, m.labels, m.n, m.classes, m.gamma, self.at.duals, self.theta
         )
         self.w_sq = float(np.sum(weights**2))
         self.primal = loss / m.n + 0.5 * self.alpha * self.w_sq + m.beta * float(np.sum(np.abs(weights)))
@@ -143,7 +143,7 @@ class _Run:
         u.reshape(m.classes, m.d)[:, self.columns] = self.v.reshape(m.classes, -1)
         found = tighten(m, self.at, self._point(u), self.alpha)
         if found:
-            self.theta = np.where(self.at.status == 0, self.theta, self.at.status > 0)
+            self.theta = np.where(self.at.duals == 0, self.theta, self.at.duals > 0)
             self._gather()
             self.evaluate()
         return found

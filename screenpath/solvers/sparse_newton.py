@@ -86,7 +86,7 @@ class _Run:
 
     def _respond(self) -> None:
         m = self.model
-        loss = sums.respond(self.scores, m.labels, m.n, m.classes, m.gamma, self.at.status, self.theta, self.psi)
+        loss = sums.respond(self.scores, m.labels, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi)
         self.primal = loss / m.n + 0.5 * self.alpha * self.w_sq + m.beta * self.w_l1
 
     def _new_u(self) -> None:
@@ -116,7 +116,7 @@ class _Run:
         new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
         while step >= SHORTEST:
             primal, expected, touched = kernels.trial(
-                *self.view, m.n, m.labels, m.classes, m.gamma, self.at.status, self.alpha, m.beta, self.w, active,
+                *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w, active,
                 count, signs, rhs, direction, step, *new,
             )  # fmt: skip
             self.touched += touched
@@ -134,7 +134,7 @@ class _Run:
         m = self.model
         self.w, self.scores = self.w.copy(), self.scores.copy()
         self.touched += kernels.descend(
-            *self.view, m.n, m.labels, m.classes, m.gamma, self.at.status, self.alpha, m.beta, m.col_sq,
+            *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, m.col_sq,
             self.features, self.w, self.scores,
         )  # fmt: skip
         self.w_sq, self.w_l1 = float(self.w @ self.w), float(np.sum(np.abs(self.w)))
@@ -145,7 +145,7 @@ class _Run:
     def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
-        inside = kernels.quadratic_zone(self.at.status, self.theta, place)
+        inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
         room = kernels.active_values(self.view[2], active)
         self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)

@@ -44,8 +44,8 @@ def check(model, decided, best, where):
     wrong_zero = (decided.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + 1e-7)) & (np.abs(best.w) > 1e-7)
     assert not wrong_zero.any(), where
     real = model.free == 0
-    assert np.all(best.theta[real & (decided.status < 0)] < 1e-5), where
-    assert np.all(best.theta[real & (decided.status > 0)] > 1.0 - 1e-5), where
+    assert np.all(best.theta[real & (decided.duals < 0)] < 1e-5), where
+    assert np.all(best.theta[real & (decided.duals > 0)] > 1.0 - 1e-5), where
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -64,7 +64,7 @@ def test_decisions_are_safe_for_references_of_any_accuracy(classes, seed):
             for (alpha, best), what in itertools.product(zip(targets, bests, strict=True), RULES):
                 decided = screen(model, reference, alpha, *what, True)
                 check(model, decided, best, (share, place, number, alpha, what))
-                decisions += np.sum(decided.keep == 0) + np.sum(decided.status != 0) - np.sum(model.free != 0)
+                decisions += np.sum(decided.keep == 0) + np.sum(decided.duals != 0) - np.sum(model.free != 0)
     assert decisions > 1000  # a rule that decides nothing is safe, and useless
 
 
@@ -96,7 +96,7 @@ def test_order_of_the_triggerings_does_not_matter(classes):
         one = screen(model, reference, ratio * start, True, True, True)
         two = screen(model, reference, ratio * start, True, True, False)
         np.testing.assert_array_equal(one.keep, two.keep)
-        np.testing.assert_array_equal(one.status, two.status)
+        np.testing.assert_array_equal(one.duals, two.duals)
         several += one.record.shape[0] > 2
     assert several > 0  # some of them needed the alternation
 
@@ -115,8 +115,8 @@ def test_exact_reference_gives_the_papers_balls():
     upper = 1.0 - signed @ center + radius * np.linalg.norm(signed, axis=1)
     lower = 1.0 - signed @ center - radius * np.linalg.norm(signed, axis=1)
     clear = (np.abs(upper) > 1e-5) & (np.abs(lower - model.gamma) > 1e-5)  # away from ties
-    np.testing.assert_array_equal((decided.status < 0)[clear], (upper < 0.0)[clear])
-    np.testing.assert_array_equal((decided.status > 0)[clear], (lower > model.gamma)[clear])
+    np.testing.assert_array_equal((decided.duals < 0)[clear], (upper < 0.0)[clear])
+    np.testing.assert_array_equal((decided.duals > 0)[clear], (lower > model.gamma)[clear])
     # IFS decides at least what Theorem 9 does: it has a second ball.
     only = screen(model, reference, alpha, False, True, True)
     c = (alpha - start) / (2.0 * model.gamma * alpha) + (start + alpha) / (2.0 * alpha) * reference.theta
