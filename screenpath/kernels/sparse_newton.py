@@ -199,6 +199,78 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
     return limit, rr <= stop
 
 
+@kernel(fastmath=SUMS)
+def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, active, place, alpha, scale, rhs, tol,
+                                 limit, out):  # fmt: skip
+    """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
+
+    Returns
+    -------
+    iterations : int
+    converged : bool
+    """
+    d = indptr.size - 1
+    size = rhs.size
+    scores, psi = np.empty(place.size), np.zeros(place.size)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        scores[:] = 0.0
+        for k in range(size):
+            c = active[k] // d
+            j = active[k] - c * d
+            start = indptr[j]
+            full = indptr[j + 1] - start == n
+            v = direction[k]
+            for p in range(start, indptr[j + 1]):
+                i = p - start if full else indices[p]
+                scores[c * n + i] += v * data[p]
+        for i in range(n):
+            own = labels[i]
+            if classes == 1:
+                psi[i] = scores[i] if place[i] >= 0 else 0.0
+                continue
+            total = 0.0
+            for c in range(classes):
+                t = c * n + i
+                if c != own and place[t] >= 0:
+                    v = scores[own * n + i] - scores[t]
+                    psi[t] = -v
+                    total += v
+                elif c != own:
+                    psi[t] = 0.0
+            psi[own * n + i] = total
+        curvature = 0.0
+        for k in range(size):
+            c = active[k] // d
+            j = active[k] - c * d
+            start = indptr[j]
+            full = indptr[j + 1] - start == n
+            total = 0.0
+            for p in range(start, indptr[j + 1]):
+                i = p - start if full else indices[p]
+                total += data[p] * psi[c * n + i]
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
+    return limit, rr <= stop
+
+
 @kernel
 def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
           direction, step, new_w, scores, theta, psi):  # fmt: skip
@@ -351,10 +423,12 @@ def warm_up():
     quadratic_zone(status, a, index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
     active_values(view[2], index)
-    gather(*view, 2, labels, 1, index, index, out, np.empty(2, dtype=np.int64), ptr)
+    place = np.arange(2, dtype=np.int32)
+    gather(*view, 2, labels, 1, index, index, out, place, ptr)
     gather_dense(*view, 2, labels, index, index, index, np.empty((2, 2)))
     dense_conjugate_gradients(np.eye(2), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    conjugate_gradients(out, index, ptr, 2, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    conjugate_gradients(out, place, ptr, 2, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    implicit_conjugate_gradients(*view, 2, labels, 1, index, index, 1.0, 1.0, a, 0.1, 5, np.empty(2))
     trial(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
           a.copy())  # fmt: skip
     gap_terms(a, a, 1.0, 1.0, index)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import DataError
+from screenpath.kernels import rows as kernels
 
 NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 
@@ -111,5 +112,6 @@ def _arrays(X):
 
 def _line_sums(view) -> np.ndarray:
     data, _, indptr = view
-    totals = np.concatenate([[0.0], np.cumsum(np.square(data, dtype=np.float64))])
-    return np.maximum(totals[indptr[1:]] - totals[indptr[:-1]], 0.0)
+    out = np.empty(indptr.size - 1)
+    kernels.csr_squared_norms(data, indptr, out)
+    return out

@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from screenpath.kernels import rows as row_kernels
 from screenpath.kernels import sdca as kernels
 from screenpath.kernels import sparse as sums
 from screenpath.models.sparse import Certificate, Reduced
@@ -101,9 +102,8 @@ class _Run:
         self.shrink = np.where(keep, m.beta, np.inf)
         self.local_status = np.ascontiguousarray(at.duals.reshape(m.classes, m.n)[:, self.lines]).ravel()
         self.order = np.flatnonzero(self.local_status == 0)
-        squares = np.square(self.part[0], dtype=np.float64)
-        totals = np.concatenate([[0.0], np.cumsum(squares)])
-        self.sqnorms = totals[self.part[2][1:]] - totals[self.part[2][:-1]]
+        self.sqnorms = np.empty(self.lines.size)
+        row_kernels.csr_squared_norms(self.part[0], self.part[2], self.sqnorms)
 
     def sweep(self, count: int, deadline: float) -> None:
         """Run ``count`` sweeps in kernel calls of bounded length."""

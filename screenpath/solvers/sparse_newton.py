@@ -23,8 +23,9 @@ from screenpath.solvers.base import Budget, Solution
 
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
 DIRECT_LIMIT = 1500  # largest system that is factorised
-DENSE_FROM = 0.25  # density of the active columns from which the zone is copied dense
+DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
 ARMIJO = 1e-4
+LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
@@ -111,7 +112,7 @@ class _Run:
             return False
         active, signs, rhs = active[:count], signs[:count], rhs[:count]
         accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
-        direction = self._direction(active, rhs, min(0.1, max(accuracy, 1e-8)))
+        direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
         step = 1.0
         new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
         while step >= SHORTEST:
@@ -143,6 +144,7 @@ class _Run:
         self._evaluate()
 
     def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
+        """Return the Newton step on the active weights; the copy of the zone is never larger than the data."""
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
@@ -156,13 +158,20 @@ class _Run:
             kernels.gather_dense(*self.view, m.n, m.labels, active, place, inside, Z)
             _, converged = kernels.dense_conjugate_gradients(Z, self.alpha, scale, rhs, accuracy, limit, out)
             return out if converged or not direct else _factorised(Z, self.alpha, scale, rhs)
-        ptr = np.empty(active.size + 1, dtype=np.int64)
+        ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
         while True:  # a sample of the class itself has several rows: the first call then counts
-            data, where = np.empty(room), np.empty(room, dtype=np.int64)
+            data, where = np.empty(room), np.empty(room, dtype=np.int32)
             stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, place, data, where, ptr)
-            if stored <= room:
+            if stored <= room or stored > most:
                 break
             room = stored
+        if stored > most:  # the copy would be larger than the data
+            its, _ = kernels.implicit_conjugate_gradients(
+                *self.view, m.n, m.labels, m.classes, active, place, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
+                out,
+            )  # fmt: skip
+            self.touched += 2 * its * room
+            return out
         _, converged = kernels.conjugate_gradients(
             data, where, ptr, inside.size, self.alpha, scale, rhs, accuracy, limit, out
         )
