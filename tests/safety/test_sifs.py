@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from screenpath.models.sparse import SparseModel
 from screenpath.path import PathOptions, walk
-from screenpath.rules.sparse import parse_sparse_rule, screen, tighten
+from screenpath.rows.views import Views
+from screenpath.rules.sparse import _regions, parse_sparse_rule, screen, tighten
 from screenpath.solvers.base import Budget
 from screenpath.solvers.sparse import make_sparse_solver
 from tests.sparse_problems import dual_rows, objectives, problem
@@ -37,6 +39,8 @@ def references(model, alpha, rng):
     theta = np.clip(best.theta + 0.1 * rng.normal(size=best.theta.size), 0.0, 1.0) * (model.free == 0)
     yield model.certify(alpha, best.w + noise, theta)
     yield model.certify(alpha, np.zeros_like(best.w), theta)
+    yield model.certify(alpha, best.w, theta)
+    yield model.certify(alpha, best.w + noise, best.theta)
 
 
 def check(model, decided, best, where):
@@ -66,6 +70,28 @@ def test_decisions_are_safe_for_references_of_any_accuracy(classes, seed):
                 check(model, decided, best, (share, place, number, alpha, what))
                 decisions += np.sum(decided.keep == 0) + np.sum(decided.duals != 0) - np.sum(model.free != 0)
     assert decisions > 1000  # a rule that decides nothing is safe, and useless
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("size", [1.0, 0.02])  # small data: the dual is nothing but its quadratic term
+def test_regions_contain_the_optimum(classes, size):
+    rng = np.random.default_rng(5)
+    X, y, base = problem(classes, n=40, d=20, seed=11)
+    base = SparseModel(Views(size * X), base.labels, base.classes, 0.0, base.gamma)
+    for share, place in itertools.product((0.1, 0.5), (0.7, 0.1)):
+        model = base.at(share * base.beta_max)
+        start = place * model.alpha_max()
+        for alpha in (start, 0.99 * start, 0.8 * start, 1.2 * start):
+            best = optimum(model, alpha)
+            for reference in references(model, start, rng):
+                r = _regions(model, reference, alpha)
+                first = r.ones_part * model.ones + r.theta_part * reference.theta
+                slack = 1.0 + 1e-5
+                assert np.sum((best.w - r.scale * reference.w) ** 2) <= slack * r.primal_sq + 1e-12 * best.w_sq
+                assert np.sum((best.theta - first) ** 2) <= slack * r.first_sq + 1e-10
+                assert np.sum((best.theta - reference.theta) ** 2) <= slack * r.second_sq + 1e-10
+                between = np.sum((first - reference.theta) ** 2)
+                assert r.between_sq == pytest.approx(between, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
