@@ -162,7 +162,10 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
                 decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
     passes = (clock.touched + touched) / max(model.rows.n, 1)
-    extras = options.audit(model, parameter, rank, reference, certificate, decided) if options.audit else {}
+    counts = model.counts(certificate, first_screened)
+    extras = counts.pop("extras", {})
+    if options.audit:
+        extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     step = Step(
         step=rank,
         parameters=model.parameters(parameter),
@@ -179,7 +182,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         screen_s=clock.seconds["screen"],
         solve_s=clock.seconds["solve"],
         certify_s=clock.seconds["certify"],
-        extras=dict(extras),
-        **model.counts(certificate, first_screened),
+        extras=extras,
+        **counts,
     )
     return step, certificate

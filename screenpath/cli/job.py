@@ -133,11 +133,11 @@ class _Job:
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
         limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
-        extras = ()
+        extras = self.spec.columns
         if o["audit"]:
             checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
-            extras = audit.COLUMNS
+            extras = (*extras, *audit.COLUMNS)
         if self.screening.needs_far_end:
             extras = (*extras, "init_s")
         if self.test is not None:
@@ -188,7 +188,8 @@ class _Job:
     def start(self):
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
-        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint)
+        classes = (self.data.labels or {}).get("classes")
+        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint, classes)
         if checkpoint is None:
             self.sink.write_run(self.record(RUNNING))
             return None
@@ -206,7 +207,9 @@ class _Job:
 
         status, code = COMPLETE, None
         first = self.sink.count
-        found = walk(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
+        found = (self.spec.walk(self.options) if self.spec.walk else walk)(
+            self.model, self.grid, self.screening, self.solver, self.limits, reference, first
+        )
         self.latest = reference
         self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
         try:
@@ -238,17 +241,25 @@ class _Job:
                 return
             with self.signals.held():
                 clock = time.perf_counter()
-                weights = self.data.preparation.original(step.coefficients)
+                weights = self.spec.weights(step, self.data.labels)
                 row = step.record()
                 if self.test is not None:
-                    row[self.spec.score[0]] = self.spec.score[1](self.test.X @ step.coefficients, self.test.targets)
-                self.sink.add(row, (*weights, self.data.preparation.has_intercept))
+                    row[self.spec.score[0]] = self.spec.score[1](self.test.X @ weights.T, self.test.targets)
+                self.sink.add(row, self.original(weights))
                 self.latest = certificate
                 self.tally.add(step)
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.sink.due():
                     self.sink.checkpoint(self.model.state(certificate), self.tally.array())
             self.console.advance(step)
+
+    def original(self, weights) -> tuple:
+        """Return weights and intercept in the units of the data, a row each for several classes."""
+        preparation = self.data.preparation
+        if weights.ndim == 1:
+            return (*preparation.original(weights), preparation.has_intercept)
+        parts = [preparation.original(one) for one in weights]
+        return [w for w, _ in parts], [b for _, b in parts], preparation.has_intercept
 
     def skipped_row(self, rank: int) -> dict:
         """Return the record of a step that was not reached."""

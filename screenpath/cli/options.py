@@ -110,7 +110,7 @@ c_grid_options = stack(
 )
 
 
-def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=True):
+def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=True, threaded=True):
     """Return the options of rule, solver, accuracy and limits.
 
     Parameters
@@ -122,9 +122,14 @@ def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=T
     rule_help : str
     seeded : bool
         Whether the solver draws random numbers.
+    threaded : bool
+        Whether passes over all rows can be threaded.
     """
     seed = click.option(
         "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."
+    )
+    threads = click.option(
+        "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
     )
     return stack(
         click.option("--rule", default=rule, show_default=True, help=rule_help),
@@ -145,9 +150,7 @@ def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=T
         ),
         click.option("--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command."),
         *([seed] if seeded else []),
-        click.option(
-            "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
-        ),
+        *([threads] if threaded else []),
         click.option("--audit", is_flag=True, help="Solve each step unscreened too and count unsafe decisions."),
     )
 

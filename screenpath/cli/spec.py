@@ -32,6 +32,11 @@ def box_contradicted(model, accurate, parameter, decided) -> int:
     return contradicted(model, accurate, parameter, decided)
 
 
+def step_weights(step, labels):
+    """Return the weights of a step whose model has one weight a feature."""
+    return step.coefficients
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A model as the command line sees it.
@@ -62,6 +67,12 @@ class ModelSpec:
         Parameters in the order of the walk that give a toy problem something to do.
     free_bias : bool
         Whether the model has a bias of its own, the last of its coefficients.
+    columns : tuple of str
+        Columns that the model adds to the step table.
+    weights : callable
+        ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``.
+    walk : callable, optional
+        ``walk(options) -> function`` to take the place of ``path.walk``.
     """
 
     name: str
@@ -76,6 +87,9 @@ class ModelSpec:
     contradicted: Callable = box_contradicted
     toy_grid: tuple = (0.01, 0.3, 10.0)
     free_bias: bool = False
+    columns: tuple = ()
+    weights: Callable = step_weights
+    walk: Callable | None = None
 
 
 def c_grid(model, options):
