@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from screenpath import steps
 from screenpath.grid import EpsilonGrid
 from screenpath.rules import Screening
+from screenpath.rules.pathwise import Heuristic, Pathwise
 from screenpath.solvers.base import Budget
 from screenpath.steps import Step
 
@@ -72,7 +73,7 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     model : BoxModel or another model
     grid : sequence or EpsilonGrid
         Parameters in the order of the walk; an :class:`screenpath.grid.EpsilonGrid` grows with it.
-    screening : Screening
+    screening : Screening, Pathwise or Heuristic
     solver : solver
     options : PathOptions
     reference : Certificate, optional
@@ -86,34 +87,37 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     certificate : Certificate
         Of the pair the step reports; the next point's reference.
     """
-    init_s = None
-    if screening.needs_far_end:
-        began = time.perf_counter()
-        screening = screening.with_far_end(far_end(model, grid, solver, options))
-        init_s = time.perf_counter() - began
     if reference is None:
         reference = model.start(grid[first])
     elif isinstance(grid, EpsilonGrid) and first > 0:
         grid.extend(first - 1, reference)
+    init = None
+    if isinstance(screening, Pathwise):
+        init, far = far_end(model, grid, solver, options)
+        screening.begin(grid, far, resumed=first > 0)
     rank = first
     while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
         step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+        if init is not None and rank == 0:
+            step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
         if isinstance(grid, EpsilonGrid):
             grid.extend(rank, reference)
-        if init_s is not None:
-            step.extras["init_s"] = init_s if rank == first else 0.0
         yield step, reference
         rank += 1
 
 
 def far_end(model, grid, solver, options: PathOptions):
-    """Return the certificate at the largest parameter of the grid, solved from the closed-form start."""
-    largest = grid.high if isinstance(grid, EpsilonGrid) else max(grid)
-    dynamic = Screening(None, True, "gap")
-    _, certificate = solve_point(model, largest, len(grid), model.start(largest), dynamic, solver, options)
-    return certificate
+    """Solve the largest parameter of a grid without screening, for rules that need it (the papers' "Init.").
+
+    Returns
+    -------
+    Step, Certificate
+    """
+    last = grid.high if isinstance(grid, EpsilonGrid) else max(grid)
+    plain = replace(options, audit=None)
+    return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
 
 
 def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):
@@ -121,7 +125,8 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
 
     The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
     the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
-    certificate to a tighter target; with a dynamic rule it is screened again first.
+    certificate to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are
+    corrected instead.
 
     Returns
     -------
@@ -154,6 +159,13 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         spent = epochs >= options.max_epochs or time.monotonic() > options.deadline
         if done or spent or rounds >= MAX_ROUNDS:
             break
+        if isinstance(screening, (Heuristic, Pathwise)):
+            clock.enter("screen")
+            corrected = screening.corrected(model, certificate, screened, rounds)
+            if corrected is not screened:
+                screened = first_screened = corrected
+                decided = screened.status.copy() if options.audit else None
+                continue
         target *= 0.1
         if screening.dynamic:
             clock.enter("screen")

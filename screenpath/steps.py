@@ -12,7 +12,7 @@ CERTIFIED, BUDGET, SKIPPED, FAILED = "certified", "budget", "skipped", "failed" 
 COLUMNS = (
     "status", "primal", "dual", "gap", "rel_gap", "gap_target", "n_R", "n_L", "n_E", "screened_R", "screened_L",
     "n_survivors", "rejection_ratio", "screening_rate", "n_features_screened", "nnz_w", "solver", "epochs", "rounds",
-    "passes", "screen_s", "solve_s", "certify_s",
+    "passes", "screen_s", "solve_s", "certify_s", "init_s",
 )  # fmt: skip
 
 
@@ -53,6 +53,9 @@ class Step:
     coefficients : ndarray of shape (d,)
         Weights as the model sees them: of the scaled features, the bias last. ``prepare.Preparation`` turns them
         into the units of the data file.
+    init_s : float
+        Seconds spent before the first step on a solution at the far end of the path, where the rule needs one; its data
+        passes count as the first step's.
     extras : dict
         Further columns (audit counts, test scores).
     """
@@ -83,12 +86,13 @@ class Step:
     solve_s: float
     certify_s: float
     coefficients: np.ndarray = field(repr=False)
+    init_s: float = 0.0
     extras: dict = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of screening, solving and certifying together."""
-        return self.screen_s + self.solve_s + self.certify_s
+        """Return the seconds of screening, solving and certifying together, and of the rule's far end."""
+        return self.screen_s + self.solve_s + self.certify_s + self.init_s
 
     def record(self) -> dict:
         """Return the row of the step table: step, parameters, the fixed columns, extras."""

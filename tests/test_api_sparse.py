@@ -104,7 +104,7 @@ def test_extras_count_each_triggering():
     for step in sparse_svm_path(X, y, betas=4, alphas=20, rule="sifs").steps:
         found = [sum(int(v) for v in step.extras[name].split(";") if v) for name in ("iss_found", "ifs_found")]
         assert found == [step.screened_R + step.screened_L, step.n_features_screened]
-        share = (1 - step.n_survivors * (60 - step.n_features_screened) / (80 * 60))
+        share = 1 - step.n_survivors * (60 - step.n_features_screened) / (80 * 60)
         assert step.extras["scaling_ratio"] == pytest.approx(share)
 
 

@@ -16,8 +16,6 @@ NOTHING = Screening(None, False, "none")
 
 
 class TooBold:
-    needs_far_end = False
-
     """An unsafe rule: a ball of no size around the previous solution."""
 
     name = "bold"

@@ -1,4 +1,4 @@
-"""Support functions against a cone solver and brute force, and all degenerate shapes."""
+"""The regions' bounds against a cone solver and against sampled points, and their degenerate cases."""
 
 import cvxpy as cp
 import numpy as np
@@ -8,108 +8,157 @@ from hypothesis import strategies as st
 
 from screenpath.geometry import Ball, Dome, Lens, Point, condition, dome_support, lens_support
 
+SEEDS = st.integers(0, 2**32 - 1)
 
-def point(x):
-    return Point(np.asarray(x, dtype=float), None, float(np.dot(x, x)))
+
+def point(V, vector):
+    return Point(vector, V @ vector, float(vector @ vector))
+
+
+def random_dome(rng, d, offset=None):
+    a = rng.normal(size=d)
+    radius = rng.uniform(0.1, 3.0)
+    share = rng.uniform(-1.0, 1.2) if offset is None else offset
+    return rng.normal(size=d), radius, a / np.linalg.norm(a), share * radius
+
+
+def random_lens(rng, d):
+    """Return two balls that meet: crossing, or one inside the other."""
+    r1, r2 = rng.uniform(0.2, 2.0, 2)
+    direction = rng.normal(size=d)
+    distance = rng.uniform(0.0, 0.999) * (r1 + r2)
+    m1 = rng.normal(size=d)
+    return m1, r1, m1 + distance * direction / np.linalg.norm(direction), r2
 
 
 def bounds(region, V):
-    products = tuple(V @ p.vector for p in region.points)
-    return region.bounds(products, np.linalg.norm(V, axis=1))
+    return region.bounds(tuple(p.products for p in region.points), np.linalg.norm(V, axis=1))
 
 
-def cone_bounds(V, constraints, x):
-    lower, upper = [], []
-    for v in V:
-        for values, goal in ((lower, cp.Minimize), (upper, cp.Maximize)):
-            problem = cp.Problem(goal(v @ x), constraints)
-            problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
-            values.append(problem.value)
-    return np.array(lower), np.array(upper)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_dome_and_lens_against_a_cone_solver(seed):
-    rng = np.random.default_rng(seed)
-    d = int(rng.integers(1, 6))
-    V = rng.normal(size=(6, d))
-    c1, c2, r1 = rng.normal(size=d), rng.normal(size=d), rng.uniform(0.5, 2.0)
-    a = rng.normal(size=d)
-    a /= np.linalg.norm(a)
-    offset = rng.uniform(-0.9, 0.9) * r1
+def cone_maximum(v, d, constraints):
     x = cp.Variable(d)
-    dome = Dome(point(c1), r1, point(a), offset)
-    expected = cone_bounds(V, [cp.norm(x - c1) <= r1, a @ (x - c1) <= offset], x)
-    np.testing.assert_allclose(bounds(dome, V), expected, atol=1e-6)
-    r2 = max(np.linalg.norm(c1 - c2) - r1, 0.0) + rng.uniform(0.1, 1.5) * r1
-    lens = Lens(Ball(point(c1), r1), Ball(point(c2), r2))
-    expected = cone_bounds(V, [cp.norm(x - c1) <= r1, cp.norm(x - c2) <= r2], x)
-    np.testing.assert_allclose(bounds(lens, V), expected, atol=1e-6)
+    problem = cp.Problem(cp.Maximize(v @ x), constraints(x))
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
 
 
-@settings(max_examples=200, deadline=None)
-@given(seed=st.integers(0, 2**31), d=st.integers(1, 5), share=st.floats(-1.0, 1.5))
-def test_no_point_of_the_region_lies_outside_the_bounds(seed, d, share):
+@pytest.mark.parametrize("seed", range(8))
+def test_dome_equals_the_cone_solver(seed):
     rng = np.random.default_rng(seed)
-    c1, c2, a = rng.normal(size=(3, d))
-    a /= np.linalg.norm(a)
-    r1, r2 = rng.uniform(0.0, 2.0, size=2)
-    X = c1 + r1 * (z := rng.normal(size=(400, d))) / np.linalg.norm(z, axis=1)[:, None] * rng.random((400, 1))
-    V = np.vstack([rng.normal(size=(5, d)), np.zeros((1, d)), a, -a])
-    products = V @ X.T
-    for region, inside in (
-        (Ball(point(c1), r1), np.ones(400, bool)),
-        (Dome(point(c1), r1, point(a), share * r1), (X - c1) @ a <= share * r1),
-        (Lens(Ball(point(c1), r1), Ball(point(c2), r2)), np.linalg.norm(X - c2, axis=1) <= r2),
-    ):
-        if not inside.any():
-            continue
+    d = int(rng.integers(2, 6))
+    c, r, a, offset = random_dome(rng, d)
+    V = rng.normal(size=(4, d))
+    lower, upper = bounds(Dome(point(V, c), r, point(V, a), offset), V)
+    inside = lambda x: [cp.norm(x - c) <= r, a @ (x - c) <= offset]  # noqa: E731
+    for i, v in enumerate(V):
+        assert upper[i] == pytest.approx(cone_maximum(v, d, inside), abs=1e-6)
+        assert lower[i] == pytest.approx(-cone_maximum(-v, d, inside), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lens_equals_the_cone_solver(seed):
+    rng = np.random.default_rng(100 + seed)
+    d = int(rng.integers(2, 6))
+    m1, r1, m2, r2 = random_lens(rng, d)
+    V = rng.normal(size=(4, d))
+    lower, upper = bounds(Lens(Ball(point(V, m1), r1), Ball(point(V, m2), r2)), V)
+    inside = lambda x: [cp.norm(x - m1) <= r1, cp.norm(x - m2) <= r2]  # noqa: E731
+    for i, v in enumerate(V):
+        assert upper[i] == pytest.approx(cone_maximum(v, d, inside), abs=1e-6)
+        assert lower[i] == pytest.approx(-cone_maximum(-v, d, inside), abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, d=st.integers(1, 5))
+def test_no_point_of_a_region_lies_outside_its_bounds(seed, d):
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(6, d)) * 10.0 ** rng.uniform(-3, 3, (6, 1))
+    c, r, a, offset = random_dome(rng, d)
+    m1, r1, m2, r2 = random_lens(rng, d)
+    slack = 1e-12 * (1.0 + np.linalg.norm(V, axis=1)) * 10
+    cloud = rng.normal(size=(4000, d))
+    cloud *= rng.uniform(0.0, 1.0, (4000, 1)) ** (1.0 / d) / np.linalg.norm(cloud, axis=1, keepdims=True)
+    in_dome = c + r * cloud
+    in_dome = in_dome[(in_dome - c) @ a <= offset]
+    in_lens = m1 + r1 * cloud
+    in_lens = in_lens[np.linalg.norm(in_lens - m2, axis=1) <= r2]
+    dome = Dome(point(V, c), r, point(V, a), offset)
+    lens = Lens(Ball(point(V, m1), r1), Ball(point(V, m2), r2))
+    for region, points in ((Ball(point(V, c), r), c + r * cloud), (dome, in_dome), (lens, in_lens)):
         lower, upper = bounds(region, V)
-        assert np.all(products[:, inside].max(axis=1) <= upper + 1e-9)
-        assert np.all(products[:, inside].min(axis=1) >= lower - 1e-9)
-        assert np.all(np.linalg.norm(X[inside], axis=1) <= region.extent + 1e-9)
+        products = V @ points.T
+        assert np.all(products >= (lower - slack)[:, None]) and np.all(products <= (upper + slack)[:, None])
 
 
-def test_degenerate_domes():
-    V = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [0.0, 0.0]])
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, d=st.integers(1, 6))
+def test_intersections_are_never_wider_than_their_parts(seed, d):
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(8, d))
+    c, r, a, offset = random_dome(rng, d)
+    m1, r1, m2, r2 = random_lens(rng, d)
+    one, two = Ball(point(V, m1), r1), Ball(point(V, m2), r2)
+    lower, upper = bounds(Lens(one, two), V)
+    for ball in (one, two):
+        assert np.all(lower >= bounds(ball, V)[0]) and np.all(upper <= bounds(ball, V)[1])
+    lower, upper = bounds(Dome(point(V, c), r, point(V, a), offset), V)
+    assert np.all(lower >= bounds(Ball(point(V, c), r), V)[0]) and np.all(upper <= bounds(Ball(point(V, c), r), V)[1])
+
+
+def test_dome_degenerates():
+    V = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-3.0, 4.0]])
     norms = np.linalg.norm(V, axis=1)
-    c, a = np.array([0.3, -0.2]), np.array([1.0, 0.0])
-    ball = V @ c + 2.0 * norms
-    np.testing.assert_allclose(dome_support(V @ c, V @ a, norms, 2.0, 2.0), ball)  # the plane touches the ball
-    np.testing.assert_allclose(dome_support(V @ c, V @ a, norms, 2.0, 9.0), ball)  # and far outside
-    point_only = V @ (c - 2.0 * a)
-    np.testing.assert_allclose(dome_support(V @ c, V @ a, norms, 2.0, -2.0), point_only, atol=1e-12)
-    np.testing.assert_allclose(
-        dome_support(V @ c, V @ a, norms, 2.0, -3.0), point_only, atol=1e-12
-    )  # empty by rounding
-    np.testing.assert_allclose(dome_support(V @ c, V @ a, norms, 0.0, 0.0), V @ c)
+    c, a = np.array([0.5, -1.0]), np.array([1.0, 0.0])
+    vc, va = V @ c, V @ a
+    for offset in (2.0, 2.5, np.inf):  # the half-space holds the ball
+        np.testing.assert_array_equal(dome_support(vc, va, norms, 2.0, offset), vc + 2.0 * norms)
+    for offset in (-2.0, -2.0 - 1e-9, -7.0):  # one point is left, or nothing but for rounding
+        np.testing.assert_allclose(dome_support(vc, va, norms, 2.0, offset), V @ (c - 2.0 * a), atol=1e-12)
+    np.testing.assert_allclose(dome_support(vc, va, norms, 0.0, 0.0), vc, atol=1e-15)  # a ball of radius 0
+    assert dome_support(vc, va, norms, 1.0, 0.3)[2] == 0.0  # v = 0
 
 
-def test_degenerate_lenses():
-    V = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [0.0, 0.0]])
+def test_lens_degenerates():
+    V = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-3.0, 4.0]])
     norms = np.linalg.norm(V, axis=1)
-    m1, m2 = np.array([0.0, 0.0]), np.array([1.0, 0.0])
+    m1, m2 = np.array([0.5, -1.0]), np.array([0.5, 1.0])
+    v1, v2 = V @ m1, V @ m2
 
-    def support(r1, r2, m2=m2):
-        return lens_support(V @ m1, V @ m2, norms, float(np.linalg.norm(m1 - m2)), r1, r2)
+    def largest(second, distance, r1, r2):
+        return lens_support(v1, second, norms, distance, r1, r2)
 
-    np.testing.assert_allclose(support(0.2, 3.0), V @ m1 + 0.2 * norms)  # the first lies in the second
-    np.testing.assert_allclose(support(3.0, 0.2), V @ m2 + 0.2 * norms)  # and the other way round
-    np.testing.assert_allclose(support(1.0, 1.0, m1), V @ m1 + norms)  # the same ball twice
-    tangent = V @ [0.5, 0.0]
-    assert np.all(support(0.5, 0.5) >= tangent) and np.all(support(0.5, 0.5) <= V @ m1 + 0.5 * norms)
-    np.testing.assert_allclose(support(0.4, 0.5), V @ m1 + 0.4 * norms)  # apart by rounding: the smaller ball
-    np.testing.assert_allclose(support(0.0, 2.0), V @ m1)
+    np.testing.assert_array_equal(largest(v1, 0.0, 1.0, 1.5), v1 + norms)  # the same centre
+    np.testing.assert_array_equal(largest(v1, 0.0, 1.0, 1.0), v1 + norms)  # the same ball
+    np.testing.assert_array_equal(largest(v2, 2.0, 0.5, 9.0), v1 + 0.5 * norms)  # the first inside the second
+    np.testing.assert_array_equal(largest(v2, 2.0, 9.0, 0.5), v2 + 0.5 * norms)
+    np.testing.assert_array_equal(largest(v2, 2.0, 3.0, 1.0), v2 + norms)  # inside and tangent
+    np.testing.assert_array_equal(largest(v2, 2.0, 0.9, 1.0), v1 + 0.9 * norms)  # apart: rounding; the smaller answers
+    thin = largest(v2, 2.0, 1.0 + 1e-9, 1.0 + 1e-9)  # almost tangent from outside: almost the point between
+    np.testing.assert_allclose(thin, V @ ((m1 + m2) / 2), atol=2e-4)
+    np.testing.assert_array_equal(largest(v2, 2.0, 0.0, 9.0), v1)  # a ball of radius 0
+    assert largest(v2, 2.0, 1.5, 1.5)[2] == 0.0  # v = 0
 
 
-def test_condition_is_the_slice_of_the_ball():
-    center, radius = condition(np.array([1.0, 2.0, 3.0]), 2.0, np.array([False, True, True]), np.array([2.0, 4.0]))
-    np.testing.assert_allclose(center, [1.0, 2.0, 4.0])
-    assert radius == pytest.approx(np.sqrt(3.0))
-    assert condition(np.array([1.0, 5.0]), 1.0, np.array([True, False]), 9.0)[1] == 0.0  # empty by rounding
-    rng = np.random.default_rng(0)
-    c, known = rng.normal(size=5), np.array([True, False, True, False, False])
-    for _ in range(200):
-        x = c + (z := rng.normal(size=5)) / np.linalg.norm(z) * rng.random()
-        tight, r = condition(c, 1.0, known, x[known])
-        assert np.linalg.norm(x - tight) <= r + 1e-12
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, d=st.integers(2, 8))
+def test_condition_keeps_every_point_with_the_known_coordinates(seed, d):
+    rng = np.random.default_rng(seed)
+    center, radius = rng.normal(size=d), rng.uniform(0.1, 2.0)
+    known = rng.random(d) < 0.5
+    optimum = rng.normal(size=d)
+    optimum = center + radius * rng.uniform(0.0, 1.0) * (optimum - center) / np.linalg.norm(optimum - center)
+    tightened, smaller = condition(center, radius, known, optimum[known])
+    assert smaller <= radius
+    np.testing.assert_array_equal(tightened[known], optimum[known])
+    np.testing.assert_array_equal(tightened[~known], center[~known])
+    assert np.linalg.norm(optimum - tightened) <= smaller + 1e-7 * radius
+
+
+def test_condition_degenerates():
+    center = np.array([1.0, 2.0, 3.0])
+    same, radius = condition(center, 2.0, np.zeros(3, bool), 0.0)
+    np.testing.assert_array_equal(same, center)
+    assert radius == 2.0
+    _, radius = condition(center, 1.0, np.array([True, False, False]), 0.0 - 1e-12)  # moved by more than the radius
+    assert radius == 0.0
+    np.testing.assert_array_equal(center, [1.0, 2.0, 3.0])  # the argument is not written to

@@ -20,6 +20,7 @@ from screenpath.write.stream import Stream
 from screenpath.write.tables import SCHEMA_VERSION
 
 # Shared options that change the numbers or the files; --resume compares them and those of the model.
+RULE = "rule_"  # marks a rule's own state in a checkpoint
 IDENTITY = (
     "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
     "zero_based", "format", "coefficients",
@@ -138,8 +139,6 @@ class _Job:
             checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
             extras = (*extras, *audit.COLUMNS)
-        if self.screening.needs_far_end:
-            extras = (*extras, "init_s")
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
         self.limits = limits
@@ -197,7 +196,16 @@ class _Job:
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
         self.console.say(f"continuing behind step {checkpoint.steps - 1}")
+        if hasattr(self.screening, "restore"):
+            self.screening.restore(
+                {name[len(RULE) :]: v for name, v in checkpoint.state.items() if name.startswith(RULE)}
+            )
         return self.model.restore(checkpoint.state)
+
+    def state(self, certificate) -> dict:
+        """Return all that the next step depends on: the reference, and the rule of a chunk."""
+        rule = self.screening.state() if hasattr(self.screening, "state") else {}
+        return {**self.model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
 
     # -- the path ------------------------------------------------------------------------------------------------
 
@@ -226,7 +234,7 @@ class _Job:
             self.console.stop()
         clock = time.perf_counter()
         if status != COMPLETE and self.latest is not None:
-            self.sink.checkpoint(self.model.state(self.latest), self.tally.array())
+            self.sink.checkpoint(self.state(self.latest), self.tally.array())
         skipped = [self.skipped_row(rank) for rank in range(self.sink.count, len(self.grid))]
         self.tally.seconds["writing"] += time.perf_counter() - clock
         self.sink.finish(self.record(status), skipped)
@@ -250,7 +258,7 @@ class _Job:
                 self.tally.add(step)
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.sink.due():
-                    self.sink.checkpoint(self.model.state(certificate), self.tally.array())
+                    self.sink.checkpoint(self.state(certificate), self.tally.array())
             self.console.advance(step)
 
     def original(self, weights) -> tuple:

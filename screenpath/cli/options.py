@@ -10,7 +10,7 @@ from screenpath.solvers import NAMES
 
 RULE_HELP = (
     "Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
-    "ssnsv, essnsv; or a static one with +gap."
+    "ssnsv, essnsv; a static one with +gap; or heuristic (guess, check, repeat: safe only by the certificate)."
 )
 
 
@@ -107,6 +107,17 @@ c_grid_options = stack(
         type=Finite(positive=True),
         help="With --c: solve this C first (step 0) and screen the problem (step 1) from it, once.",
     ),
+    click.option(
+        "--chunk",
+        metavar="M",
+        type=click.IntRange(min=1),
+        help="ssnsv, essnsv: one rule for M grid points, from a feasible point found by line search (Ogawa 2013).",
+    ),
+    click.option(
+        "--chunk-form",
+        type=click.Choice(["C", "s"]),
+        help="How that point's loss is bounded: proven before use (C), or tried and proven afterwards (s).  [default: C]",
+    ),
 )
 
 
@@ -125,9 +136,7 @@ def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=T
     threaded : bool
         Whether passes over all rows can be threaded.
     """
-    seed = click.option(
-        "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."
-    )
+    seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order.")
     threads = click.option(
         "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
     )

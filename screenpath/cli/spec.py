@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from screenpath.errors import DataError, UsageError
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
-C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
+# Options that decide a grid of C and how one rule serves it.
+C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference", "chunk", "chunk_form")
 
 
-def box_rule(text: str):
+def box_rule(text: str, chunk: int | None = None, form: str = "C"):
     """Return the screening of a box model."""
     from screenpath.rules import parse_rule
 
-    return parse_rule(text)
+    return parse_rule(text, chunk, form)
+
+
+def chunked(spec: ModelSpec, options: dict) -> ModelSpec:
+    """Return the model with the rule that ``--chunk`` asks for."""
+    if options["chunk"] is None and options["chunk_form"] is not None:
+        raise UsageError("--chunk-form needs chunks", "add --chunk M")
+    return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
 
 
 def box_solver(name: str, seed: int):

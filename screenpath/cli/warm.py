@@ -36,7 +36,8 @@ def warm_model(spec, options: dict, rows) -> None:
     model = spec.build(tiny_rows(rows), targets, None, options)
     solver = spec.solver(options["solver"], 0)
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
-    for rule in dict.fromkeys((options["rule"], "none")):
+    rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
+    for rule in dict.fromkeys(rules):
         found = walk(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
         for _, certificate in found:
             model.restore(model.state(certificate))

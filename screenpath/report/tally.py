@@ -35,7 +35,8 @@ class Tally:
         self.passes += step.passes
         self.rejection_sum += step.rejection_ratio
         self.worst_rel_gap = max(self.worst_rel_gap, step.rel_gap)
-        self.add_seconds({"screening": step.screen_s, "solving": step.solve_s, "certifying": step.certify_s})
+        solving = step.solve_s + step.init_s
+        self.add_seconds({"screening": step.screen_s, "solving": solving, "certifying": step.certify_s})
 
     def add_seconds(self, seconds: dict) -> None:
         """Add seconds by phase."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from screenpath.errors import UsageError
 from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, pair_ball
+from screenpath.rules.pathwise import Heuristic, Pathwise
 
+# The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
 STATIC = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
 
 
@@ -28,15 +30,6 @@ class Screening:
     dynamic: bool
     name: str
 
-    @property
-    def needs_far_end(self) -> bool:
-        """Tell whether the static rule needs the solution at the largest C first (the papers' "Init.")."""
-        return self.static is not None and self.static.needs_far_end
-
-    def with_far_end(self, far):
-        """Return the same screening, its rule bound to the certificate of the far end."""
-        return replace(self, static=self.static.bound_to(far))
-
     def before(self, model, reference, parameter):
         """Screen from the previous grid point, before the solve."""
         if self.static is None:
@@ -48,25 +41,41 @@ class Screening:
         return model.screen(pair_ball(certificate, parameter))
 
 
-def parse_rule(text: str) -> Screening:
-    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a :class:`Screening`.
+def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
+    """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening.
+
+    Parameters
+    ----------
+    text : str
+    chunk : int, optional
+        Grid points that one rule serves; only for rules with a far end.
+    form : {"C", "s"}
+        See :class:`rules.pathwise.Pathwise`.
+
+    Returns
+    -------
+    Screening, Pathwise or Heuristic
 
     Raises
     ------
     UsageError
-        For an unknown rule, naming the ones that exist.
+        For an unknown rule, naming the ones that exist, or a chunk with a rule that has no far end.
     """
     parts = [part.strip().lower() for part in text.split("+")]
-    known = sorted(STATIC)
     static, dynamic = None, False
     for part in parts:
         if part == "gap":
             dynamic = True
         elif part in STATIC and static is None:
             static = STATIC[part]()
-        elif part != "none" or len(parts) > 1:
+        elif part not in ("none", "heuristic") or len(parts) > 1:
             raise UsageError(
                 f"unknown rule '{text}'",
-                f"use none, gap, one of {', '.join(known)}, or one of them with +gap (for example dvi+gap)",
+                f"use none, gap, heuristic, {', '.join(STATIC)}; or one of these with +gap, such as dvi+gap",
             )
-    return Screening(static, dynamic, text)
+    if static is not None and static.needs_far_end:
+        return Pathwise(static, dynamic, text, chunk, form)
+    if chunk is not None:
+        far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
+        raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
+    return Heuristic() if parts == ["heuristic"] else Screening(static, dynamic, text)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.errors import UsageError
-from screenpath.geometry import GAP_ROUNDING, Ball, Dome, Lens, Point
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Dome, Lens, Point
 
 
 def pair_ball(reference, C: float) -> Ball:
@@ -31,60 +30,22 @@ def pair_ball(reference, C: float) -> Ball:
     -------
     Ball
     """
-    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
-    slope = C * (reference.xi - reference.ell)
-    center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
-    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq)
-    radius = np.sqrt(max(center_sq + slope, 0.0) + error)
     ratio = C / reference.C
+    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
+    radius = pair_radius(reference, C)
     # ||C G'theta - (C/C0) w||, rounding error included
     mismatch_sq = dual_sq - 2.0 * C * ratio * reference.inner + ratio * ratio * w_sq
     mismatch = np.sqrt(max(mismatch_sq, 0.0) + GAP_ROUNDING * (dual_sq + ratio * ratio * w_sq))
     return Ball(reference.point.scaled(0.5 * (1.0 + ratio)), float(radius + 0.5 * mismatch))
 
 
-def sign_ball(model, reference, C: float) -> Ball:
-    r"""Ball around the optimum at ``C`` from ``w0`` and the dual point that its margins suggest (BT2).
-
-    The dual point is ``s_i = hi_i`` where ``c_i - (C + C0)/(2 C0) g_i.w0 > 0``, else ``lo_i`` (Ogawa 2014, Theorem 7);
-    the ball is that of the pair (w0, s), safe for any w0. Costs the change of the sum over rows and one data pass.
-    """
-    guess = (C + reference.C) / (2.0 * reference.C) * reference.point.products
-    s = np.where(model.c > guess, model.hi, model.lo)
-    total, _ = model.updated_sum(s, reference)
-    products = model.margins(total)
-    w = reference.point
-    center = Point(0.5 * (w.vector + C * total), 0.5 * (w.products + C * products), 0.0)
-    square = float(center.vector @ center.vector)
-    terms = model.c * s
-    error = C * (reference.error + GAP_ROUNDING * float(np.abs(terms).sum())) + GAP_ROUNDING * square
-    radius = np.sqrt(max(square + C * (reference.xi - float(terms.sum())), 0.0) + error)
-    return Ball(Point(center.vector, center.products, square), float(radius))
-
-
-def error_norm(certificate) -> float:
-    """Return a bound on ``||w - w*||`` for a certified pair: ``sqrt(2 gap)``, rounding included."""
-    return float(np.sqrt(2.0 * (certificate.gap + certificate.C * certificate.error)))
-
-
-def past_half_space(reference, reach: float) -> tuple[Point | None, float]:
-    r"""Half-space ``a.w <= b`` that holds every optimum at a larger C of norm at most ``reach``.
-
-    ``w0.(w - w0) >= 0`` for an exact reference (Ogawa 2013, eq. 9); with ``e = sqrt(2 gap)`` it becomes
-    ``w0.(w - w0) >= -(e (reach + 2 ||w0|| + 2 e) + e^2)``.
-
-    Returns
-    -------
-    normal : Point or None
-        ``a = -w0 / ||w0||``; None where ``w0 = 0`` says nothing.
-    bound : float
-    """
-    norm = float(np.sqrt(reference.point.sqnorm))
-    if norm == 0.0:
-        return None, np.inf
-    e = error_norm(reference)
-    slack = e * (reach + 2.0 * norm + 2.0 * e) + e * e
-    return reference.point.scaled(-1.0 / norm), (slack - norm * norm) / norm
+def pair_radius(reference, C: float) -> float:
+    """Return the radius of the pair's ball around its true centre ``(w + C G'theta)/2``, rounding included."""
+    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
+    slope = C * (reference.xi - reference.ell)
+    center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
+    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq)
+    return float(np.sqrt(max(center_sq + slope, 0.0) + error))
 
 
 class DVI:
@@ -99,72 +60,117 @@ class DVI:
 
 
 class BT2:
-    """Ball Test 2 of Ogawa 2014."""
+    """Ball test 2 of Ogawa 2014 (Theorem 7): the ball of the reference's w and a guess of the dual point."""
 
     name = "bt2"
     needs_far_end = False
 
     def region(self, model, reference, C: float) -> Ball:
-        """Return the ball of the reference's primal point and the dual point that its margins suggest."""
-        return sign_ball(model, reference, C)
+        """Return the ball of (w, s); one data pass in :meth:`models.box.BoxModel.screen` for its centre."""
+        return guess_ball(model, reference, C)
 
 
 class IT:
-    """Intersection Test of Ogawa 2014 (Theorem 8): never weaker than BT1 and BT2."""
+    """Intersection test of Ogawa 2014 (Theorem 8): both balls at once, never weaker than either."""
 
     name = "it"
     needs_far_end = False
 
     def region(self, model, reference, C: float) -> Lens:
-        """Return the intersection of the two balls."""
-        return Lens(pair_ball(reference, C), sign_ball(model, reference, C))
+        """Return the lens of the two balls."""
+        return Lens(pair_ball(reference, C), guess_ball(model, reference, C))
 
 
-class _FarEnd:
-    """What SSNSV and ESSNSV share: a certificate at the largest C of the path."""
+def guess_ball(model, reference, C: float) -> Ball:
+    r"""Ball of the pair (w, s) with ``s_i = hi_i`` where ``c_i > (C + C0)/(2 C0) g_i.w``, else ``lo_i``.
 
-    needs_far_end = True
+    Any dual point of the box would do, as in :func:`pair_ball`; this one is where the centre of BT1 puts each row
+    (Ogawa 2014, Section IV-C). ``G's`` is the reference's sum plus the rows whose dual variable differs.
 
-    def __init__(self, far=None):
-        self.far = far
+    Parameters
+    ----------
+    model : models.box.BoxModel
+    reference : models.box.Certificate
+    C : float
 
-    def bound_to(self, far):
-        """Return the same rule with the certificate of the far end."""
-        return type(self)(far)
-
-    def region(self, model, reference, C: float):
-        """Return the dome of the far end's ball and the reference's half-space."""
-        if not reference.C <= C <= self.far.C:
-            raise UsageError(
-                f"the rule {self.name} needs a reference below C = {C:g} and a far end above it",
-                "walk towards larger C, or use dvi, bt2 or it",
-            )
-        ball, reach = self.ball()
-        normal, bound = past_half_space(reference, reach)
-        if normal is None:
-            return ball
-        return Dome(ball.center, ball.radius, normal, bound - float(normal.vector @ ball.center.vector))
+    Returns
+    -------
+    Ball
+    """
+    factor = 0.5 * (1.0 + C / reference.C)
+    guess = np.where(model.c > factor * reference.point.products, model.hi, model.lo)
+    total, _ = model.updated_sum(guess, reference)
+    w, w_sq = reference.point.vector, reference.point.sqnorm
+    center = 0.5 * (w + C * total)
+    terms = model.c * guess
+    dual_sq, center_sq = C * C * float(total @ total), float(center @ center)
+    slope = C * (reference.xi - float(terms.sum()))
+    error = C * (reference.error + GAP_ROUNDING * float(np.abs(terms).sum())) + GAP_ROUNDING * (w_sq + dual_sq)
+    return Ball(Point(center, None, center_sq), float(np.sqrt(max(center_sq + slope, 0.0) + error)))
 
 
-class SSNSV(_FarEnd):
-    """Dome test of Ogawa 2013 (Theorem 2): norms grow with C, so ``||w*|| <= ||w_b||``."""
+def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
+    r"""Region of SSNSV (Ogawa 2013, Theorem 2) and ESSNSV (Wang 2014, Theorem 18) for one or several parameters.
+
+    ``far`` holds a point that is feasible for each of them: a ``w_b`` with ``xi(w_b) <= xi(w*(C))``. Then
+    ``||w*|| <= ||w_b||`` and ``w*.(w_b - w*) >= 0``. The half-space ``w0.(w - w0) >= 0`` of the papers holds for an
+    exact ``w0``. For any pair (w0, theta0), the ball of :func:`pair_ball` bounds ``w0.w*`` from below at every C; the
+    bound is ``||w0||^2`` where the pair is exact.
+
+    Parameters
+    ----------
+    reference : models.box.Certificate
+    far : Ball
+        Contains a feasible point; of radius 0 where that point itself is known.
+    parameters : sequence of float
+        Every C that the region has to serve.
+    enhanced : bool
+        ESSNSV, the smaller ball, instead of SSNSV.
+
+    Returns
+    -------
+    Dome, or Ball where the reference is the origin and there is no half-space
+    """
+    size = np.sqrt(far.center.sqnorm) * (1.0 + GAP_ROUNDING)
+    if enhanced:
+        center, radius = far.center.scaled(0.5), 0.5 * size + far.radius
+    else:
+        zero = np.zeros_like(far.center.vector)
+        center, radius = Point(zero, np.zeros_like(reference.point.products), 0.0), size + far.radius
+    length = np.sqrt(reference.point.sqnorm)
+    if length == 0.0:
+        return Ball(center, float(radius))
+    normal = reference.point.scaled(-1.0 / length)
+    least = np.inf
+    for C in parameters:
+        least = min(least, 0.5 * (length + C * reference.inner / length) - pair_radius(reference, C))
+    offset = -least - float(normal.vector @ center.vector)
+    return Dome(center, float(radius), normal, float(offset + ROUNDING * radius))
+
+
+class SSNSV:
+    """Dome test of Ogawa 2013: the reference below, the solution at the largest C of the path above."""
 
     name = "ssnsv"
+    needs_far_end = True
+    enhanced = False
 
-    def ball(self) -> tuple[Ball, float]:
-        """Return the ball around 0 and the largest norm in it."""
-        point = self.far.point
-        reach = float(np.sqrt(point.sqnorm)) + error_norm(self.far)
-        return Ball(Point(np.zeros_like(point.vector), np.zeros_like(point.products), 0.0), reach), reach
+    def region(self, model, reference, C: float, far) -> Dome | Ball:
+        """Return the dome for one parameter.
+
+        Parameters
+        ----------
+        model : models.box.BoxModel
+        reference : models.box.Certificate
+        C : float
+        far : models.box.Certificate
+            Of a parameter of at least C; it need not be exact.
+        """
+        return feasible_dome(reference, pair_ball(far, far.C), (C,), self.enhanced)
 
 
-class ESSNSV(_FarEnd):
-    """ESSNSV of Wang 2014 (Theorem 18): ``w*.(w_b - w*) >= 0``, the ball with the segment from 0 to w_b as diameter."""
+class ESSNSV(SSNSV):
+    """The dome test with the smaller ball that the variational inequality gives (Wang 2014, Theorem 18)."""
 
     name = "essnsv"
-
-    def ball(self) -> tuple[Ball, float]:
-        """Return the ball around half the far solution and the largest norm in it."""
-        point = self.far.point
-        half, e = 0.5 * float(np.sqrt(point.sqnorm)), error_norm(self.far)
-        return Ball(point.scaled(0.5), half + e), 2.0 * half + e
+    enhanced = True

@@ -44,11 +44,6 @@ class SparseScreening:
     features_first: bool
     name: str
 
-    @property
-    def needs_far_end(self) -> bool:
-        """Tell that no solution at the far end of the path is needed."""
-        return False
-
     def before(self, model, reference, parameter) -> Screened:
         """Screen from the previous grid point, before the solve."""
         if not (self.samples or self.features):

@@ -94,9 +94,7 @@ class _Run:
             )
             self.touched += self.part[0].size
         u = np.zeros(at.keep.size)
-        self.touched += sums.column_sums(
-            *views.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u
-        )
+        self.touched += sums.column_sums(*views.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u)
         self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
         keep = at.keep.reshape(m.classes, m.d)[:, self.columns].ravel()
         self.shrink = np.where(keep, m.beta, np.inf)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMES = ("screen_s", "solve_s", "certify_s")
+TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
 
 
 def libsvm_text(X, y) -> str:

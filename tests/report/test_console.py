@@ -20,6 +20,7 @@ class Done:
     screen_s: float = 1.0
     solve_s: float = 2.0
     certify_s: float = 3.0
+    init_s: float = 0.0
     extras: dict = field(default_factory=dict)
 
 

@@ -64,9 +64,8 @@ def unsafe_decisions(model, rule: str, C0: float, C: float, far_C: float, epochs
     """Return (decisions made, decisions that an accurate solution's own ball disproves)."""
     static = STATIC[rule]()
     reference = reference_at(model, C0, epochs, seed)
-    if static.needs_far_end:
-        static = static.bound_to(reference_at(model, far_C, epochs, seed + 1, far=True))
-    screened = model.screen(static.region(model, reference, C))
+    far = (reference_at(model, far_C, epochs, seed + 1, far=True),) if static.needs_far_end else ()
+    screened = model.screen(static.region(model, reference, C, *far))
     _, accurate = solve_point(
         model, C, 0, model.start(C), DYNAMIC, make_solver("newton"), PathOptions(tol=1e-12, max_epochs=3000)
     )

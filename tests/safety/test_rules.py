@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from screenpath.audit import Audit
 from screenpath.errors import UsageError
 from screenpath.grid import log_grid
 from screenpath.models.builders import lad_model, svm_model
@@ -58,13 +59,13 @@ def test_theorems_hold_at_every_grid_point(samples):
     grid = log_grid(1e-2, 10.0, 20)
     options, solver = PathOptions(tol=1e-9), make_solver("newton")
     for name, model in sample_models(samples):
-        far = far_end(model, grid, solver, options)
+        _, far = far_end(model, grid, solver, options)
         reference = model.start(grid[0])
         more = 0
         for k, C in enumerate(grid):
             status = {
-                rule.name: model.screen(rule.region(model, reference, C)).status
-                for rule in (DVI(), BT2(), IT(), SSNSV(far), ESSNSV(far))
+                rule.name: model.screen(rule.region(model, reference, C, *([far] * rule.needs_far_end))).status
+                for rule in (DVI(), BT2(), IT(), SSNSV(), ESSNSV())
             }
             for strong, weak in (("it", "dvi"), ("it", "bt2"), ("essnsv", "ssnsv")):
                 kept = status[weak] != 0
@@ -98,13 +99,55 @@ def test_paths_agree_with_and_without_the_rule(rule, storage):
     for a, b in zip(path.steps, plain.steps, strict=True):
         assert a.dual <= b.primal * (1 + 1e-13) and b.dual <= a.primal * (1 + 1e-13)
     if "ssnsv" in rule:
-        assert path.steps[0].extras["init_s"] > 0.0 and path.steps[1].extras["init_s"] == 0.0
+        assert path.steps[0].init_s > 0.0 and path.steps[1].init_s == 0.0
 
 
-def test_far_end_rules_refuse_the_way_back():
-    X, y = two_classes()
-    model = svm_model(MemoryRows(X), y)
-    options, solver = PathOptions(), make_solver("newton")
-    found = walk(model, [1.0, 0.5], parse_rule("ssnsv"), solver, options)
-    with pytest.raises(UsageError, match="rule ssnsv needs a reference below"):
-        list(found)
+@pytest.mark.parametrize("rule", ["ssnsv", "essnsv", "essnsv+gap"])
+@pytest.mark.parametrize("form", ["C", "s"])
+@pytest.mark.parametrize("chunk", [1, 3, 50])
+def test_one_rule_for_a_chunk_is_safe_and_agrees(rule, form, chunk):
+    for seed in range(3):
+        X, y = two_classes(90, 4, seed=seed, noise=1.0 + seed)
+        model = svm_model(MemoryRows(X), y)
+        grid, options = log_grid(1e-3, 10.0, 14), PathOptions(tol=1e-8)
+        audit = Audit(make_solver("newton"), options)
+        checked = PathOptions(tol=1e-8, audit=audit)
+        found = list(walk(model, grid, parse_rule(rule, chunk, form), make_solver("cd"), checked))
+        assert [step.status for step, _ in found] == ["certified"] * 14
+        assert sum(step.extras["unsafe"] for step, _ in found) == 0
+
+
+def test_the_line_search_is_worth_its_name():
+    """A point nearer than the far end makes the dome smaller: more rows are screened early on the path."""
+    X, y = two_classes(200, 4, seed=1)
+    grid, options = log_grid(1e-2, 1e3, 60), PathOptions(tol=1e-9)
+    rows = MemoryRows(X)
+
+    def screened(chunk):
+        found = walk(svm_model(rows, y), grid, parse_rule("essnsv", chunk), make_solver("newton"), options)
+        return np.array([step.screened_R + step.screened_L for step, _ in found])
+
+    assert screened(1)[:30].sum() > screened(None)[:30].sum()
+
+
+def test_heuristic_is_certified_however_wrong_it_guesses():
+    for seed in range(4):
+        X, y = two_classes(120, 5, seed=seed, noise=2.0)
+        grid = [0.001, 0.1, 100.0]  # far apart: many guesses are wrong
+        model = svm_model(MemoryRows(X), y)
+        found = list(walk(model, grid, parse_rule("heuristic"), make_solver("newton"), PathOptions(tol=1e-8)))
+        plain = list(walk(model, grid, parse_rule("none"), make_solver("newton"), PathOptions(tol=1e-8)))
+        assert all(step.status == "certified" for step, _ in found)
+        for (a, _), (b, _) in zip(found, plain, strict=True):
+            assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
+    assert any(step.rounds > 1 for step, _ in found)
+
+
+def test_rules_that_cannot_be_combined_are_named():
+    for text, chunk in (("dvi", 5), ("none", 2), ("heuristic+gap", None), ("dvi+it", None), ("fast", None)):
+        with pytest.raises(UsageError):
+            parse_rule(text, chunk)
+    with pytest.raises(UsageError, match="at least 1 grid point"):
+        parse_rule("ssnsv", 0)
+    with pytest.raises(UsageError, match="unknown form"):
+        parse_rule("ssnsv", 2, "z")

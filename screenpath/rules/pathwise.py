@@ -1,0 +1,196 @@
+"""Screening that knows the path: rules with a solution at the far end, one rule for several points, and guesses.
+
+``Pathwise`` is the algorithm of Ogawa 2013: the solution at the largest C is computed first; one dome then serves a
+chunk of M grid points. ``Heuristic`` is that paper's baseline, which guesses and checks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.geometry import GAP_ROUNDING, Ball, Point
+from screenpath.models.box import Screened
+from screenpath.rules.box import feasible_dome, pair_ball
+
+BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
+GUESSES = 3  # rounds at one grid point after which the heuristic leaves all rows to the solver
+
+
+def loss_floor(reference, C: float, primal: float) -> float:
+    r"""Return a proven lower bound of ``xi(w*(C))``, the loss at the optimum.
+
+    The optimal value V is concave in C and ``V' = xi(w*)``, so ``xi(w*(C)) >= (D_C''(theta) - P_C(w)) / (C'' - C)`` for
+    every ``C'' > C`` and every feasible pair. The best ``C''`` gives ``ell - C T^2 - T sqrt(2 (P_C(w) - D_C(theta)))``
+    with ``T = ||G'theta||``.
+
+    Parameters
+    ----------
+    reference : models.box.Certificate
+        Supplies theta; of any parameter.
+    C : float
+    primal : float
+        ``P_C(w)`` of any w.
+    """
+    total = np.sqrt(reference.total_sq)
+    dual = C * reference.ell - 0.5 * C * C * reference.total_sq
+    gap = max(primal - dual, 0.0) + C * reference.error + GAP_ROUNDING * (abs(primal) + C * C * reference.total_sq)
+    slack = reference.error + GAP_ROUNDING * C * reference.total_sq
+    return float(reference.ell - C * reference.total_sq - total * np.sqrt(2.0 * gap) - slack)
+
+
+def primal_value(reference, C: float) -> float:
+    """Return ``P_C(w)`` of the reference's w at another parameter."""
+    return 0.5 * reference.point.sqnorm + C * reference.xi + C * reference.error
+
+
+def feasible_point(model, near, far, floor: float) -> Ball | None:
+    """Return the first point from ``near.w`` towards ``far.w`` whose loss is at most ``floor`` (bisection).
+
+    The loss is convex along the segment, and its margins are those of the two ends in proportion: no data pass.
+
+    Returns
+    -------
+    Ball of radius 0, or None where even ``far.w`` has a larger loss
+    """
+    ends = near.point, far.point
+    error = near.error + far.error
+
+    def loss(share):
+        t = model.c - ((1.0 - share) * ends[0].products + share * ends[1].products)
+        return float(np.maximum(model.lo * t, model.hi * t).sum()) + error
+
+    if loss(1.0) > floor:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if loss(middle) <= floor else (middle, high)
+    vector = (1.0 - high) * ends[0].vector + high * ends[1].vector
+    products = (1.0 - high) * ends[0].products + high * ends[1].products
+    return Ball(Point(vector, products, float(vector @ vector)), 0.0)
+
+
+class Pathwise:
+    """A static rule with the far end of the path, point by point or for chunks of it (Ogawa 2013, Algorithm 2).
+
+    Parameters
+    ----------
+    static : rules.box.SSNSV
+    dynamic : bool
+        Apply the gap ball of the current iterate while solving.
+    name : str
+        As the user wrote it.
+    chunk : int, optional
+        Grid points that one rule serves, found with a feasible point of the line search; without it each point has its
+        own rule, with the far end as the feasible point (as in Wang 2014).
+    form : {"C", "s"}
+        How the loss ``s_b`` that the feasible point must not exceed is found. ``C``: :func:`loss_floor` at the last C
+        of the chunk, proven before the rule is used. ``s``: tried, by interpolation between the reference and the far
+        end to one point beyond the chunk; proven by the certificate of each point, or the rule is given up.
+    """
+
+    def __init__(self, static, dynamic: bool, name: str, chunk: int | None = None, form: str = "C"):
+        if chunk is not None and chunk < 1:
+            raise UsageError(f"a chunk has at least 1 grid point, not {chunk}")
+        if form not in ("C", "s"):
+            raise UsageError(f"unknown form '{form}' of the chunks", "use C or s")
+        self.static, self.dynamic, self.name = static, dynamic, name
+        self.chunk, self.form = chunk, form
+        self.far, self.grid = None, ()
+        self._restart()
+
+    def _restart(self):
+        self.left, self.floor, self.status = 0, -np.inf, np.zeros(0, dtype=np.int8)
+
+    def begin(self, grid, far, resumed: bool) -> None:
+        """Take the grid and the certificate at its largest parameter; called by the walk before its first point."""
+        self.grid, self.far = np.asarray(grid, dtype=np.float64) if self.chunk else (), far
+        if not resumed:
+            self._restart()
+
+    def before(self, model, reference, parameter) -> Screened:
+        """Screen from the previous grid point and the far end, or go on with the chunk's decisions."""
+        if self.chunk is None:
+            return model.screen(self.static.region(model, reference, parameter, self.far))
+        if self.left == 0 or not self._proven(reference):
+            self.left, self.floor, self.status = self._new_rule(model, reference, parameter)
+        self.left -= 1
+        return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
+
+    def again(self, model, certificate, parameter) -> Screened:
+        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
+        return model.screen(pair_ball(certificate, parameter))
+
+    def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
+        """Return the decisions; those of a rule whose ``s_b`` the certificate does not prove are made anew, safely."""
+        if self._proven(certificate):
+            return screened
+        self._restart()
+        return model.screen(self.static.region(model, certificate, certificate.C, self.far))
+
+    def _proven(self, certificate) -> bool:
+        """Tell whether the optimum at the certificate's parameter has at least the loss ``s_b`` (C-form: always)."""
+        return self.floor == -np.inf or loss_floor(certificate, certificate.C, certificate.primal) >= self.floor
+
+    def state(self) -> dict:
+        """Return what a resumed walk needs to go on within a chunk."""
+        return {} if self.chunk is None else {"left": self.left, "floor": self.floor, "status": self.status}
+
+    def restore(self, state) -> None:
+        """Take up the state of an earlier walk."""
+        if self.chunk is not None:
+            self.left, self.floor = int(state["left"]), float(state["floor"])
+            self.status = np.asarray(state["status"], dtype=np.int8)
+
+    def _new_rule(self, model, reference, parameter):
+        start = int(np.flatnonzero(self.grid == parameter)[0])
+        served = self.grid[start : start + self.chunk]
+        if self.form == "C":
+            target, floor = self._proven_floor(reference, served[-1]), -np.inf  # holds for the whole chunk
+        else:
+            target = floor = self._guessed_floor(reference, self.grid[min(start + self.chunk, self.grid.size - 1)])
+        nearby = feasible_point(model, reference, self.far, target)
+        far = pair_ball(self.far, self.far.C)  # serves every C up to the far end
+        if nearby is None or nearby.extent > far.extent:
+            nearby, floor = far, -np.inf
+        region = feasible_dome(reference, nearby, served, self.static.enhanced)
+        return served.size, floor, model.screen(region).status
+
+    def _proven_floor(self, reference, C: float) -> float:
+        primal = min(primal_value(reference, C), primal_value(self.far, C))
+        return max(loss_floor(reference, C, primal), loss_floor(self.far, C, primal))
+
+    def _guessed_floor(self, reference, C: float) -> float:
+        a, b = reference, self.far
+        if not (a.xi > 0.0 and b.xi > 0.0 and a.C < b.C):
+            return b.xi
+        share = np.log(C / a.C) / np.log(b.C / a.C)
+        return float(a.xi ** (1.0 - share) * b.xi**share)
+
+
+class Heuristic:
+    """Guess R and L from the previous solution, check on the full data, repeat (the baseline of Ogawa 2013).
+
+    Not safe: wrong guesses are found and freed because every point is certified on the full data.
+    """
+
+    static, dynamic, name = None, False, "heuristic"
+
+    def before(self, model, reference, parameter) -> Screened:
+        """Return as decided what the previous solution has outside the kink, with its dual variable at the end."""
+        slack = model.c - reference.point.products
+        lower, upper = (reference.theta == model.lo) & (slack < 0.0), (reference.theta == model.hi) & (slack > 0.0)
+        return _screened(upper.astype(np.int8) - lower.astype(np.int8))
+
+    def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
+        """Return the decisions without those that the solution found with them contradicts."""
+        if rounds == GUESSES:
+            return model.nothing_screened()
+        slack = model.c - certificate.point.products
+        wrong = screened.status * slack < 0.0
+        return _screened(np.where(wrong, 0, screened.status).astype(np.int8)) if wrong.any() else screened
+
+
+def _screened(status) -> Screened:
+    return Screened(status, int(np.sum(status < 0)), int(np.sum(status > 0)))
