@@ -11,6 +11,7 @@ _HOMES = {
     "EpsilonGrid": "screenpath.grid",
     "PathResult": "screenpath.api",
     "SparsePathResult": "screenpath.api_sparse",
+    "l1_svm_path": "screenpath.api_l1",
     "lad_path": "screenpath.api",
     "quantile_path": "screenpath.api",
     "read_libsvm": "screenpath.read.libsvm",

@@ -146,9 +146,12 @@ class Lens:
         """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
         v1, v2 = products
         distance = float(np.linalg.norm(self.first.center.vector - self.second.center.vector))
-        upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius)
-        lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius)
-        return lower, upper
+        r1, r2 = self.first.radius, self.second.radius
+        upper = lens_support(v1, v2, norms, distance, r1, r2)
+        lower = -lens_support(-v1, -v2, norms, distance, r1, r2)
+        # Rounding must not make the intersection weaker than one of its balls.
+        upper = np.minimum(upper, np.minimum(v1 + r1 * norms, v2 + r2 * norms))
+        return np.maximum(lower, np.maximum(v1 - r1 * norms, v2 - r2 * norms)), upper
 
 
 def dome_support(vc, va, norms, radius, offset):

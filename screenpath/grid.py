@@ -139,9 +139,9 @@ class EpsilonGrid:
     """Grid of C that grows with the path: each point follows from the pair certified at the one before.
 
     The pair (w, theta) certified at ``C0`` stays epsilon-optimal (gap at most ``epsilon * D``) up to ``x C0``, with
-    ``x`` the larger root of ``(1 + eps)/2 ||w_theta||^2 x^2 + C0 (xi - (1 + eps) ell) x + 1/2 ||w||^2`` (Ogawa 2014,
-    App. D; Giesen 2012); the gap is convex in ``x``, so it holds in between. Hence every C of the range, not only the points,
-    is solved to within epsilon by the last point at or below it.
+    ``x`` the larger root of ``(1 + eps)/2 ||w_theta||^2 x^2 + C0 (xi - (1 + eps) ell) x + 1/2 ||w||^2`` (Ogawa
+    2014, App. D; Giesen 2012); the gap is convex in ``x``, so it holds in between. Hence every C of the range, not
+    only the points, is solved to within epsilon by the last point at or below it.
 
     Parameters
     ----------

@@ -86,6 +86,11 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     certificate : Certificate
         Of the pair the step reports; the next point's reference.
     """
+    init_s = None
+    if screening.needs_far_end:
+        began = time.perf_counter()
+        screening = screening.with_far_end(far_end(model, grid, solver, options))
+        init_s = time.perf_counter() - began
     if reference is None:
         reference = model.start(grid[first])
     elif isinstance(grid, EpsilonGrid) and first > 0:
@@ -97,8 +102,18 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
         step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
         if isinstance(grid, EpsilonGrid):
             grid.extend(rank, reference)
+        if init_s is not None:
+            step.extras["init_s"] = init_s if rank == first else 0.0
         yield step, reference
         rank += 1
+
+
+def far_end(model, grid, solver, options: PathOptions):
+    """Return the certificate at the largest parameter of the grid, solved from the closed-form start."""
+    largest = grid.high if isinstance(grid, EpsilonGrid) else max(grid)
+    dynamic = Screening(None, True, "gap")
+    _, certificate = solve_point(model, largest, len(grid), model.start(largest), dynamic, solver, options)
+    return certificate
 
 
 def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):

@@ -20,6 +20,7 @@ COMMANDS = {
     "quantile": ("quantile", "Path of quantile regressions."),
     "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
     "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
+    "l1svm": ("l1svm", "Path of L1-regularised squared-hinge SVMs with a free bias."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),

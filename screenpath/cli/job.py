@@ -138,6 +138,8 @@ class _Job:
             checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
             extras = (*extras, *audit.COLUMNS)
+        if self.screening.needs_far_end:
+            extras = (*extras, "init_s")
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
         self.limits = limits

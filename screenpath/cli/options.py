@@ -8,7 +8,10 @@ import click
 
 from screenpath.solvers import NAMES
 
-RULE_HELP = "Screening rule: none, gap (dynamic), a static rule such as dvi, or both, joined by + (dvi+gap)."
+RULE_HELP = (
+    "Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
+    "ssnsv, essnsv; or a static one with +gap."
+)
 
 
 def stack(*decorators):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from screenpath.errors import UsageError
-from screenpath.rules.box import DVI, pair_ball
+from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, pair_ball
 
-STATIC = {"dvi": DVI, "bt1": DVI}
+STATIC = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,15 @@ class Screening:
     static: object | None
     dynamic: bool
     name: str
+
+    @property
+    def needs_far_end(self) -> bool:
+        """Tell whether the static rule needs the solution at the largest C first (the papers' "Init.")."""
+        return self.static is not None and self.static.needs_far_end
+
+    def with_far_end(self, far):
+        """Return the same screening, its rule bound to the certificate of the far end."""
+        return replace(self, static=self.static.bound_to(far))
 
     def before(self, model, reference, parameter):
         """Screen from the previous grid point, before the solve."""

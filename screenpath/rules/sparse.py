@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class SparseScreening:
     dynamic: bool
     features_first: bool
     name: str
+    needs_far_end: ClassVar[bool] = False
 
     def before(self, model, reference, parameter) -> Screened:
         """Screen from the previous grid point, before the solve."""
