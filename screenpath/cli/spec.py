@@ -140,7 +140,7 @@ def sign_targets(y, options, known=None):
             raise DataError(f"all labels are {positive:g}; two different ones are needed")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
-        signs, mapping = binary_labels(y)
+        signs, mapping = binary_labels(y, source=options.get("data", ""))
         return signs, _label_map(y, signs)
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:

@@ -84,6 +84,11 @@ class FeatureScreening:
     dynamic: bool
     name: str
 
+    @property
+    def needs_far_end(self) -> bool:
+        """Tell that no solution at the far end of the path is needed."""
+        return False
+
     def before(self, model, reference, lam: float):
         """Screen from the previous grid point, before the solve; from ``lambda_max`` up the closed form decides all."""
         if self.static is None:

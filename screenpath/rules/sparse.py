@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -44,7 +43,11 @@ class SparseScreening:
     dynamic: bool
     features_first: bool
     name: str
-    needs_far_end: ClassVar[bool] = False
+
+    @property
+    def needs_far_end(self) -> bool:
+        """Tell that no solution at the far end of the path is needed."""
+        return False
 
     def before(self, model, reference, parameter) -> Screened:
         """Screen from the previous grid point, before the solve."""
