@@ -16,6 +16,8 @@ NOTHING = Screening(None, False, "none")
 
 
 class TooBold:
+    needs_far_end = False
+
     """An unsafe rule: a ball of no size around the previous solution."""
 
     name = "bold"

@@ -77,7 +77,7 @@ class Parser:
     def feed(self, text: np.ndarray, stop: int) -> None:
         """Parse the lines in ``text[:stop]``; the last byte is a newline."""
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
-            self._scratch = _Scratch(max(stop, BLOCK), self.max_faults)
+            self._scratch = _Scratch(text.size, self.max_faults)
         if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
             text[:3] = 32  # a byte order mark, as some editors leave it, becomes blanks
         s = self._scratch

@@ -4,6 +4,7 @@ import contextlib
 import io
 import lzma
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -271,3 +272,18 @@ def test_files_without_samples(samples):
     for name in ("empty.libsvm", "only_comments.libsvm"):
         with pytest.raises(DataError, match="holds no samples"):
             read_libsvm(samples / "malformed" / name)
+
+
+@pytest.mark.parametrize("first_index", [1, 3_000_000_000])
+def test_extra_memory_is_bounded(first_index):
+    line = b"1 " + b" ".join(b"%d:0.%d" % (first_index + j, 10**5 + j) for j in range(75)) + b"\n"
+    stream = io.BytesIO(line * 4000)
+    read(line)  # compiles
+    tracemalloc.start()
+    try:
+        data = read_libsvm(stream, block=1 << 14)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    arrays = data.X.data.nbytes + data.X.indices.nbytes + data.X.indptr.nbytes + data.y.nbytes
+    assert peak <= 2 * arrays
