@@ -1,5 +1,7 @@
 """The sparse SVM from Python: grids, options, classes, processes, bad input."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -97,6 +99,24 @@ def test_beta_above_beta_max_answers_zero(betas):
 def test_time_limit_leaves_the_rest_out():
     X, y, _ = problem()
     assert len(sparse_svm_path(X, y, **SHORT, time_limit=1e-9).steps) == 0
+
+
+@pytest.mark.parametrize("solver", ["newton", "sdca"])
+@pytest.mark.parametrize("rule", ["sifs+gap", "none"])
+def test_memory_stays_below_three_times_the_data(solver, rule):
+    rng = np.random.default_rng(0)
+    n, d = 2000, 1500
+    X = sp.random(n, d, density=0.1, rng=rng, format="csr")
+    y = np.sign(X @ rng.normal(size=d))
+    options = {"betas": [1e-4], "alphas": 6, "rule": rule, "solver": solver}
+    sparse_svm_path(X[:50], y[:50], **options)
+    data = X.data.nbytes + X.indices.nbytes
+    tracemalloc.start()
+    path = sparse_svm_path(X, y, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path.certified and path.steps[-1].nnz_w > d // 4  # much survives
+    assert peak <= 2 * data + 50 * 8 * (n + d)  # beside the caller's own copy
 
 
 def test_extras_count_each_triggering():

@@ -3,10 +3,11 @@
     python examples/benchmarks/sparse_svm.py                     # 1k x 1k, 10k x 1k, 1k x 10k, 10 x 100 pairs each
     python examples/benchmarks/sparse_svm.py --only 1000x1000 --runs 5
 
-One thread, CPU seconds, compilation excluded, both sides in one process and alternating. skglm's tolerance is not a
-gap: the loosest of a ladder is used with which every pair has a relative gap of at most 1e-6, as judged by this
-script. Both sides walk the same grid from the same closed-form start, warm-started. skglm is handed the matrix by
-columns and its datafit and penalty compiled.
+The sets are Hong 2019's (section 6.1): 2 % dense informative features, the rest with density 2 %. One thread, CPU
+seconds, compilation excluded, both sides in one process and alternating. skglm's tolerance is not a gap: the loosest
+of a ladder is used with which every pair has a relative gap of at most 1e-6, as judged by this script. Both sides walk
+the same grid from the same closed-form start, warm-started. skglm is handed the matrix by columns and its datafit and
+penalty compiled.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from skglm.solvers import AndersonCD  # noqa: E402
 from skglm.utils.jit_compilation import compiled_clone  # noqa: E402
 
 from screenpath.api_sparse import sparse_svm_path  # noqa: E402
+from screenpath.generate import generate  # noqa: E402
 
-SIZES = ("1000x1000", "10000x1000", "1000x10000")
+SIZES = ("1000x1000", "10000x1000", "1000x10000")  # samples x features
 TARGET = 1e-6
 GAMMA = 0.5
 LADDER = [10.0 ** (-k / 2) for k in range(6, 19)]
@@ -90,16 +92,6 @@ class SmoothedHinge(BaseDatafit):
         return out
 
 
-def synthetic(n: int, p: int, seed: int):
-    """Return Hong 2019's binary set (section 6.1): 2 % dense informative features, the rest with density 2 %."""
-    random = np.random.default_rng(seed)
-    informative = max(1, int(0.02 * p))
-    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    dense = random.normal(size=(n, informative)) * np.sqrt(0.75) + 1.5 * y[:, None]
-    rest = sp.random(n, p - informative, density=0.02, rng=random, data_rvs=random.standard_normal, format="csr")
-    return sp.csr_array(sp.hstack([sp.csr_array(dense), rest])), y
-
-
 def soft(u, beta):
     return np.sign(u) * np.maximum(np.abs(u) - beta, 0.0)
 
@@ -156,7 +148,7 @@ def cpu(run) -> float:
 
 def compare(size: str, betas: int, alphas: int, runs: int, seed: int) -> None:
     n, p = map(int, size.split("x"))
-    X, y = synthetic(n, p, seed)
+    X, y = generate("hong-syn1", seed, n=n, p=p)
     sparse_svm_path(X, y, betas=2, alphas=2)
     path = sparse_svm_path(X, y, betas=betas, alphas=alphas, tol=TARGET)
     grid = {}
@@ -181,7 +173,7 @@ def compare(size: str, betas: int, alphas: int, runs: int, seed: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=SIZES, action="append")
+    parser.add_argument("--only", metavar="NxP", action="append", help=f"sizes instead of {', '.join(SIZES)}")
     parser.add_argument("--betas", type=int, default=10)
     parser.add_argument("--alphas", type=int, default=100)
     parser.add_argument("--runs", type=int, default=3)

@@ -116,7 +116,7 @@ c_grid_options = stack(
     click.option(
         "--chunk-form",
         type=click.Choice(["C", "s"]),
-        help="How that point's loss is bounded: proven before use (C), or tried and proven afterwards (s).  [default: C]",
+        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).  [default: C]",
     ),
 )
 

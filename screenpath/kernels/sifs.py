@@ -51,7 +51,7 @@ def drop_columns(columns, n, w, pending, count, scores, row_part):
         full = indptr[j + 1] - start == n
         for p in range(start, indptr[j + 1]):
             i = p - start if full else indices[p]
-            row_part[base + i] -= data[p] * data[p]
+            row_part[base + i] -= np.float64(data[p]) * data[p]
         if value != 0.0:
             for p in range(start, indptr[j + 1]):
                 i = p - start if full else indices[p]
@@ -88,10 +88,10 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
         if stop - start == n:
             column = data[start:stop]
             for i in range(n):
-                block[i] += column[i] * column[i]
+                block[i] += np.float64(column[i]) * column[i]
         else:
             for p in range(start, stop):
-                block[indices[p]] += data[p] * data[p]
+                block[indices[p]] += np.float64(data[p]) * data[p]
         touched += stop - start
     return touched
 
@@ -115,7 +115,7 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
         sign = own if classes == 1 else -1
         for p in range(start, indptr[i + 1]):
             j = p - start if full else indices[p]
-            x = data[p]
+            x = np.float64(data[p])
             f = c * d + j
             col_part[f] -= x * x
             move_first[f] += sign * first * x
@@ -169,7 +169,7 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
         norm, s1, s2 = 0.0, 0.0, 0.0
         for p in range(start, indptr[j + 1]):
             k = base + (p - start if full else indices[p])
-            x = data[p]
+            x = np.float64(data[p])
             norm += x * x * weights[k]
             s1 += x * first[k]
             s2 += x * second[k]

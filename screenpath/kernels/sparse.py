@@ -270,7 +270,7 @@ def column_squares(data, indices, indptr, n, classes, weights, out):
             total = 0.0
             for p in range(start, stop):
                 i = p - start if full else indices[p]
-                total += data[p] * data[p] * weights[c * n + i]
+                total += np.float64(data[p]) * data[p] * weights[c * n + i]
             out[c * d + j] = total
 
 

@@ -86,6 +86,7 @@ class _Run:
         m, at = self.model, self.at
         views = m.views
         features = np.flatnonzero(at.keep)
+        self.part = None  # an earlier copy must go before the next one is made
         if features.size == at.keep.size and not at.duals.any():
             self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
         else:

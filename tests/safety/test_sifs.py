@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from screenpath.models.sparse import SparseModel
 from screenpath.path import PathOptions, walk
@@ -125,6 +126,40 @@ def test_order_of_the_triggerings_does_not_matter(classes):
         np.testing.assert_array_equal(one.duals, two.duals)
         several += one.record.shape[0] > 2
     assert several > 0  # some of them needed the alternation
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_partial_norms_are_those_of_the_survivors(classes, dense, dtype):
+    X, y, base = problem(classes, n=80, d=60, seed=4)
+    X = X.astype(dtype)
+    base = SparseModel(Views(X if dense else sp.csr_array(X)), base.labels, base.classes, 0.0, base.gamma)
+    square = X.astype(float) ** 2
+    seen = set()
+    for share, ratio, first in itertools.product((0.1, 0.6), (0.99, 0.8), (True, False)):
+        model = base.at(share * base.beta_max)
+        start = 0.5 * model.alpha_max()
+        at = screen(model, optimum(model, start), ratio * start, True, True, first)
+        keep, real = at.keep.reshape(base.classes, -1), (at.duals == 0).reshape(base.classes, -1)
+        if at.record[at.record[:, 1] >= 0].size and at.record[-1, 1] != 0:
+            continue  # what the last triggering found is not subtracted any more
+        last_features = np.flatnonzero(at.record[:, 1] > 0)
+        last_samples = np.flatnonzero(at.record[:, 0] > 0)
+        if last_features.size and at.record[last_features[-1] :, 0].max() >= 0:
+            np.testing.assert_allclose(at.row_part.reshape(base.classes, -1), (square @ keep.T).T, atol=1e-11)
+            seen.add("rows")
+        if last_samples.size and at.record[last_samples[-1] :, 1].max() >= 0:
+            if base.classes == 1:
+                weights = real.astype(float)
+            else:
+                own = y == np.arange(classes)[:, None]
+                weights = np.where(own, real.sum(axis=0), real)
+            expected = weights @ square
+            found = at.col_part.reshape(base.classes, -1)
+            np.testing.assert_allclose(found[keep == 1], expected[keep == 1], atol=1e-11)
+            seen.add("columns")
+    assert seen == {"rows", "columns"}
 
 
 def test_exact_reference_gives_the_papers_balls():
