@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench fuzz clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -29,7 +29,7 @@ demo: $(VENV)/.installed
 # Compiled kernels run outside Python, where coverage cannot see them. So the tests nearest to the kernels run twice:
 # first as plain Python, where the kernels' lines count (their 64-bit random numbers overflow by design, which numpy
 # warns of and machine code does not), then with all the others as users run them. Both are added up.
-PLAIN_TESTS := tests/kernels tests/models tests/rows
+PLAIN_TESTS := tests/kernels tests/models tests/rows tests/solvers
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/coverage erase
@@ -40,7 +40,13 @@ test: $(VENV)/.installed-test
 	$(BIN)/coverage report
 
 bench: $(VENV)/.installed-bench
+	$(BIN)/python examples/benchmarks/wang_tables.py
+	$(BIN)/python examples/benchmarks/reading.py
 	$(BIN)/python examples/benchmarks/run.py
+
+# Attacks every screening rule with random problems, weights, storages and reference accuracies.
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python tests/safety/fuzz.py --checks 100000
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* runs

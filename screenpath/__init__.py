@@ -10,9 +10,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "EpsilonGrid": "screenpath.grid",
     "PathResult": "screenpath.api",
+    "SparsePathResult": "screenpath.api_sparse",
+    "l1_svm_path": "screenpath.api_l1",
     "lad_path": "screenpath.api",
     "quantile_path": "screenpath.api",
     "read_libsvm": "screenpath.read.libsvm",
+    "sparse_svm_path": "screenpath.api_sparse",
     "svm_path": "screenpath.api",
     "svr_path": "screenpath.api",
 }

@@ -13,6 +13,12 @@ OBJECTIVE_ROUNDING = 1e-12  # relative; by this much two intervals [dual, primal
 COLUMNS = ("unsafe", "audit_rel_gap")
 
 
+def contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many decided rows of a box model the ball around a solution proves to be on the other side."""
+    proven = model.screen(pair_ball(accurate, parameter)).status
+    return int(np.count_nonzero(proven * decided < 0))
+
+
 class Audit:
     """Solve a grid point from the same start without any screening and count the decisions that it disproves.
 
@@ -26,10 +32,12 @@ class Audit:
         Any solver; it is run with the dynamic rule off.
     options : PathOptions
         Tolerance and limits of the path that is audited.
+    contradicted : callable, optional
+        ``contradicted(model, accurate, parameter, decided) -> int`` for models other than the box models.
     """
 
-    def __init__(self, solver, options: PathOptions):
-        self.solver = solver
+    def __init__(self, solver, options: PathOptions, contradicted=contradicted):
+        self.solver, self.contradicted = solver, contradicted
         self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline)
 
     def __call__(self, model, parameter, rank, reference, certificate, decided) -> dict:
@@ -37,8 +45,7 @@ class Audit:
         _, accurate = solve_point(
             model, parameter, rank, reference, Screening(None, False, "none"), self.solver, self.options
         )
-        proven = model.screen(pair_ball(accurate, parameter)).status
-        unsafe = int(np.count_nonzero(proven * decided < 0))
+        unsafe = self.contradicted(model, accurate, parameter, decided)
         slack = OBJECTIVE_ROUNDING * max(abs(accurate.primal), abs(certificate.primal))
         apart = certificate.dual > accurate.primal + slack or accurate.dual > certificate.primal + slack
         return {"unsafe": max(unsafe, int(apart)), "audit_rel_gap": accurate.rel_gap}

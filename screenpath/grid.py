@@ -60,6 +60,81 @@ def explicit_grid(values) -> np.ndarray:
     return grid
 
 
+def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
+    """Return the values of ``beta`` of a sparse-SVM grid, from the largest down.
+
+    Parameters
+    ----------
+    betas : int or sequence of float
+        How many, log-spaced from ``beta_max`` to ``min_ratio * beta_max``; or the values. Values above ``beta_max``
+        are allowed: all weights are zero there.
+    beta_max : float
+    min_ratio : float
+        In (0, 1].
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    UsageError
+    """
+    _check_ratio(min_ratio, "--beta-min-ratio")
+    if np.ndim(betas) > 0:
+        return explicit_grid(betas)[::-1].copy()
+    return _downward(int(betas), beta_max, min_ratio, "--betas")
+
+
+def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) -> np.ndarray:
+    """Return the values of ``alpha`` of one row of a sparse-SVM grid, from the largest down.
+
+    Parameters
+    ----------
+    alphas : int or sequence of float
+        How many, log-spaced from ``alpha_max`` to ``min_ratio * alpha_max``; or the values.
+    alpha_max : float
+    min_ratio : float
+        In (0, 1].
+    references : int, default 0
+        With explicit values: so many further values, log-spaced, before each of them (Hong 2019, Table 4: a single
+        pair is reached through a path of references).
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    UsageError
+    """
+    _check_ratio(min_ratio, "--alpha-min-ratio")
+    if references < 0:
+        raise UsageError(f"--references must not be negative, it is {references}")
+    if np.ndim(alphas) == 0:
+        return _downward(int(alphas), alpha_max, min_ratio, "--alphas")
+    wanted = explicit_grid(alphas)[::-1]
+    points, last = [], max(alpha_max, wanted[0])
+    for alpha in wanted:
+        points.extend(np.geomspace(last, alpha, references + 2)[1:-1] if alpha < last else [])
+        points.append(alpha)
+        last = alpha
+    return np.array(points)
+
+
+def _check_ratio(ratio: float, option: str) -> None:
+    if not 0.0 < ratio <= 1.0:
+        raise UsageError(f"{option} must be above 0 and at most 1, not {ratio}")
+
+
+def _downward(count: int, top: float, ratio: float, option: str) -> np.ndarray:
+    if count < 1:
+        raise UsageError(f"a grid needs at least 1 point, not {count}", f"use {option} N with N >= 1")
+    if count > 1 and ratio == 1.0:
+        raise UsageError(f"{count} grid points need a range: the ratio of its ends is 1", f"use {option} 1")
+    return log_grid(ratio * top, top, count)[::-1].copy() if count > 1 else np.array([top])
+
+
 class EpsilonGrid:
     """Grid of C that grows with the path: each point follows from the pair certified at the one before.
 

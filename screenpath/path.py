@@ -174,7 +174,10 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
                 decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
     passes = (clock.touched + touched) / max(model.rows.n, 1)
-    extras = options.audit(model, parameter, rank, reference, certificate, decided) if options.audit else {}
+    counts = model.counts(certificate, first_screened)
+    extras = counts.pop("extras", {})
+    if options.audit:
+        extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     step = Step(
         step=rank,
         parameters=model.parameters(parameter),
@@ -192,6 +195,6 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         solve_s=clock.seconds["solve"],
         certify_s=clock.seconds["certify"],
         extras=extras,
-        **model.counts(certificate, first_screened),
+        **counts,
     )
     return step, certificate

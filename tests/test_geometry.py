@@ -140,7 +140,7 @@ def test_lens_degenerates():
 
 
 def test_a_tiny_ball_cut_by_a_huge_one_keeps_its_digits():
-    # In one dimension along v the lens is the interval [1 - 1e-6, 1 + cut]; the huge ball's radius has 1e-14 of rounding.
+    # In one dimension along v the lens is the interval [1 - 1e-6, 1 + cut], with 1e-14 of rounding.
     V, norms = np.array([[1.0], [-1.0]]), np.ones(2)
     for cut in (-0.9e-6, 0.0, 0.9e-6):
         upper = lens_support(V @ [1.0], V @ [-200.0], norms, 201.0, 1e-6, 201.0 + cut, 401.0)

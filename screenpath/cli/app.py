@@ -19,6 +19,8 @@ COMMANDS = {
     "lad": ("lad", "Path of least-absolute-deviations regressions."),
     "quantile": ("quantile", "Path of quantile regressions."),
     "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
+    "l1svm": ("l1svm", "Path of L1-regularised squared-hinge SVMs with a free bias."),
+    "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),

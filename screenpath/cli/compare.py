@@ -17,7 +17,18 @@ from screenpath.errors import UsageError
 MODELS = ("svm", "lad", "quantile", "svr")
 
 
-@click.command("compare")
+class Comparison(click.Command):
+    """The comparison of rules; ``compare l1svm`` is a study of configurations with options of its own."""
+
+    def make_context(self, info_name, args, parent=None, **extra):
+        """Hand ``l1svm`` and what follows it to its own command."""
+        if args and args[0] == "l1svm":
+            study = import_module("screenpath.cli.compare_l1").command
+            return study.make_context(f"{info_name} l1svm", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("compare", cls=Comparison)
 @click.argument("model", type=click.Choice(MODELS))
 @shared.data_argument
 @click.option(
@@ -59,7 +70,8 @@ MODELS = ("svm", "lad", "quantile", "svr")
 def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
     """Walk the path of MODEL on DATA under each of several rules, in alternation, and print one table.
 
-    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.
+    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
+    configurations of the L1-regularised model see: screenpath compare l1svm --help.
     """
     from screenpath.cli.app import DONE, UNCERTIFIED
     from screenpath.cli.load import load_training

@@ -55,12 +55,14 @@ def _facts(seen):
         yield "labels", f"{len(counts)} ({shown}{', ...' if len(counts) > CLASSES_SHOWN else ''})"
     norms = seen.row_norms()
     yield "row norms", f"{norms.min():.6g} to {norms.max():.6g}"
-    low, high = seen.column_ranges()
-    yield "values", f"{low.min():g} to {high.max():g}"
-    yield "constant columns", f"{int(np.count_nonzero(low == high)):,}"
-    widest = np.argsort(low - high, kind="stable")[:COLUMNS]
+    columns, low, high = seen.column_ranges()
+    if columns.size:
+        yield "values", f"{low.min():g} to {high.max():g}"
+    empty = data.d - columns.size
+    yield "constant columns", f"{empty + int(np.count_nonzero(low == high)):,} ({empty:,} without a value)"
+    widest = np.argsort(low / 2 - high / 2, kind="stable")[:COLUMNS]  # halves: the difference may not overflow
     for j in widest:
-        yield f"  column {j + (seen.zero_based is False)}", f"{low[j]:g} to {high[j]:g}"
+        yield f"  column {columns[j] + (seen.zero_based is False)}", f"{low[j]:g} to {high[j]:g}"
     if data.d > COLUMNS:
         yield "", f"(the {COLUMNS} widest of {data.d:,} columns; numbered as in the file)"
     for notice in data.notices:

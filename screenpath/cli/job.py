@@ -20,6 +20,7 @@ from screenpath.write.stream import Stream
 from screenpath.write.tables import SCHEMA_VERSION
 
 # Shared options that change the numbers or the files; --resume compares them and those of the model.
+RULE = "rule_"  # marks a rule's own state in a checkpoint
 IDENTITY = (
     "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
     "zero_based", "format", "coefficients",
@@ -128,18 +129,16 @@ class _Job:
         """Parse rule and solver and collect the columns of the step table."""
         from screenpath import audit, steps
         from screenpath.path import PathOptions
-        from screenpath.rules import parse_rule
-        from screenpath.solvers import make_solver
 
         o = self.options
-        self.screening = parse_rule(o["rule"])
-        self.solver = make_solver(o["solver"], o["seed"])
+        self.screening = self.spec.rule(o["rule"])
+        self.solver = self.spec.solver(o["solver"], o["seed"])
         limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
-        extras = ()
+        extras = self.spec.columns
         if o["audit"]:
-            checker = audit.Audit(make_solver(o["solver"], o["seed"]), limits)
+            checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
-            extras = audit.COLUMNS
+            extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
         self.limits = limits
@@ -188,7 +187,8 @@ class _Job:
     def start(self):
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
-        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint)
+        classes = (self.data.labels or {}).get("classes")
+        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint, classes)
         if checkpoint is None:
             self.sink.write_run(self.record(RUNNING))
             return None
@@ -196,7 +196,16 @@ class _Job:
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
         self.console.say(f"continuing behind step {checkpoint.steps - 1}")
+        if hasattr(self.screening, "restore"):
+            self.screening.restore(
+                {name[len(RULE) :]: v for name, v in checkpoint.state.items() if name.startswith(RULE)}
+            )
         return self.model.restore(checkpoint.state)
+
+    def state(self, certificate) -> dict:
+        """Return all that the next step depends on: the reference, and the rule of a chunk."""
+        rule = self.screening.state() if hasattr(self.screening, "state") else {}
+        return {**self.model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
 
     # -- the path ------------------------------------------------------------------------------------------------
 
@@ -206,7 +215,9 @@ class _Job:
 
         status, code = COMPLETE, None
         first = self.sink.count
-        found = walk(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
+        found = (self.spec.walk(self.options) if self.spec.walk else walk)(
+            self.model, self.grid, self.screening, self.solver, self.limits, reference, first
+        )
         self.latest = reference
         self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
         try:
@@ -223,7 +234,7 @@ class _Job:
             self.console.stop()
         clock = time.perf_counter()
         if status != COMPLETE and self.latest is not None:
-            self.sink.checkpoint(self.model.state(self.latest), self.tally.array())
+            self.sink.checkpoint(self.state(self.latest), self.tally.array())
         skipped = [self.skipped_row(rank) for rank in range(self.sink.count, len(self.grid))]
         self.tally.seconds["writing"] += time.perf_counter() - clock
         self.sink.finish(self.record(status), skipped)
@@ -238,17 +249,25 @@ class _Job:
                 return
             with self.signals.held():
                 clock = time.perf_counter()
-                weights = self.data.preparation.original(step.coefficients)
+                weights = self.spec.weights(step, self.data.labels)
                 row = step.record()
                 if self.test is not None:
-                    row[self.spec.score[0]] = self.spec.score[1](self.test.X @ step.coefficients, self.test.targets)
-                self.sink.add(row, (*weights, self.data.preparation.has_intercept))
+                    row[self.spec.score[0]] = self.spec.score[1](self.test.X @ weights.T, self.test.targets)
+                self.sink.add(row, self.original(weights))
                 self.latest = certificate
                 self.tally.add(step)
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.sink.due():
-                    self.sink.checkpoint(self.model.state(certificate), self.tally.array())
+                    self.sink.checkpoint(self.state(certificate), self.tally.array())
             self.console.advance(step)
+
+    def original(self, weights) -> tuple:
+        """Return weights and intercept in the units of the data, a row each for several classes."""
+        preparation = self.data.preparation
+        if weights.ndim == 1:
+            return (*preparation.original(weights), preparation.has_intercept)
+        parts = [preparation.original(one) for one in weights]
+        return [w for w, _ in parts], [b for _, b in parts], preparation.has_intercept
 
     def skipped_row(self, rank: int) -> dict:
         """Return the record of a step that was not reached."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,6 +98,8 @@ def load_training(spec, options: dict) -> Training:
     digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz
     dtype = np.dtype(options["dtype"])
     X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype)
+    if spec.free_bias:  # the model's own, last among its coefficients
+        preparation = replace(preparation, bias=1.0)
     rows = MemoryRows(X, options["threads"])
     return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz)
 

@@ -8,7 +8,10 @@ import click
 
 from screenpath.solvers import NAMES
 
-RULE_HELP = "Screening rule: none, gap (dynamic), a static rule such as dvi, or both, joined by + (dvi+gap)."
+RULE_HELP = (
+    "Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
+    "ssnsv, essnsv; a static one with +gap; or heuristic (guess, check, repeat: safe only by the certificate)."
+)
 
 
 def stack(*decorators):
@@ -104,10 +107,21 @@ c_grid_options = stack(
         type=Finite(positive=True),
         help="With --c: solve this C first (step 0) and screen the problem (step 1) from it, once.",
     ),
+    click.option(
+        "--chunk",
+        metavar="M",
+        type=click.IntRange(min=1),
+        help="ssnsv, essnsv: one rule for M grid points, from a feasible point found by line search (Ogawa 2013).",
+    ),
+    click.option(
+        "--chunk-form",
+        type=click.Choice(["C", "s"]),
+        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).  [default: C]",
+    ),
 )
 
 
-def solving_options(rule="dvi+gap", solvers=NAMES):
+def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=True, threaded=True):
     """Return the options of rule, solver, accuracy and limits.
 
     Parameters
@@ -116,9 +130,18 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
         Default of --rule.
     solvers : sequence of str
         Names for the help text.
+    rule_help : str
+    seeded : bool
+        Whether the solver draws random numbers.
+    threaded : bool
+        Whether passes over all rows can be threaded.
     """
+    seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order.")
+    threads = click.option(
+        "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
+    )
     return stack(
-        click.option("--rule", default=rule, show_default=True, help=RULE_HELP),
+        click.option("--rule", default=rule, show_default=True, help=rule_help),
         click.option("--solver", default="auto", show_default=True, help=f"One of {', '.join(solvers)}."),
         click.option(
             "--tol",
@@ -135,10 +158,8 @@ def solving_options(rule="dvi+gap", solvers=NAMES):
             help="Sweeps or Newton iterations a grid point.",
         ),
         click.option("--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command."),
-        click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order."),
-        click.option(
-            "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
-        ),
+        *([seed] if seeded else []),
+        *([threads] if threaded else []),
         click.option("--audit", is_flag=True, help="Solve each step unscreened too and count unsafe decisions."),
     )
 

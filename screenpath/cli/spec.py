@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from screenpath.errors import DataError, UsageError
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
-C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference")  # options that decide a grid of C
+# Options that decide a grid of C and how one rule serves it.
+C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference", "chunk", "chunk_form")
+
+
+def box_rule(text: str, chunk: int | None = None, form: str = "C"):
+    """Return the screening of a box model."""
+    from screenpath.rules import parse_rule
+
+    return parse_rule(text, chunk, form)
+
+
+def chunked(spec: ModelSpec, options: dict) -> ModelSpec:
+    """Return the model with the rule that ``--chunk`` asks for."""
+    if options["chunk"] is None and options["chunk_form"] is not None:
+        raise UsageError("--chunk-form needs chunks", "add --chunk M")
+    return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
+
+
+def box_solver(name: str, seed: int):
+    """Return the solver of a box model."""
+    from screenpath.solvers import make_solver
+
+    return make_solver(name, seed)
+
+
+def box_contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many decisions the ball around an unscreened solution disproves."""
+    from screenpath.audit import contradicted
+
+    return contradicted(model, accurate, parameter, decided)
+
+
+def step_weights(step, labels):
+    """Return the weights of a step whose model has one weight a feature."""
+    return step.coefficients
 
 
 @dataclass(frozen=True)
@@ -33,6 +68,20 @@ class ModelSpec:
         linear forms of the test rows.
     own_options : tuple of str
         Options besides the shared ones that change the numbers; ``--resume`` compares them.
+    rule, solver : callable
+        ``rule(text) -> screening`` and ``solver(name, seed) -> solver``.
+    contradicted : callable
+        For ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved.
+    toy_grid : tuple
+        Parameters in the order of the walk that give a toy problem something to do.
+    free_bias : bool
+        Whether the model has a bias of its own, the last of its coefficients.
+    columns : tuple of str
+        Columns that the model adds to the step table.
+    weights : callable
+        ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``.
+    walk : callable, optional
+        ``walk(options) -> function`` to take the place of ``path.walk``.
     """
 
     name: str
@@ -42,6 +91,14 @@ class ModelSpec:
     grid: Callable
     score: tuple
     own_options: tuple = ()
+    rule: Callable = box_rule
+    solver: Callable = box_solver
+    contradicted: Callable = box_contradicted
+    toy_grid: tuple = (0.01, 0.3, 10.0)
+    free_bias: bool = False
+    columns: tuple = ()
+    weights: Callable = step_weights
+    walk: Callable | None = None
 
 
 def c_grid(model, options):
@@ -92,7 +149,7 @@ def sign_targets(y, options, known=None):
             raise DataError(f"all labels are {positive:g}; two different ones are needed")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
-        signs, mapping = binary_labels(y)
+        signs, mapping = binary_labels(y, source=options.get("data", ""))
         return signs, _label_map(y, signs)
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:

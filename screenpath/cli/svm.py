@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, chunked, sign_accuracy, sign_targets
 
 
 def build(rows, targets, weights, options):
@@ -41,4 +41,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    return run_job(SPEC, options)
+    return run_job(chunked(SPEC, options), options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, absolute_error, c_grid, real_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, absolute_error, c_grid, chunked, real_targets
 
 
 def build(rows, targets, weights, options):
@@ -46,4 +46,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    return run_job(SPEC, options)
+    return run_job(chunked(SPEC, options), options)

@@ -7,8 +7,6 @@ import scipy.sparse as sp
 
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
 
 SAMPLES = 24
 
@@ -36,9 +34,10 @@ def warm_model(spec, options: dict, rows) -> None:
     """
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
     model = spec.build(tiny_rows(rows), targets, None, options)
-    solver = make_solver(options["solver"], 0)
+    solver = spec.solver(options["solver"], 0)
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
-    for rule in dict.fromkeys((options["rule"], "none")):
-        found = walk(model, (0.01, 0.3, 10.0), parse_rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
+    rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
+    for rule in dict.fromkeys(rules):
+        found = walk(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
         for _, certificate in found:
             model.restore(model.state(certificate))

@@ -71,21 +71,39 @@ def box_decide_ball(products, norms, radius, extent, c, rounding, status):
     return n_R, n_L
 
 
-@kernel()
-def box_fixed(status, lo, hi, theta):
-    """Write the fixed dual variables to ``theta`` (0 for survivors); return the index of the survivors."""
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_part(status, lo, hi, c, theta, fixed, moved, kept):
+    """Part the dual variables that screening has fixed from the survivors.
+
+    Parameters
+    ----------
+    status : ndarray of int8
+    lo, hi, c : ndarray
+    theta : ndarray
+        Dual point of the reference.
+    fixed, moved, kept : ndarray
+        Written. ``fixed``: fixed variables, 0 for survivors; ``moved``: fixed variables, survivors as in ``theta``;
+        ``kept``: survivors as in ``theta``, 0 for fixed ones.
+
+    Returns
+    -------
+    index : ndarray of int64
+        The survivors.
+    linear : float
+        ``c . fixed``.
+    """
     index = np.empty(status.size, dtype=np.int64)
-    k = 0
+    k, linear = 0, 0.0
     for i in range(status.size):
         if status[i] == 0:
-            theta[i] = 0.0
+            fixed[i], moved[i], kept[i] = 0.0, theta[i], theta[i]
             index[k] = i
             k += 1
-        elif status[i] < 0:
-            theta[i] = lo[i]
         else:
-            theta[i] = hi[i]
-    return index[:k].copy()
+            value = lo[i] if status[i] < 0 else hi[i]
+            fixed[i], moved[i], kept[i] = value, value, 0.0
+            linear += c[i] * value
+    return index[:k].copy(), linear
 
 
 @kernel()
@@ -108,5 +126,5 @@ def warm_up():
     box_summary(a, a, a, a, a)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
-    box_fixed(status, a, a, a.copy())
+    box_part(status, a, a, a, a, a.copy(), a.copy(), a.copy())
     difference(a, a, a.copy())

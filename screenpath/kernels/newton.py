@@ -273,8 +273,8 @@ def _first_sigma(lo, hi, t, d, mean_sq):
 
 @kernel(fastmath=SUMS)
 def newton_box(
-    X, data, indices, indptr, sparse, c, lo, hi, norms, base, offset, alpha, w, margins, tol, limit, screen, rounding,
-    gap_rounding,
+    X, data, indices, indptr, sparse, c, lo, hi, norms, base, offset, alpha, v, w, margins, tol, limit, screen,
+    rounding, gap_rounding,
 ):  # fmt: skip
     """Minimise a reduced box problem to a relative gap.
 
@@ -290,6 +290,8 @@ def newton_box(
     offset : float
     alpha : ndarray of shape (k,)
         Feasible dual point to start from; overwritten by the result.
+    v : ndarray of shape (d,)
+        ``base + G'alpha`` at the start; overwritten.
     w : ndarray of shape (d,)
         Primal point to start from; overwritten by the result.
     margins : ndarray of shape (k,)
@@ -305,17 +307,15 @@ def newton_box(
 
     Returns
     -------
-    iterations, touched, screened : int
-        Newton iterations, rows touched, rows fixed by the gap ball.
+    iterations, touched : int
+        Newton iterations, rows touched.
+    alive : ndarray of int64
+        Rows that the gap ball has not fixed.
     gap, primal : float
         Of the returned pair.
     """
-    alive, t, v = np.arange(c.size), c - margins, base.copy()
-    touched, iterations, screened = 0, 0, 0
-    for i in range(c.size):
-        if alpha[i] != 0.0:
-            add(X, data, indices, indptr, sparse, i, alpha[i], v)
-            touched += 1
+    alive, t = np.arange(c.size), c - margins
+    touched, iterations = 0, 0
     mean_sq = inner(norms, norms) / max(c.size, 1)
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
     known, known_offset = base.copy(), offset  # with the rows that screening fixes here
@@ -337,13 +337,11 @@ def newton_box(
             error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear))
             radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
             slack = rounding * (np.sqrt(w_sq) + radius)
-            before = alive.size
             alive, linear, work = _screen(
                 X, data, indices, indptr, sparse, alive, radius, slack, rounding, c, lo, hi, norms, t, alpha, v, known
             )
             touched += work
             known_offset += linear
-            screened += before - alive.size
         # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
         border = np.inf
         want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * alive.size), NEAR_LEAST)
@@ -373,7 +371,7 @@ def newton_box(
         idle = done == 0 and near.size == alive.size
         drift = _look(X, data, indices, indptr, sparse, alive, c, w, t)
         touched += work + alive.size
-    return iterations, touched, screened, gap, primal
+    return iterations, touched, alive, gap, primal
 
 
 def warm_up():
@@ -381,6 +379,6 @@ def warm_up():
     one, zero = np.ones(2), np.zeros(2)
     nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     newton_box(
-        np.eye(2), *nothing, False, one, zero, one, one, zero, 0.0, np.zeros(2), np.zeros(2), np.zeros(2), 1e-6, 9,
-        True, 1e-12, 1e-14,
+        np.eye(2), *nothing, False, one, zero, one, one, zero, 0.0, np.zeros(2), np.zeros(2), np.zeros(2),
+        np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14,
     )  # fmt: skip

@@ -9,9 +9,11 @@ import numpy as np
 from screenpath.kernels import kernel
 
 # Fault codes; screenpath.read.faults has the words for each.
-LABEL, INDEX, INDEX_ZERO, INDEX_NEGATIVE, UNSORTED, DUPLICATE, NO_VALUE, VALUE, NO_COLON, INDEX_HUGE, NUL = range(1, 12)
+LABEL, INDEX, INDEX_ZERO, INDEX_NEGATIVE, INDEX_HUGE, UNSORTED, DUPLICATE = range(1, 8)
+NO_VALUE, VALUE, NO_COLON, CONTROL = range(8, 12)
 
-LARGEST_INDEX = 2**62  # beyond it an index is a fault
+INDEX_DIGITS = 18  # an index with more digits is a fault: 19 of them can lie beyond int64
+EXACT_DIGITS = 18  # a decimal number with more digits is bracketed by its first ones
 EXACT_POWERS = 10.0 ** np.arange(23)  # powers of ten that are exact in float64
 
 
@@ -80,10 +82,16 @@ def _to_bits(digits, q, powers):
 
 @kernel()
 def _token_end(text, at):
-    """Return the end of the token at ``at``: white space, NUL, a colon or a comment end it."""
+    """Return the end of the token at ``at``: white space, a control byte, a colon or a comment end it."""
     while text[at] > 32 and text[at] != 58 and text[at] != 35:
         at += 1
     return at
+
+
+@kernel()
+def _control(byte):
+    """Tell whether a byte cannot stand in text: below the space, and no white space either."""
+    return byte < 32 and (byte < 9 or byte > 13)
 
 
 @kernel()
@@ -95,6 +103,24 @@ def _digits(text, at, value):
             return value, at
         value = value * 10 + digit
         at += 1
+
+
+@kernel()
+def _long_to_bits(text, at, q, powers):
+    """Return the bits of a number with many digits, and whether they are decided.
+
+    Its first 18 digits, from ``at`` on, times ``10**q`` bound it from below, the same plus one unit in the last
+    of them from above: rounding is monotone, so where both round to one float, the number does.
+    """
+    lead, taken = np.int64(0), 0
+    while taken < EXACT_DIGITS:
+        if text[at] != 46:
+            lead = lead * 10 + np.int64(text[at]) - 48
+            taken += 1
+        at += 1
+    below, below_decided = _to_bits(lead, q, powers)
+    above, above_decided = _to_bits(lead + 1, q, powers)
+    return below, below_decided and above_decided and below == above
 
 
 @kernel()
@@ -114,7 +140,7 @@ def _number(text, at, powers, exact, slot, values, bits):
     first = at
     while text[at] == 48:
         at += 1
-    start = at
+    start = at  # the first digit that is not 0
     digits, at = _digits(text, at, np.int64(0))
     count, seen, q = at - start, at - first, np.int64(0)
     if text[at] == 46:
@@ -123,10 +149,11 @@ def _number(text, at, powers, exact, slot, values, bits):
         if count == 0:
             while text[at] == 48:
                 at += 1
-        start = at
-        digits, at = _digits(text, at, digits)
-        count += at - start
-        seen += at - point
+            start = at
+        digits, end = _digits(text, at, digits)
+        count += end - at
+        seen += end - point
+        at = end
         q = point - at
     if seen == 0:
         return at, 0
@@ -135,15 +162,19 @@ def _number(text, at, powers, exact, slot, values, bits):
         minus = text[at] == 45
         if minus or text[at] == 43:
             at += 1
-        start = at
+        begin = at
         e, at = _digits(text, at, np.int64(0))
-        if at == start:
+        if at == begin:
             return at, 0
-        if at - start > 9:
+        if at - begin > 9:
             return at, 2
         q += -e if minus else e
-    if count > 18:
-        return at, 2
+    if count > EXACT_DIGITS:
+        found, decided = _long_to_bits(text, start, q + count - EXACT_DIGITS, powers)
+        if not decided:
+            return at, 2
+        bits[slot] = found | (np.uint64(1) << np.uint64(63)) if negative else found
+        return at, 1
     if digits == 0:
         value = 0.0
     elif digits <= 9007199254740992 and -22 <= q <= 22:
@@ -161,8 +192,8 @@ def _number(text, at, powers, exact, slot, values, bits):
 
 @kernel()
 def _blank(text, at):
-    """Skip white space inside a line; NUL is not white space."""
-    while text[at] <= 32 and text[at] != 10 and text[at] != 0:
+    """Skip white space inside a line: space, tab, carriage return, vertical tab, form feed."""
+    while text[at] == 32 or (9 <= text[at] <= 13 and text[at] != 10):
         at += 1
     return at
 
@@ -171,8 +202,8 @@ def _blank(text, at):
 def _index_fault(text, start, at):
     """Name what is wrong with a feature whose index did not end in a colon."""
     end = _token_end(text, start)
-    if text[end] == 0:
-        return NUL, end, end + 1
+    if _control(text[end]):
+        return CONTROL, end, end + 1
     return (INDEX if text[end] == 58 and end > start else NO_COLON), start, max(end, at)
 
 
@@ -192,7 +223,9 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
     at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
     if outcome == 0 or (text[at] > 32 and text[at] != 35):
         end = _token_end(text, start)
-        return at, nnz, n_hard, (NUL if text[end] == 0 and end == start else LABEL), start, max(end, start + 1)
+        if _control(text[end]):
+            return at, nnz, n_hard, CONTROL, end, end + 1
+        return at, nnz, n_hard, LABEL, start, max(end, start + 1)
     if outcome == 2:
         hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = -row - 1, start, at
         n_hard += 1
@@ -207,7 +240,7 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
         if text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == 58:
             seen[0] = 1  # qid:N
             at += 4
-            while text[at] > 32:
+            while text[at] > 32 and text[at] != 35:
                 at += 1
             continue
         minus = text[at] == 45
@@ -218,8 +251,10 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
         if text[at] != 58 or at == begin:
             code, start, end = _index_fault(text, start, at)
             return at, nnz, n_hard, code, start, end
-        if index <= previous or index < smallest or minus or at - begin > 18:
-            if at - begin > 18 or index >= LARGEST_INDEX:
+        if index <= previous or index < smallest or minus or at - begin > INDEX_DIGITS:
+            while text[begin] == 48:
+                begin += 1
+            if at - begin > INDEX_DIGITS:
                 code = INDEX_HUGE
             elif minus and index > 0:
                 code = INDEX_NEGATIVE
@@ -233,21 +268,18 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
                 return at, nnz, n_hard, code, start, at
         previous = index
         at += 1
+        if _control(text[at]):
+            return at, nnz, n_hard, CONTROL, at, at + 1
         if text[at] <= 32 or text[at] == 35:
-            return at, nnz, n_hard, (NUL if text[at] == 0 else NO_VALUE), start, at + (text[at] == 0)
+            return at, nnz, n_hard, NO_VALUE, start, at
         begin = at
         at, outcome = _number(text, at, powers, exact, nnz, values, bits)
-        if outcome == 0 or text[at] == 0 or (text[at] > 32 and text[at] != 35):
+        if outcome == 0 or (text[at] > 32 and text[at] != 35):
             while text[at] > 32:
                 at += 1
-            return (
-                at,
-                nnz,
-                n_hard,
-                (NUL if text[at] == 0 else VALUE),
-                (at if text[at] == 0 else begin),
-                at + (text[at] == 0),
-            )
+            if _control(text[at]):
+                return at, nnz, n_hard, CONTROL, at, at + 1
+            return at, nnz, n_hard, VALUE, begin, at
         if outcome == 2:
             hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = nnz, begin, at
             n_hard += 1

@@ -298,9 +298,11 @@ class BoxModel:
         -------
         Reduced
         """
-        fixed = np.empty(self.size)
-        index = kernels.box_fixed(screened.status, self.lo, self.hi, fixed)
-        total, _ = self.updated_sum(fixed, reference)
+        fixed, moved, kept = np.empty((3, self.size))
+        index, linear = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed, moved, kept)
+        # Few fixed variables change, so the sum at the start costs little; without the survivors it is the base.
+        start_total, _ = self.updated_sum(moved, reference)
+        base = start_total - self.weighted_sum(kept)
         if index.size == self.size:
             if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
                 touched = self.rows.touched
@@ -319,9 +321,10 @@ class BoxModel:
             lo=C * lo,
             hi=C * hi,
             norms=norms,
-            base=C * total,
-            offset=C * float(self.c @ fixed),
+            base=C * base,
+            offset=C * linear,
             start_alpha=C * start,
+            start_sum=C * start_total,
             start_w=reference.point.vector,
             start_margins=margins,
             fixed=fixed,

@@ -31,6 +31,8 @@ class Reduced:
     offset : float
         ``sum c_i alpha_i`` over the fixed rows.
     start_alpha : ndarray of shape (k,)
+    start_sum : ndarray of shape (d,)
+        ``base + G' start_alpha``.
     start_w : ndarray of shape (d,)
     start_margins : ndarray of shape (k,)
         Products of the survivors with ``start_w``, known from the reference's certificate.
@@ -47,6 +49,7 @@ class Reduced:
     base: np.ndarray
     offset: float
     start_alpha: np.ndarray
+    start_sum: np.ndarray
     start_w: np.ndarray
     start_margins: np.ndarray
     fixed: np.ndarray

@@ -43,6 +43,11 @@ class Dataset:
         return self.X.shape[1]
 
     @property
+    def nnz(self) -> int:
+        """Return the number of stored values, stored zeros among them."""
+        return self.X.nnz
+
+    @property
     def density(self) -> float:
         """Return stored values over cells."""
         return self.X.nnz / max(self.n * self.d, 1)

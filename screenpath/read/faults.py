@@ -18,12 +18,14 @@ _WORDS = {
     parse.NO_VALUE: ("the value is missing", "write index:value, or leave the feature out if it is 0"),
     parse.VALUE: ("the value is not a number", _FORMAT),
     parse.NO_COLON: ("a feature without ':'", _FORMAT),
-    parse.INDEX_HUGE: ("the index is too large", f"indices must stay below {parse.LARGEST_INDEX}"),
-    parse.NUL: ("a NUL byte: this is not text", "give LIBSVM text (plain, .gz, .bz2 or .xz)"),
+    parse.INDEX_HUGE: ("the index is too large", f"indices must stay below 10**{parse.INDEX_DIGITS}"),
+    parse.CONTROL: ("a control byte: this is not text", "give LIBSVM text, plain or compressed (.gz, .bz2, .xz)"),
 }
 _MULTILABEL = ("a list of labels", "every sample needs exactly one label; split multilabel data into one file a label")
 _CSV = ("this looks like CSV, not LIBSVM text", _FORMAT)
 _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
+_NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
+_LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
 NUMBERLIKE = {"nan", "inf", "infinity"}
 SHOWN = 40  # characters of a token that a message shows
 
@@ -48,7 +50,8 @@ class Fault:
     hint: str
 
     def __str__(self) -> str:
-        token = self.token if len(self.token) <= SHOWN else self.token[: SHOWN - 3] + "..."
+        token = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in self.token[: SHOWN + 1])
+        token = token if len(token) <= SHOWN else token[: SHOWN - 3] + "..."
         return f"{self.source}, line {self.line}: {self.message}: '{token}'"
 
     def error(self) -> DataError:
@@ -76,8 +79,10 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
         message, hint = _NOT_FINITE
     elif code == parse.LABEL and b"," in token:
         message, hint = _MULTILABEL if b":" in whole else _CSV
-    elif code == parse.LABEL and not text.isprintable():
-        message, hint = _WORDS[parse.NUL][0].replace("a NUL byte", "unprintable bytes"), _WORDS[parse.NUL][1]
+    elif code == parse.LABEL and not (text.isprintable() and "\ufffd" not in text):
+        message, hint = _NOT_ASCII
+    elif b"\r" in whole.rstrip():
+        hint = _LONE_RETURNS
     return Fault(source, line, text, message, hint)
 
 

@@ -11,6 +11,7 @@ from screenpath.read.faults import Fault
 from screenpath.read.libsvm import Parser, parse_stream
 from screenpath.read.source import open_source
 
+DENSE_COLUMNS = 1_000_000  # with this many columns more than stored values, only those that occur are looked at
 CLASSES = 100  # with more labels, or labels that are not whole numbers, the file is taken for regression
 
 
@@ -43,24 +44,39 @@ class Inspection:
             return None
         return {float(a): int(c) for a, c in zip(labels, counts, strict=True)}
 
-    def column_ranges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest and largest value of every column, absent values counted as 0."""
+    def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the columns that store a value, and the smallest and largest value of each.
+
+        Returns
+        -------
+        columns : ndarray of shape (k,)
+            Increasing, from 0; the other d - k columns are empty. No array has d entries where d is far above
+            the number of stored values.
+        low, high : ndarray of shape (k,)
+            A row that stores no value in a column counts as 0 there.
+        """
         X = self.data.X
-        low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        np.minimum.at(low, X.indices, X.data)
-        np.maximum.at(high, X.indices, X.data)
-        full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
-        if full.any():  # a column without a zero: 0 is not in its range
-            low[full], high[full] = np.inf, -np.inf
-            np.minimum.at(low, X.indices, X.data)
-            np.maximum.at(high, X.indices, X.data)
-        return low, high
+        if X.shape[1] <= DENSE_COLUMNS + X.nnz:
+            found, place = np.arange(X.shape[1]), X.indices
+            counts = np.bincount(place, minlength=found.size)
+        else:
+            found, place, counts = np.unique(X.indices, return_inverse=True, return_counts=True)
+        # a column with a value in every row has no 0 of its own
+        low = np.where(counts == X.shape[0], np.inf, 0.0)
+        high = np.where(counts == X.shape[0], -np.inf, 0.0)
+        np.minimum.at(low, place, X.data)
+        np.maximum.at(high, place, X.data)
+        stored = counts > 0
+        return found[stored], low[stored], high[stored]
 
     def row_norms(self) -> np.ndarray:
-        """Return the Euclidean norm of every row."""
+        """Return the Euclidean norm of every row, scaled by its largest value so that squares stay in range."""
         X = self.data.X
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        return np.sqrt(np.bincount(rows, weights=X.data**2, minlength=X.shape[0]))
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, rows, np.abs(X.data))
+        scale = np.where(largest > 0, largest, 1.0)
+        return largest * np.sqrt(np.bincount(rows, weights=(X.data / scale[rows]) ** 2, minlength=X.shape[0]))
 
 
 def inspect_libsvm(source, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:

@@ -14,7 +14,7 @@ def label_text(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def binary_labels(y, positive: float | None = None) -> tuple[np.ndarray, dict]:
+def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[np.ndarray, dict]:
     """Turn two labels into signs: sorted, the larger is +1.
 
     Parameters
@@ -22,6 +22,8 @@ def binary_labels(y, positive: float | None = None) -> tuple[np.ndarray, dict]:
     y : ndarray of shape (n,)
     positive : float, optional
         This label is +1, every other one -1 (one against the rest).
+    source : str, optional
+        Name of the data, put before the message of an error.
 
     Returns
     -------
@@ -35,18 +37,21 @@ def binary_labels(y, positive: float | None = None) -> tuple[np.ndarray, dict]:
         For one label only, more than two without ``positive``, or an unknown ``positive``.
     """
     labels, counts = np.unique(y, return_counts=True)
+    where = f"{source}: " if source else ""
     named = ", ".join(f"{label_text(a)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))
     named += ", ..." if labels.size > SHOWN else ""
     if labels.size == 1:
-        raise DataError(f"only one label: {named}", "a classifier needs samples of two labels")
+        raise DataError(f"{where}only one label: {named}", "a classifier needs samples of two labels")
     if positive is not None:
         if positive not in labels:
-            raise DataError(f"no sample has the label {label_text(positive)}; the labels are {named}")
+            raise DataError(
+                f"{where}no sample has the label {label_text(positive)}; the labels are {named}", "name one of these"
+            )
         rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
     if labels.size > 2:
         raise DataError(
-            f"two labels are needed, these are {labels.size}: {named}",
-            "choose one against the rest with --positive LABEL (positive=... in Python)",
+            f"{where}two labels are needed, these are {labels.size}: {named}",
+            "choose one against the rest with --positive LABEL (in Python: y == label), or fit all with sparse-svm",
         )
     return np.where(y == labels[1], 1.0, -1.0), {"+1": label_text(labels[1]), "-1": label_text(labels[0])}

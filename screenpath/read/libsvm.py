@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import math
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -45,7 +48,7 @@ class _Scratch:
         self.values = np.empty(size // 4 + 2)
         self.indices = np.empty(size // 4 + 2, dtype=np.int64)
         self.hard = np.empty((size // 6 + 2, 3), dtype=np.int64)
-        self.faults = np.empty((max_faults, 4), dtype=np.int64)
+        self.faults = np.empty((min(max_faults, size // 2 + 2), 4), dtype=np.int64)
 
 
 class Parser:
@@ -74,36 +77,68 @@ class Parser:
     def feed(self, text: np.ndarray, stop: int) -> None:
         """Parse the lines in ``text[:stop]``; the last byte is a newline."""
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
-            self._scratch = _Scratch(max(stop, BLOCK), self.max_faults)
+            self._scratch = _Scratch(text.size, self.max_faults)
+        if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
+            text[:3] = 32  # a byte order mark, as some editors leave it, becomes blanks
         s = self._scratch
+        widest = self.seen[1]
         rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
             text, stop, 0 if self.zero_based else 1, parse.POWERS_OF_FIVE, parse.EXACT_POWERS, s.labels,
             s.labels.view(np.uint64), s.indptr, s.values, s.values.view(np.uint64), s.indices, s.hard,
             s.faults[: self.max_faults - len(self.faults)], self.seen,
         )  # fmt: skip
-        for slot, start, end in s.hard[:n_hard]:
-            self._settle(text, stop, slot, bytes(text[start:end]), start)
         for code, line, start, end in s.faults[:n_faults]:
             whole = _line_around(text, stop, start)
             self.faults.append(name_fault(self.source, self.lines + line + 1, code, bytes(text[start:end]), whole))
-        self.faults.sort(key=lambda fault: fault.line)
+        ends = s.indptr[1 : rows + 1]
+        counts = np.diff(ends, prepend=0)
+        labels, values, indices = s.labels[:rows], s.values[:nnz], s.indices[:nnz]
+        infinite = self._settle(text, stop, s.hard[:n_hard], labels, values)
+        if infinite:  # a faulty line gives no row
+            kept = np.ones(rows, dtype=bool)
+            kept[[-slot - 1 if slot < 0 else np.searchsorted(ends, slot, side="right") for slot in infinite]] = False
+            entries = np.repeat(kept, counts)
+            labels, counts, values, indices = labels[kept], counts[kept], values[entries], indices[entries]
+            self.seen[1] = max(widest, indices.max(initial=-1))
+        if self.values.array.dtype != np.float64:
+            self._check_range(values)
         self.lines += lines
         if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
             self.indices.widen()
-        self.labels.extend(s.labels[:rows])
-        self.counts.extend(np.diff(s.indptr[: rows + 1]))
-        self.values.extend(s.values[:nnz])
-        self.indices.extend(s.indices[:nnz])
+        self.labels.extend(labels)
+        self.counts.extend(counts)
+        self.values.extend(values)
+        self.indices.extend(indices)
 
-    def _settle(self, text, stop, slot, token, start) -> None:
-        value = float(token)
-        if not np.isfinite(value):
-            line = self.lines + 1 + int(np.count_nonzero(text[:start] == 10))
-            self.faults.append(not_finite(self.source, line, token))
-        elif slot < 0:
-            self._scratch.labels[-slot - 1] = value
-        else:
-            self._scratch.values[slot] = value
+    def _settle(self, text, stop, hard, labels, values) -> list[int]:
+        """Convert the numbers the kernel left over; note those beyond float64 as faults and return their slots."""
+        view, infinite = memoryview(text), []
+        for slot, start, end in hard.tolist():
+            value = float(bytes(view[start:end]))
+            if not math.isfinite(value):
+                infinite.append((slot, start, end))
+            elif slot < 0:
+                labels[-slot - 1] = value
+            else:
+                values[slot] = value
+        if infinite:
+            newlines, previous = np.flatnonzero(text[:stop] == 10), 0
+            for _, start, end in infinite:
+                line = self.lines + 1 + int(np.searchsorted(newlines, start))
+                if line > previous:  # one fault a line
+                    self.faults.append(not_finite(self.source, line, bytes(view[start:end])))
+                previous = line
+            self.faults.sort(key=lambda fault: fault.line)
+            del self.faults[self.max_faults :]
+        return [slot for slot, _, _ in infinite]
+
+    def _check_range(self, values) -> None:
+        dtype = self.values.array.dtype
+        with np.errstate(over="ignore"):
+            beyond = ~np.isfinite(values.astype(dtype))
+        if beyond.any():
+            value = float(values[beyond.argmax()])
+            raise DataError(f"{self.source}: the value {value!r} is too large for {dtype}", "read it as float64")
 
     @property
     def full(self) -> bool:

@@ -14,6 +14,16 @@ from pathlib import Path
 from screenpath.errors import DataError
 
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
+_FOREIGN = (
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"PAR1", "a Parquet file"),
+)
+BUFFER = 1 << 16  # bytes read at once from an archive
+_HEAD = 6  # bytes that tell them apart
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
@@ -44,31 +54,49 @@ def open_source(source):
         yield from _decompressed(sys.stdin.buffer, "standard input")
         return
     path = Path(source)
-    if path.is_dir():
-        raise DataError(f"{path} is a folder, not a data file", "name a LIBSVM text file")
     try:
-        raw = open(path, "rb")  # noqa: SIM115 (closed by the with statement below)
+        raw = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by the with statement below)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file", "check the path; '-' reads standard input") from None
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder, not a data file", "name a LIBSVM text file") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        raise _unreadable(str(path), error) from None
     with raw:
         yield from _decompressed(raw, str(path))
 
 
 def _decompressed(raw, name: str):
-    buffered = raw if hasattr(raw, "peek") else io.BufferedReader(_Raw(raw))
-    head = buffered.peek(6)[:6]
-    opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
-    stream = buffered if opener is None else opener(buffered, "rb")
+    opener = None
     try:
-        yield stream, name
+        head = _first_bytes(raw)
+        for magic, what in _FOREIGN:
+            if head.startswith(magic):
+                raise DataError(f"{name} is {what}, not LIBSVM text", "unpack or convert it to LIBSVM text first")
+        opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
+        buffered = io.BufferedReader(_Rejoined(head, raw), BUFFER)
+        yield (buffered if opener is None else opener(buffered, "rb")), name
     except _DAMAGED as error:
         raise _damaged(name, error) from None
     except OSError as error:
-        if opener is None:
-            raise DataError(f"{name} cannot be read: {error}") from None
-        raise _damaged(name, error) from None
+        raise (_unreadable if opener is None else _damaged)(name, error) from None
+
+
+def _first_bytes(raw) -> bytes:
+    """Read the bytes that tell archives apart; a pipe may hand them over one by one."""
+    head = b""
+    while len(head) < _HEAD:
+        more = raw.read(_HEAD - len(head))
+        if isinstance(more, str):
+            raise TypeError("the stream gives text; open it in binary mode ('rb')")
+        if not more:
+            break
+        head += more
+    return head
+
+
+def _unreadable(name: str, error: OSError) -> DataError:
+    return DataError(f"{name} cannot be read: {error.strerror or error}", "check that it exists and may be read")
 
 
 def _damaged(name: str, error: Exception) -> DataError:
@@ -77,16 +105,22 @@ def _damaged(name: str, error: Exception) -> DataError:
     )
 
 
-class _Raw(io.RawIOBase):
-    """Give any object with ``read`` the interface that buffering needs."""
+class _Rejoined(io.RawIOBase):
+    """A stream of which the first bytes have been read: those, then the rest."""
 
-    def __init__(self, stream):
-        self.stream = stream
+    def __init__(self, head: bytes, rest):
+        self.head, self.rest = head, rest
 
     def readable(self):
         return True
 
     def readinto(self, target):
-        data = self.stream.read(len(target))
+        data, self.head = (self.head, b"") if self.head else (None, b"")
+        if data is None and hasattr(self.rest, "readinto"):
+            return self.rest.readinto(target)
+        if data is None:
+            data = self.rest.read(len(target))
+        self.head = data[len(target) :]
+        data = data[: len(target)]
         target[: len(data)] = data
         return len(data)

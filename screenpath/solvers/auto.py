@@ -9,8 +9,8 @@ from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.newton import Newton
 
-WIDE = 1000  # features from which sparse rows get sweeps first: there a Newton system needs many products
-SWEEPS = 30  # sweeps before Newton's method takes over
+WIDE = 600  # features from which sparse rows get sweeps first: there a Newton system needs many products
+SWEEPS = 40  # sweeps before Newton's method takes over
 
 
 class Auto:
@@ -40,7 +40,7 @@ class Auto:
         if first.converged or first.epochs >= budget.epochs:
             return first
         margins = reduced.products(first.w)
-        again = replace(reduced, start_alpha=first.alpha, start_w=first.w, start_margins=margins)
+        again = replace(reduced, start_alpha=first.alpha, start_sum=first.w, start_w=first.w, start_margins=margins)
         rest = Budget(budget.epochs - first.epochs, budget.deadline)
         second = self.newton.solve(again, tol=tol, budget=rest, dynamic=dynamic, rank=rank)
         return Solution(

@@ -82,14 +82,14 @@ class _Run:
         else:
             self.dense = reduced.rows
             self.csr = (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-        self.alpha = np.minimum(np.maximum(reduced.start_alpha, reduced.lo), reduced.hi)
+        self.alpha = reduced.start_alpha.copy()
         self.sqnorms = reduced.norms**2
         self.alive = np.arange(reduced.size)
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
         self.touched = 0.0
         self.screened = 0
         self.decided = np.zeros(reduced.size, dtype=np.int8)
-        self.w = reduced.base + self._sum(self.alpha)
+        self.w = reduced.start_sum.copy()
 
     def sweep(self, sweeps: int, shrinking: bool, deadline: float) -> None:
         """Run ``sweeps`` sweeps in kernel calls of bounded length."""

@@ -7,6 +7,8 @@ crawl. Stops when the duality gap of the reduced problem is at most ``tol`` time
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
@@ -14,7 +16,7 @@ from screenpath.kernels import newton as kernels
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution
 
-MOST_ITERATIONS = 1000  # of one solve; a hundred are rare, so this only bounds the time spent on a hopeless tolerance
+CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 
 
 class Newton:
@@ -31,7 +33,7 @@ class Newton:
         tol : float
             Relative gap of the reduced problem to reach.
         budget : Budget
-            ``epochs`` bounds the Newton iterations. One solve is one kernel call: the deadline is seen after it.
+            ``epochs`` bounds the Newton iterations.
         dynamic : bool
             Screen with the gap ball of the current pair before each choice of a working set.
         rank : int
@@ -45,11 +47,22 @@ class Newton:
             dense, csr = np.empty((0, 0)), reduced.rows
         else:
             dense, csr = reduced.rows, (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-        alpha = np.minimum(np.maximum(reduced.start_alpha, reduced.lo), reduced.hi)
-        w = reduced.start_w.copy()
-        iterations, touched, screened, gap, primal = kernels.newton_box(
-            dense, *csr, reduced.sparse, reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.base,
-            reduced.offset, alpha, w, reduced.start_margins, tol, min(budget.epochs, MOST_ITERATIONS), dynamic,
-            ROUNDING, GAP_ROUNDING,
-        )  # fmt: skip
-        return Solution(w, alpha, iterations, touched, gap <= tol * abs(primal), screened, self.name)
+        alpha, v, w = reduced.start_alpha.copy(), reduced.start_sum.copy(), reduced.start_w.copy()
+        margins = reduced.start_margins
+        decided = np.ones(reduced.size, dtype=bool)
+        iterations, touched = 0, 0
+        while True:
+            limit = min(budget.epochs - iterations, CALL_ITERATIONS)
+            done, work, alive, gap, primal = kernels.newton_box(
+                dense, *csr, reduced.sparse, reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.base,
+                reduced.offset, alpha, v, w, margins, tol, limit, dynamic, ROUNDING, GAP_ROUNDING,
+            )  # fmt: skip
+            iterations, touched = iterations + done, touched + work
+            converged = gap <= tol * abs(primal)
+            if converged or done < limit or iterations >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+            margins = reduced.products(w)
+            touched += reduced.size
+        decided[alive] = False
+        fixed = np.where(decided, np.where(alpha <= reduced.lo, -1, 1), 0).astype(np.int8)
+        return Solution(w, alpha, iterations, touched, converged, reduced.size - alive.size, self.name, fixed)

@@ -30,16 +30,18 @@ def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercep
 
 
 class CsvCoefficients(Appender):
-    """``coefficients.csv`` with the columns step, feature, value."""
+    """``coefficients.csv`` with the columns step, feature, value; of several classes: step, class, feature, value."""
 
-    def __init__(self, folder: Path, n_features: int, keep: int = 0):
+    def __init__(self, folder: Path, n_features: int, keep: int = 0, classes=None):
         super().__init__(folder / "coefficients.csv", keep)
+        self.classes = classes
         if not keep:
-            self.append(b"step,feature,value\n")
+            self.append(b"step,feature,value\n" if classes is None else b"step,class,feature,value\n")
 
-    def add(self, step: int, features: np.ndarray, values: np.ndarray) -> None:
-        """Append the coefficients of one step."""
-        lines = [f"{step},{j},{v!r}\n" for j, v in zip(features.tolist(), values.tolist(), strict=True)]
+    def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
+        """Append the coefficients of one step, or of one class of it."""
+        where = f"{step}" if self.classes is None else f"{step},{self.classes[block]!r}"
+        lines = [f"{where},{j},{v!r}\n" for j, v in zip(features.tolist(), values.tolist(), strict=True)]
         self.append("".join(lines).encode())
 
     def finish(self, n_steps: int, complete: bool) -> None:
@@ -50,19 +52,21 @@ class CsvCoefficients(Appender):
 class NpzCoefficients(Appender):
     """``coefficients.npz``: a matrix of shape (n_steps, 1 + d) for ``scipy.sparse.load_npz``.
 
-    Column 0 is the intercept, column j feature j as numbered in the file. While the run goes on,
+    Column 0 is the intercept, column j feature j as numbered in the file; of several classes each step has one row a
+    class, in the order of their labels. While the run goes on,
     ``coefficients.npz.records.partial`` holds plain records (``RECORD``).
     """
 
-    def __init__(self, folder: Path, n_features: int, keep: int = 0):
+    def __init__(self, folder: Path, n_features: int, keep: int = 0, classes=None):
         super().__init__(folder / "coefficients.npz.records", keep)
-        self.n_features = n_features
+        self.n_features, self.blocks = n_features, 1 if classes is None else len(classes)
         self.target = folder / "coefficients.npz"
 
-    def add(self, step: int, features: np.ndarray, values: np.ndarray) -> None:
-        """Append the coefficients of one step."""
+    def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
+        """Append the coefficients of one step, or of one class of it."""
         records = np.empty(features.size, dtype=RECORD)
-        records["step"], records["feature"], records["value"] = step, features, values
+        records["step"] = step * self.blocks + block
+        records["feature"], records["value"] = features, values
         self.append(records.tobytes())
 
     def finish(self, n_steps: int, complete: bool) -> None:
@@ -70,7 +74,7 @@ class NpzCoefficients(Appender):
         from scipy.sparse import csr_array, save_npz
 
         records = np.frombuffer(self.read(), dtype=RECORD)
-        shape = (n_steps, 1 + self.n_features)
+        shape = (n_steps * self.blocks, 1 + self.n_features)
         matrix = csr_array((records["value"], (records["step"], records["feature"])), shape=shape)
         with replacing(self.target) as file:
             save_npz(file, matrix)
@@ -81,9 +85,9 @@ class NpzCoefficients(Appender):
 WRITERS = {"csv": CsvCoefficients, "npz": NpzCoefficients}
 
 
-def open_coefficients(kind: str, folder: Path, n_features: int, keep: int = 0):
-    """Return the writer of that kind; None for ``none``."""
-    return WRITERS[kind](folder, n_features, keep) if kind != "none" else None
+def open_coefficients(kind: str, folder: Path, n_features: int, keep: int = 0, classes=None):
+    """Return the writer of that kind; None for ``none``. ``classes``: labels of a model with weights for each."""
+    return WRITERS[kind](folder, n_features, keep, classes) if kind != "none" else None
 
 
 def remove_coefficients(folder: Path) -> None:

@@ -122,7 +122,7 @@ class RunFolder:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def open(self, columns, n_features: int, checkpoint: Checkpoint | None = None) -> None:
+    def open(self, columns, n_features: int, checkpoint: Checkpoint | None = None, classes=None) -> None:
         """Start writing, behind the checkpoint's steps or from nothing.
 
         Parameters
@@ -131,13 +131,15 @@ class RunFolder:
             Of the step table.
         n_features : int
         checkpoint : Checkpoint, optional
+        classes : list of float, optional
+            Labels of a model that has weights for each of them.
         """
         if checkpoint is None:
             self._remove_files()
         keep = checkpoint.sizes if checkpoint else (0, 0)
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", keep[0])
-        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1])
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1], classes)
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())
         else:
@@ -161,10 +163,15 @@ class RunFolder:
         row : dict
             Record of the step table.
         coefficients : tuple (ndarray, float, bool), optional
-            Weights and intercept in the units of the data, and whether the model has an intercept.
+            Weights and intercept in the units of the data, and whether the model has an intercept; with several
+            classes one row of weights and one intercept each.
         """
         if self._coefficients is not None and coefficients is not None:
-            self._coefficients.add(row["step"], *sparse_coefficients(*coefficients))
+            weights, intercepts, has_intercept = coefficients
+            pairs = zip(np.atleast_2d(weights), np.atleast_1d(intercepts), strict=True)
+            for block, (one, intercept) in enumerate(pairs):
+                found = sparse_coefficients(one, float(intercept), has_intercept)
+                self._coefficients.add(row["step"], *found, block)
         self._steps.append(self._table.record(row, first=self.count == 0).encode())
         self.count += 1
 

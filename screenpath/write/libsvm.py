@@ -11,24 +11,43 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.errors import DataError
 from screenpath.write.atomic import replacing
 
 
 def libsvm_lines(X, y):
-    """Yield one line of LIBSVM text a row: 1-based indices, every stored value with all its digits.
+    """Return an iterator over the lines of LIBSVM text, one a row.
 
-    The zeros of a dense array are left out, stored zeros of a sparse one are kept.
+    Indices count from 1, every stored value has all its digits. The zeros of a dense array are left out, stored
+    zeros of a sparse one are kept.
 
     Parameters
     ----------
     X : ndarray or scipy.sparse of shape (n, d)
     y : ndarray of shape (n,)
+
+    Raises
+    ------
+    DataError
+        For nan and infinity, which LIBSVM text has no word for, and for labels of another length.
     """
     X = sp.csr_array(X)
-    for i, label in enumerate(np.asarray(y).tolist()):
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()  # sorts too: a reader wants increasing indices
+    X, y = X.astype(np.float64, copy=False), np.asarray(y, dtype=np.float64)
+    if y.shape != X.shape[:1]:
+        raise DataError(f"{X.shape[0]} rows with labels of shape {y.shape}", "give one label for each row")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise DataError("nan or infinity cannot be written as LIBSVM text", "remove the samples or impute the values")
+    return _lines(X, y)
+
+
+def _lines(X, y):
+    for i, label in enumerate(y.tolist()):
         part = slice(X.indptr[i], X.indptr[i + 1])
         cells = zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)
-        yield " ".join([_short(float(label)), *(f"{j + 1}:{_short(v)}" for j, v in cells)]) + "\n"
+        yield " ".join([_short(label), *(f"{j + 1}:{_short(v)}" for j, v in cells)]) + "\n"
 
 
 def _short(value: float) -> str:
@@ -40,16 +59,28 @@ def _short(value: float) -> str:
 def write_libsvm(path, X, y) -> None:
     """Write a LIBSVM file, compressed if its name ends in .gz, .bz2 or .xz; an existing file is replaced when done.
 
+    Reading it back gives the same bits.
+
     Parameters
     ----------
-    path : path-like
+    path : path-like or binary file object
+        A file object is written to as it is, and left open.
     X : ndarray or scipy.sparse of shape (n, d)
     y : ndarray of shape (n,)
+
+    Raises
+    ------
+    DataError
+        As :func:`libsvm_lines`.
     """
+    lines = libsvm_lines(X, y)
+    if hasattr(path, "write"):
+        path.writelines(line.encode() for line in lines)
+        return
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file, contextlib.closing(_compressor(file, path.suffix)) as out:
-        for line in libsvm_lines(X, y):
+        for line in lines:
             out.write(line.encode())
 
 

@@ -12,7 +12,7 @@ def test_a_good_file(samples, capsys):
 def test_regression_targets(samples, capsys):
     assert run(["inspect", str(samples / "diabetes.libsvm")]) == 0
     out = capsys.readouterr().out
-    assert "regression: min 25" in out or "labels" in out
+    assert "regression: min 25, median 140.5, max 346" in out and "labels" not in out
 
 
 def test_all_faults_are_shown_and_exit_code_is_1(samples, capsys):
@@ -36,3 +36,14 @@ def test_nothing_readable(samples, capsys):
     assert "no sample without fault" in capsys.readouterr().out
     assert run(["inspect", "absent.libsvm"]) == 1
     assert "no such file" in capsys.readouterr().err
+
+
+def test_huge_and_empty_columns(tmp_path, capsys):
+    path = tmp_path / "wide.libsvm"
+    path.write_text("1 3:1e308 800000000000:5\n-1 3:-1e308\n")
+    assert run(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "799,999,999,998 (799,999,999,998 without a value)" in out and "column 800000000000" in out
+    path.write_text("1\n-1\n")
+    assert run(["inspect", str(path)]) == 0
+    assert "1 (1 without a value)" in capsys.readouterr().out

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -11,9 +12,9 @@ def parse(text: bytes, zero_based: bool = False):
     """Return (rows, faulty lines): rows as (label, [(index, value), ...]), lines numbered from 1."""
     rows, faults = [], []
     for number, line in enumerate(text.split(b"\n"), start=1):
-        has_nul = b"\0" in line.split(b"#")[0]
-        tokens = line.split(b"#")[0].split()
-        if has_nul:
+        text_part = line.split(b"#")[0]
+        tokens = text_part.split()
+        if CONTROL.search(text_part):
             faults.append(number)
         elif tokens:
             row = _row(tokens, 0 if zero_based else 1)
@@ -35,7 +36,7 @@ def _row(tokens, smallest):
         if match is None or not NUMBER.fullmatch(match[2]) or not np.isfinite(float(match[2])):
             return None
         index = int(match[1])
-        if index < smallest or index <= previous or len(match[1].lstrip(b"+-")) > 18:
+        if index < smallest or index <= previous or len(match[1].lstrip(b"+-0")) > 18:
             return None
         previous = index
         pairs.append((index, float(match[2])))

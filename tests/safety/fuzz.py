@@ -45,7 +45,10 @@ def check_problem(seed: int):
     C0 = random_scale(rng, model)
     parameters = C0 * np.array([0.5, 1.0, 1.0 + 1e-6, 1.07, 1.5, 4.0])
     exact = [optimum(model, G, C) for C in parameters]
-    distant = [reference(rng, model, parameters[-1] * rng.uniform(1.0, 3.0), a) for a in ("1 epoch", "1e-6", "1e-12")]
+    distant = [
+        reference(rng, model, parameters[-1] * rng.uniform(1.0, 3.0), a)
+        for a in ("arbitrary", "1 epoch", "1e-6", "1e-12")
+    ]
     for accuracy in ACCURACIES:
         near = reference(rng, model, C0, accuracy)
         far = distant[rng.integers(len(distant))]

@@ -29,7 +29,7 @@ def reduced_problem(G, c, lo, hi, base=None, offset=0.0, sparse=False, start=Non
         rows = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64))
     return Reduced(
         rows=rows, index=np.arange(k), c=np.asarray(c, dtype=float), norms=np.linalg.norm(G, axis=1), lo=lo, hi=hi,
-        base=base, offset=offset, start_alpha=alpha, start_w=w, start_margins=G @ w, fixed=np.zeros(k),
+        base=base, offset=offset, start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, fixed=np.zeros(k),
     )  # fmt: skip
 
 

@@ -1,0 +1,336 @@
+"""Newton steps for the L1-regularised squared hinge on a working set of features.
+
+The Hessian over the samples inside the margin, with the bias eliminated, makes a small Lasso; its solution is the
+direction of a line search. Columns and slack are as in ``l1svm``; the cache notices edits there too.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+from screenpath.kernels.l1svm import bias_root, columns_add
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+
+
+@kernel()
+def by_sample(data, indices, indptr, index, n):
+    """Return some columns of sparse data sample by sample: values, places in ``index``, start offsets."""
+    starts = np.zeros(n + 1, dtype=np.int64)
+    for k in range(index.size):
+        j = index[k]
+        for p in range(indptr[j], indptr[j + 1]):
+            starts[indices[p] + 1] += 1
+    for i in range(n):
+        starts[i + 1] += starts[i]
+    place = starts[:-1].copy()
+    values = np.empty(starts[n])
+    columns = np.empty(starts[n], dtype=np.int64)
+    for k in range(index.size):
+        j = index[k]
+        for p in range(indptr[j], indptr[j + 1]):
+            q = place[indices[p]]
+            values[q] = data[p]
+            columns[q] = k
+            place[indices[p]] = q + 1
+    return values, columns, starts
+
+
+@kernel(fastmath=SUMS)
+def sparse_gram(values, columns, starts, slack, y, member, gram, sums):
+    """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
+
+    Only samples that entered or left ``member`` are added or subtracted (lower triangle; columns of a sample are in
+    increasing order). Returns the size of S.
+    """
+    size = 0
+    for i in range(slack.size):
+        inside = 1 if slack[i] > 0.0 else 0
+        size += inside
+        if inside == member[i]:
+            continue
+        sign = 1.0 if inside == 1 else -1.0
+        member[i] = inside
+        for p in range(starts[i], starts[i + 1]):
+            a = columns[p]
+            value = sign * values[p]
+            sums[a] += value * y[i]
+            for q in range(starts[i], p + 1):
+                gram[a, columns[q]] += value * values[q]
+    return size
+
+
+@kernel(fastmath=SUMS)
+def dense_gram(F, index, slack, y, member, gram, sums):
+    """:func:`sparse_gram` for dense columns; the samples that changed are gathered and multiplied at once."""
+    changed, size = 0, 0
+    for i in range(slack.size):
+        if slack[i] > 0.0:
+            size += 1
+        if (slack[i] > 0.0) != (member[i] == 1):
+            changed += 1
+    if changed == 0:
+        return size
+    where = np.empty(changed, dtype=np.int64)
+    sign = np.empty(changed)
+    c = 0
+    for i in range(slack.size):
+        if (slack[i] > 0.0) != (member[i] == 1):
+            where[c] = i
+            sign[c] = 1.0 if slack[i] > 0.0 else -1.0
+            member[i] = 1 if slack[i] > 0.0 else 0
+            c += 1
+    block = np.empty((index.size, changed))
+    for k in range(index.size):
+        for c in range(changed):
+            block[k, c] = F[index[k], where[c]]
+    for k in range(index.size):
+        total = 0.0
+        for c in range(changed):
+            total += sign[c] * block[k, c] * y[where[c]]
+        sums[k] += total
+        for h in range(k + 1):
+            total = 0.0
+            for c in range(changed):
+                total += sign[c] * block[k, c] * block[h, c]
+            gram[k, h] += total
+    return size
+
+
+@kernel(fastmath=SUMS)
+def centred(gram, sums, count, sqnorms, ridge, out):
+    """Write ``gram - sums sums' / count`` plus a small ridge to the full symmetric ``out`` (the bias eliminated)."""
+    for k in range(sums.size):
+        for h in range(k + 1):
+            value = gram[k, h] - sums[k] * sums[h] / count
+            out[k, h] = value
+            out[h, k] = value
+        out[k, k] = max(out[k, k], 0.0) + ridge * sqnorms[k]
+
+
+@kernel(fastmath=SUMS)
+def lasso(H, rho, lam, u, tol, limit):
+    """Minimise ``1/2 u'Hu - rho.u + lam ||u||_1`` in place.
+
+    Coordinate descent finds the support; once signs repeat, the equations on the support are solved by Cholesky and
+    the point moves there, at most to the first change of sign.
+
+    Parameters
+    ----------
+    H : ndarray of shape (k, k)
+        Symmetric, positive definite.
+    rho, u : ndarray of shape (k,)
+    lam, tol : float
+        Stop when no coordinate's gradient moved by more than ``tol``.
+    limit : int
+        Sweeps at most.
+
+    Returns
+    -------
+    int
+        Sweeps.
+    """
+    k = u.size
+    gradient = rho.copy()  # rho - H u
+    for j in range(k):
+        if u[j] != 0.0:
+            for i in range(k):
+                gradient[i] -= u[j] * H[j, i]
+    signs = np.sign(u)
+    steady, patience = 0, 1
+    for sweep in range(limit):
+        worst, same = 0.0, True
+        for j in range(k):
+            old, h = u[j], H[j, j]
+            if h <= 0.0:
+                continue
+            t = gradient[j] + h * old
+            new = (t - lam) / h if t > lam else ((t + lam) / h if t < -lam else 0.0)
+            if new != old:
+                change = new - old
+                worst = max(worst, abs(change) * h)
+                u[j] = new
+                for i in range(k):
+                    gradient[i] -= change * H[j, i]
+            sign = np.sign(new)
+            if sign != signs[j]:
+                signs[j] = sign
+                same = False
+        if worst <= tol:
+            return sweep + 1
+        steady = steady + 1 if same else 0
+        if steady < patience:
+            continue
+        steady = 0
+        support = np.flatnonzero(u)
+        target = support_solution(H, rho, lam, signs, support)
+        if target.size != support.size or support.size == 0:
+            patience = 2 * patience
+            continue
+        # As far as the first sign change: the objective is quadratic up to there and falls all the way.
+        step, hit = 1.0, -1
+        for s in range(support.size):
+            now = u[support[s]]
+            if now * target[s] <= 0.0:
+                reach = now / (now - target[s])
+                if reach < step:
+                    step, hit = reach, s
+        for s in range(support.size):
+            j = support[s]
+            new = 0.0 if s == hit else u[j] + step * (target[s] - u[j])
+            change = new - u[j]
+            u[j] = new
+            if change != 0.0:
+                for i in range(k):
+                    gradient[i] -= change * H[j, i]
+        if hit >= 0:
+            signs[support[hit]] = 0.0
+            patience = min(2 * patience, 16)
+        else:
+            patience = 1
+    return limit
+
+
+@kernel(fastmath=SUMS)
+def support_solution(H, rho, lam, signs, support):
+    """Solve ``H_AA x = rho_A - lam signs_A`` by Cholesky; return an empty array where H_AA is not positive definite."""
+    k = support.size
+    L = np.empty((k, k))
+    for a in range(k):
+        i = support[a]
+        for b in range(a + 1):
+            total = H[i, support[b]]
+            for c in range(b):
+                total -= L[a, c] * L[b, c]
+            if a == b:
+                if total <= 1e-13 * H[i, i]:
+                    return np.empty(0)
+                L[a, a] = np.sqrt(total)
+            else:
+                L[a, b] = total / L[b, b]
+    x = np.empty(k)
+    for a in range(k):
+        total = rho[support[a]] - lam * signs[support[a]]
+        for c in range(a):
+            total -= L[a, c] * x[c]
+        x[a] = total / L[a, a]
+    for a in range(k - 1, -1, -1):
+        x[a] /= L[a, a]
+        for c in range(a):
+            x[c] -= L[a, c] * x[a]
+    return x
+
+
+@kernel(fastmath=SUMS)
+def line_search(slack, change, w, direction, lam, slope):
+    """Halve the step until the objective falls by a fixed share of the model's slope; move ``slack`` and ``w`` there.
+
+    Parameters
+    ----------
+    slack, change : ndarray of shape (n,)
+        ``slack - t change`` belongs to the step ``t``.
+    w, direction : ndarray of shape (k,)
+    lam, slope : float
+        ``slope`` is the (negative) predicted change per unit step.
+
+    Returns
+    -------
+    float
+        The step taken, 0 where none lowers the objective.
+    """
+    t = 1.0
+    for _ in range(40):
+        rise = 0.0
+        for i in range(slack.size):
+            before = max(slack[i], 0.0)
+            after = max(slack[i] - t * change[i], 0.0)
+            rise += (after - before) * (after + before)
+        penalty = 0.0
+        for k in range(w.size):
+            penalty += abs(w[k] + t * direction[k]) - abs(w[k])
+        if 0.5 * rise + lam * penalty <= 1e-4 * t * slope:
+            for i in range(slack.size):
+                slack[i] -= t * change[i]
+            for k in range(w.size):
+                w[k] += t * direction[k]
+            return t
+        t *= 0.5
+    return 0.0
+
+
+@kernel(fastmath=SUMS)
+def newton_step(
+    F, data, indices, indptr, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
+):
+    """Take one Newton step on the features ``chosen``, in place.
+
+    With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
+    in the new weights; its solution is the direction of a line search on the objective itself.
+
+    Parameters
+    ----------
+    F, data, indices, indptr, sparse
+        Columns.
+    chosen : ndarray of int64 of shape (k,)
+    w, slack, bias
+        Weights of all columns, slack of all samples, bias (shape (1,)); updated.
+    products : ndarray of shape (k,)
+        ``f_j . max(slack, 0)``.
+    gram, sums, inside
+        From :func:`dense_gram` or :func:`sparse_gram`; number of samples inside the margin.
+    options : ndarray of shape (3,)
+        Accuracy of the Lasso relative to the violation at its start, its sweeps at most, and the ridge.
+
+    Returns
+    -------
+    float
+        The step taken, 0 where none lowers the objective.
+    """
+    k = chosen.size
+    hessian = np.empty((k, k))
+    centred(gram, sums, inside, sqnorms[chosen], options[2], hessian)
+    old = w[chosen]
+    rho = products.copy()
+    worst = 0.0
+    for a in range(k):
+        if old[a] == 0.0:
+            worst = max(worst, abs(products[a]) - lam)
+            continue
+        worst = max(worst, abs(products[a] - lam * np.sign(old[a])))
+        for b in range(k):
+            rho[b] += old[a] * hessian[a, b]
+    new = old.copy()
+    lasso(hessian, rho, lam, new, max(options[0] * worst, 1e-13 * lam), int(options[1]))
+    direction = new - old
+    shift, slope = 0.0, 0.0
+    for a in range(k):
+        shift -= sums[a] * direction[a] / inside
+        slope += lam * (abs(new[a]) - abs(old[a])) - products[a] * direction[a]
+    if slope >= 0.0:
+        return 0.0
+    change = shift * y
+    columns_add(F, data, indices, indptr, sparse, chosen, direction, change)
+    taken = line_search(slack, change, old, direction, lam, slope)
+    if taken > 0.0:
+        for a in range(k):
+            w[chosen[a]] = old[a]
+        bias[0] = bias_root(slack, y, bias[0] + taken * shift)
+    return taken
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
+    dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
+    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
+    options = np.array([1e-2, 10.0, 1e-11])
+    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):
+        slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
+        if columns[-1]:
+            inside = sparse_gram(*by_sample(*csr, index, 3), slack, y, member, gram, sums)
+        else:
+            inside = dense_gram(dense, index, slack, y, member, gram, sums)
+        newton_step(
+            *columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), dense.sum(axis=1), gram, sums,
+            float(inside), options,
+        )  # fmt: skip

@@ -1,0 +1,363 @@
+"""L1-regularised squared hinge: screening, objectives, exact bias, coordinate descent over features.
+
+Columns are stored one after the other: dense as the rows of ``F`` of shape (k, n), sparse as ``data, indices, indptr``
+with one slice a column. ``slack_i = 1 - (F'w)_i - y_i b``; the loss is half the sum of its squared positive parts.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+BIAS_EVERY = 8  # values visited, in samples, between two exact solves of the bias within a sweep
+
+
+@kernel(fastmath=SUMS)
+def dense_spreads(F, y, out):
+    """Write the norm of every column after subtracting its mean; ``F`` holds ``y * x``."""
+    k, n = F.shape
+    for j in range(k):
+        mean = 0.0
+        for i in range(n):
+            mean += F[j, i] * y[i]
+        mean /= n
+        total = 0.0
+        for i in range(n):
+            off = F[j, i] * y[i] - mean
+            total += off * off
+        out[j] = np.sqrt(total)
+
+
+@kernel(fastmath=SUMS)
+def sparse_spreads(data, indices, indptr, y, out):
+    """:func:`dense_spreads` for sparse columns; values that are not stored count as zeros."""
+    n = y.size
+    for j in range(out.size):
+        mean = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            mean += data[p] * y[indices[p]]
+        mean /= n
+        total = (n - (indptr[j + 1] - indptr[j])) * mean * mean
+        for p in range(indptr[j], indptr[j + 1]):
+            off = data[p] * y[indices[p]] - mean
+            total += off * off
+        out[j] = np.sqrt(total)
+
+
+@kernel()
+def bias_root(slack, y, bias):
+    """Move the bias to the exact minimiser of the loss: the root of ``sum y_i max(slack_i, 0)``, decreasing in b.
+
+    Newton steps on a piecewise linear function end exactly; a bracket keeps them from cycling.
+
+    Parameters
+    ----------
+    slack : ndarray of shape (n,)
+        Updated to the new bias.
+    y : ndarray of shape (n,)
+    bias : float
+
+    Returns
+    -------
+    float
+    """
+    shift, low, high = 0.0, -np.inf, np.inf
+    for step in range(200):
+        total, size, count = 0.0, 0.0, 0
+        for i in range(slack.size):
+            r = slack[i] - y[i] * shift
+            if r > 0.0:
+                total += y[i] * r
+                size += r
+                count += 1
+        if count == 0 or abs(total) <= 1e-16 * size:
+            break
+        if total > 0.0:
+            low = shift
+        else:
+            high = shift
+        trial = shift + total / count
+        if trial <= low or trial >= high or step % 8 == 7:
+            trial = shift + 2.0 * total / count if high - low == np.inf else 0.5 * (low + high)
+        if trial in (shift, low, high):
+            break
+        shift = trial
+    if shift != 0.0:
+        for i in range(slack.size):
+            slack[i] -= y[i] * shift
+    return bias + shift
+
+
+@kernel(fastmath=SUMS)
+def evaluate(F, data, indices, indptr, sparse, index, slack, w, norms, rounding, products):
+    """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` and sum up both objectives.
+
+    Returns
+    -------
+    total, squares : float
+        ``sum max(slack, 0)`` and ``sum max(slack, 0)^2``.
+    largest, weight : float
+        Largest ``|products|``, with ``rounding ||f_j|| ||max(slack, 0)||`` added, and ``sum |w_j|`` over ``index``.
+    """
+    alpha, total, squares = positive_part(slack)
+    largest, weight = 0.0, 0.0
+    reach = rounding * np.sqrt(squares)
+    for k in range(index.size):
+        j = index[k]
+        product = 0.0
+        if sparse:
+            for p in range(indptr[j], indptr[j + 1]):
+                product += data[p] * alpha[indices[p]]
+        else:
+            for i in range(alpha.size):
+                product += F[j, i] * alpha[i]
+        products[k] = product
+        largest = max(largest, abs(product) + reach * norms[j])
+        weight += abs(w[j])
+    return total, squares, largest, weight
+
+
+@kernel(fastmath=SUMS)
+def columns_add(F, data, indices, indptr, sparse, index, weights, out):
+    """Add ``sum_k weights[k] f_index[k]`` to ``out`` (one entry a sample)."""
+    for k in range(index.size):
+        t = weights[k]
+        if t == 0.0:
+            continue
+        j = index[k]
+        if sparse:
+            for p in range(indptr[j], indptr[j + 1]):
+                out[indices[p]] += t * data[p]
+        else:
+            for i in range(out.size):
+                out[i] += t * F[j, i]
+
+
+@kernel(fastmath=SUMS)
+def inner(a, b):
+    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel(fastmath=SUMS)
+def dome_parts(theta, y, null_bias, here, there):
+    """Return the vectors and products of the dome between ``here = 1/lambda_1`` and ``there = 1/lambda_2``.
+
+    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``: the centre ``(there u + theta) / 2``
+    and its square, the normal ``here u - theta`` and its square, ``||there u - theta||^2``, and the product of the
+    latter two vectors.
+    """
+    middle, normal = np.empty(theta.size), np.empty(theta.size)
+    middle_sq, normal_sq, toward_sq, product = 0.0, 0.0, 0.0, 0.0
+    for i in range(theta.size):
+        one = 1.0 - null_bias * y[i]
+        middle[i] = 0.5 * (there * one + theta[i])
+        toward = there * one - theta[i]
+        normal[i] = here * one - theta[i]
+        middle_sq += middle[i] * middle[i]
+        normal_sq += normal[i] * normal[i]
+        toward_sq += toward * toward
+        product += toward * normal[i]
+    return middle, middle_sq, normal, normal_sq, toward_sq, product
+
+
+@kernel(fastmath=SUMS)
+def dome_products(null, products, here, there, length):
+    """Return the products of all columns with the centre and the unit normal of :func:`dome_parts`."""
+    center, normal = np.empty(null.size), np.empty(null.size)
+    for j in range(null.size):
+        center[j] = 0.5 * (there * null[j] + products[j])
+        normal[j] = (here * null[j] - products[j]) / length
+    return center, normal
+
+
+@kernel()
+def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
+    """Return the columns whose ``|f_j.theta|`` can reach 1 in a dome: :meth:`geometry.Dome.bounds` in one traversal.
+
+    Parameters
+    ----------
+    vc, va, norms : ndarray of shape (m,)
+        Products with centre and unit normal, norms in the slice of the dome.
+    lengths : ndarray of shape (m,)
+        Norms of the columns themselves, for the rounding slack ``rounding * (1 + ||f_j|| extent)``.
+    radius, offset, extent, rounding : float
+    """
+    index = np.empty(vc.size, dtype=np.int64)
+    kept = 0
+    offset = min(max(offset, -radius), radius)
+    cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
+    for j in range(vc.size):
+        goal = 1.0 - rounding * (1.0 + lengths[j] * extent)
+        if abs(vc[j]) + radius * norms[j] < goal:  # the ball alone decides, as for most columns
+            continue
+        largest = -np.inf
+        rim = cap * np.sqrt(max(norms[j] * norms[j] - va[j] * va[j], 0.0))
+        for sign in (1.0, -1.0):
+            if sign * va[j] * radius <= offset * norms[j]:
+                value = sign * vc[j] + radius * norms[j]
+            else:
+                value = sign * (vc[j] + offset * va[j]) + rim
+            largest = max(largest, value)
+        if largest >= goal:
+            index[kept] = j
+            kept += 1
+    return index[:kept].copy()
+
+
+@kernel(fastmath=SUMS)
+def positive_part(slack):
+    """Return ``max(slack, 0)``, its sum and its sum of squares."""
+    alpha = np.empty(slack.size)
+    total, squares = 0.0, 0.0
+    for i in range(slack.size):
+        r = max(slack[i], 0.0)
+        alpha[i] = r
+        total += r
+        squares += r * r
+    return alpha, total, squares
+
+
+@kernel(fastmath=SUMS)
+def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, active, shrinking, sweeps):
+    """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
+
+    The bias is solved exactly after each sweep, and within it whenever that costs little beside the columns visited.
+    A step whose decrease the quadratic bound ``||f_j||^2`` does not guarantee is checked and halved.
+
+    Parameters
+    ----------
+    F, data, indices, indptr, sparse
+        Columns.
+    y, slack : ndarray of shape (n,)
+    lam : float
+    sqnorms, w : ndarray of shape (k,)
+        ``||f_j||^2`` and the weights, updated.
+    bias : ndarray of shape (1,)
+        Updated.
+    active : ndarray of int64
+        Columns to visit; permuted in place by shrinking.
+    shrinking : bool
+        Skip zero weights whose gradient is inside the constraint by more than the last sweep's worst violation.
+    sweeps : int
+
+    Returns
+    -------
+    visited : int
+        Columns visited.
+    violation : float
+        Largest violation of optimality met in the last sweep.
+    """
+    n = y.size
+    size, visited, since = active.size, 0, 0
+    violation, room = np.inf, np.inf
+    for _ in range(sweeps):
+        worst = 0.0
+        k = 0
+        while k < size:
+            j = active[k]
+            visited += 1
+            gradient = 0.0
+            if sparse:
+                since += indptr[j + 1] - indptr[j]
+                for p in range(indptr[j], indptr[j + 1]):
+                    gradient -= data[p] * max(slack[indices[p]], 0.0)
+            else:
+                since += n
+                for i in range(n):
+                    gradient -= F[j, i] * max(slack[i], 0.0)
+            old = w[j]
+            if old == 0.0:
+                miss = max(abs(gradient) - lam, 0.0)
+                if shrinking and abs(gradient) < lam - room:
+                    size -= 1
+                    active[k], active[size] = active[size], active[k]
+                    continue
+            else:
+                miss = abs(gradient + lam) if old > 0.0 else abs(gradient - lam)
+            worst = max(worst, miss)
+            k += 1
+            if miss == 0.0 or sqnorms[j] == 0.0:
+                continue
+            curvature = 1e-12 * sqnorms[j]
+            if sparse:
+                for p in range(indptr[j], indptr[j + 1]):
+                    value = data[p]
+                    curvature += value * value * (slack[indices[p]] > 0.0)
+            else:
+                for i in range(n):
+                    value = F[j, i]
+                    curvature += value * value * (slack[i] > 0.0)
+            if gradient + lam < curvature * old:
+                step = -(gradient + lam) / curvature
+            elif gradient - lam > curvature * old:
+                step = -(gradient - lam) / curvature
+            else:
+                step = -old
+            applied = 0.0
+            for _ in range(40):
+                penalty = lam * (abs(old + step) - abs(old))
+                wanted = 0.01 * (gradient * step + penalty)
+                change = step - applied
+                applied = step
+                if gradient * step + 0.5 * sqnorms[j] * step * step + penalty <= wanted:
+                    if sparse:
+                        for p in range(indptr[j], indptr[j + 1]):
+                            slack[indices[p]] -= change * data[p]
+                    else:
+                        for i in range(n):
+                            slack[i] -= change * F[j, i]
+                    break
+                rise = 0.0  # of the loss, from the weight before the step to the one after it
+                if sparse:
+                    for p in range(indptr[j], indptr[j + 1]):
+                        i = indices[p]
+                        r = slack[i] - change * data[p]
+                        before = max(r + step * data[p], 0.0)
+                        slack[i] = r
+                        r = max(r, 0.0)
+                        rise += r * r - before * before
+                else:
+                    for i in range(n):
+                        r = slack[i] - change * F[j, i]
+                        before = max(r + step * F[j, i], 0.0)
+                        slack[i] = r
+                        r = max(r, 0.0)
+                        rise += r * r - before * before
+                if 0.5 * rise + penalty <= wanted:
+                    break
+                step *= 0.5
+            w[j] = old + applied
+            if since >= BIAS_EVERY * n:
+                since = 0
+                bias[0] = bias_root(slack, y, bias[0])
+        bias[0] = bias_root(slack, y, bias[0])
+        violation = worst
+        room = worst
+        if size == 0 or worst == 0.0:
+            break
+    return visited, violation
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    y, w, norms, index = np.array([1.0, -1.0, 1.0]), np.zeros(2), np.ones(2), np.arange(2)
+    dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
+    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
+    dense_spreads(dense, y, np.empty(2))
+    sparse_spreads(*csr, y, np.empty(2))
+    middle = dome_parts(np.ones(3), y, 0.1, 1.0, 2.0)[0]
+    center, normal = dome_products(norms, norms, 1.0, 2.0, 1.0)
+    dome_keep(center, normal, norms, norms, 1.0, 0.5, 1.0, 1e-12)
+    inner(middle, middle)
+    positive_part(y)
+    bias_root(np.ones(3), y, 0.0)
+    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):
+        slack = np.ones(3)
+        evaluate(*columns, index, slack, w, norms, 1e-14, np.empty(2))
+        descend(*columns, y, 0.1, norms, w.copy(), slack, np.zeros(1), index.copy(), True, 1)
+        columns_add(*columns, index, -norms, slack)

@@ -1,0 +1,345 @@
+"""SIFS: alternate the screening of samples and of features until nothing new is found (Hong 2019, Algorithm 1).
+
+One traversal per triggering. What conditioning takes from the norms and the centres (Lemmas 5 and 6) is subtracted
+through the lines that went, or summed again over those that stay, whichever touches fewer values.
+Layout of all arrays: see ``kernels/sparse.py``.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bounds what subtracting loses
+
+
+@kernel
+def lens_sup(v1, v2, norm, distance, r1, r2):
+    """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``)."""
+    if distance <= abs(r1 - r2) or distance >= r1 + r2:
+        return v1 + r1 * norm if r1 <= r2 else v2 + r2 * norm
+    zeta = (distance * distance + r2 * r2 - r1 * r1) / (2.0 * distance)
+    along = (v1 - v2) / distance
+    if along * r2 > zeta * norm:
+        return v2 + r2 * norm
+    if along * r1 < (zeta - distance) * norm:
+        return v1 + r1 * norm
+    circle = np.sqrt(max(r2 * r2 - zeta * zeta, 0.0))
+    return v2 + zeta * along + circle * np.sqrt(max(norm * norm - along * along, 0.0))
+
+
+@kernel
+def line_cost(indptr, line, length):
+    """Return the cost of a line's traversal: a full one needs no indices and runs about four times as fast."""
+    count = indptr[line + 1] - indptr[line]
+    return 0.25 * count if count == length else 1.0 * count
+
+
+@kernel(fastmath=SUMS)
+def drop_columns(columns, n, w, pending, count, scores, row_part):
+    """Take screened features out of the partial row norms and the scores; return the values touched."""
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    touched = 0
+    for k in range(count):
+        f = pending[k]
+        c = f // d
+        base = c * n
+        j = f - c * d
+        value = w[f]
+        start = indptr[j]
+        full = indptr[j + 1] - start == n
+        for p in range(start, indptr[j + 1]):
+            i = p - start if full else indices[p]
+            row_part[base + i] -= np.float64(data[p]) * data[p]
+        if value != 0.0:
+            for p in range(start, indptr[j + 1]):
+                i = p - start if full else indices[p]
+                scores[base + i] -= value * data[p]
+        touched += indptr[j + 1] - start
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
+    """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched."""
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    touched = 0
+    for k in range(count):
+        f = pending[k]
+        if w[f] != 0.0:
+            c = f // d
+            j = f - c * d
+            start = indptr[j]
+            full = indptr[j + 1] - start == n
+            for p in range(start, indptr[j + 1]):
+                i = p - start if full else indices[p]
+                scores[c * n + i] -= w[f] * data[p]
+            touched += indptr[j + 1] - start
+    row_part[:] = 0.0
+    for f in range(keep.size):
+        if keep[f] == 0:
+            continue
+        c = f // d
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        block = row_part[c * n : (c + 1) * n]
+        if stop - start == n:
+            column = data[start:stop]
+            for i in range(n):
+                block[i] += np.float64(column[i]) * column[i]
+        else:
+            for p in range(start, stop):
+                block[indices[p]] += np.float64(data[p]) * data[p]
+        touched += stop - start
+    return touched
+
+
+@kernel
+def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status, pending, count,
+              move_first, move_second, col_part):  # fmt: skip
+    """Take screened dual variables out of the column norms and move both centres to their values."""
+    data, indices, indptr = rows
+    touched = 0
+    for k in range(count):
+        t = pending[k]
+        c = t // n
+        i = t - c * n
+        value = 1.0 if status[t] > 0 else 0.0
+        first = (value - ones_part - theta_part * theta[t]) / n
+        second = (value - theta[t]) / n
+        start = indptr[i]
+        full = indptr[i + 1] - start == d
+        own = labels[i]
+        sign = own if classes == 1 else -1
+        for p in range(start, indptr[i + 1]):
+            j = p - start if full else indices[p]
+            x = np.float64(data[p])
+            f = c * d + j
+            col_part[f] -= x * x
+            move_first[f] += sign * first * x
+            move_second[f] += sign * second * x
+            if classes > 1:
+                f = own * d + j
+                col_part[f] -= x * x
+                move_first[f] += first * x
+                move_second[f] += second * x
+        touched += indptr[i + 1] - start
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, keep,
+              move_first, move_second, col_part):  # fmt: skip
+    """As :func:`drop_rows`, by summing anew over the columns of the surviving features."""
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    weights, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
+    for c in range(classes):
+        for i in range(n):
+            own = labels[i]
+            if classes > 1 and c == own:
+                continue
+            t = c * n + i
+            if status[t] == 0:
+                weights[t] += 1.0
+                if classes > 1:
+                    weights[own * n + i] += 1.0
+                continue
+            value = 1.0 if status[t] > 0 else 0.0
+            e1 = (value - ones_part - theta_part * theta[t]) / n
+            e2 = (value - theta[t]) / n
+            if classes == 1:
+                first[t], second[t] = own * e1, own * e2
+            else:
+                first[t] -= e1
+                second[t] -= e2
+                first[own * n + i] += e1
+                second[own * n + i] += e2
+    touched = 0
+    for f in range(keep.size):
+        if keep[f] == 0:
+            continue
+        c = f // d
+        j = f - c * d
+        base = c * n
+        start = indptr[j]
+        full = indptr[j + 1] - start == n
+        norm, s1, s2 = 0.0, 0.0, 0.0
+        for p in range(start, indptr[j + 1]):
+            k = base + (p - start if full else indices[p])
+            x = np.float64(data[p])
+            norm += x * x * weights[k]
+            s1 += x * first[k]
+            s2 += x * second[k]
+        col_part[f], move_first[f], move_second[f] = norm, s1, s2
+        touched += indptr[j + 1] - start
+    return touched
+
+
+@kernel
+def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, rounding, status, found):
+    """ISS: fix dual variables over the ball ``(scale w, radius)``; list them in ``found`` and return how many."""
+    count = 0
+    for c in range(classes):
+        for i in range(n):
+            t = c * n + i
+            if status[t] != 0:
+                continue
+            own = labels[i]
+            if classes == 1:
+                center = scale * own * scores[i]
+                norm_sq = max(row_part[i], 0.0) + NORM_SLACK * row_sq[i]
+                full = row_sq[i]
+            else:
+                center = scale * (scores[own * n + i] - scores[t])
+                full = 2.0 * row_sq[i]
+                norm_sq = max(row_part[own * n + i], 0.0) + max(row_part[t], 0.0) + NORM_SLACK * full
+            reach = radius * np.sqrt(norm_sq)
+            slack = rounding * (np.sqrt(full) * extent + 1.0)
+            if center - reach > 1.0 + slack:
+                status[t] = -1
+            elif center + reach < 1.0 - gamma - slack:
+                status[t] = 1
+            else:
+                continue
+            found[count] = t
+            count += 1
+    return count
+
+
+@kernel
+def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n, beta, r1, r2,
+                    distance, paper, gap, extent, rounding, keep, found):  # fmt: skip
+    """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many."""
+    count = 0
+    for f in range(keep.size):
+        if keep[f] == 0:
+            continue
+        v1 = ones_part * u_ones[f] + theta_part * u[f] + move_first[f]
+        v2 = u[f] + move_second[f]
+        norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
+        limit = beta - rounding * (np.sqrt(col_sq[f]) / n * extent + beta)
+        top = np.inf
+        if paper:
+            top = abs(v1) + r1 * norm
+        if gap:
+            top = min(top, abs(v2) + r2 * norm)
+        if top > limit and paper and gap:
+            top = max(lens_sup(v1, v2, norm, distance, r1, r2), lens_sup(-v1, -v2, norm, distance, r1, r2))
+        if top <= limit:
+            keep[f] = 0
+            found[count] = f
+            count += 1
+    return count
+
+
+@kernel
+def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_sq, col_sq, beta, gamma,
+         scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm,
+         samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
+         record):  # fmt: skip
+    """Alternate ISS and IFS to the fixed point.
+
+    Parameters
+    ----------
+    columns, rows : tuple of ndarray
+        Both views of the data.
+    scores, w, theta, u, u_ones : ndarray
+        Reference: ``X w``, ``w``, ``theta``, ``X' psi(theta)/n`` and ``X' psi(1)/n``. ``scores`` is overwritten.
+        Dual variables and features that are screened on entry must have their values in ``theta`` and ``w``.
+    row_sq, col_sq : ndarray
+        Squared norms of samples and of (class, feature) columns of the dual, unconditioned.
+    scale, primal_sq : float
+        Primal ball: centre ``scale w`` and squared radius. ``w_norm``: ``||w||``.
+    ones_part, theta_part, first_sq : float
+        The paper's dual ball: centre ``ones_part 1 + theta_part theta``, squared radius.
+    second_sq : float
+        Squared radius of the gap ball around ``theta``.
+    between_sq : float
+        Squared distance of the two dual centres. ``theta_norm``: largest norm of a dual point.
+    samples, features : bool
+        Which of the two screenings run; ``features_first`` tells which begins.
+    paper, gap : bool
+        Which of the two dual balls are used.
+    status, keep, row_part, col_part : ndarray
+        Decisions and partial squared norms so far, updated.
+    record : ndarray of int64 of shape (triggerings, 2)
+        Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
+
+    Returns
+    -------
+    touched, used : int
+        Values touched; triggerings that took place.
+    """
+    move_first, move_second = np.zeros(w.size), np.zeros(w.size)
+    new_rows, new_cols = np.empty(theta.size, dtype=np.int64), np.empty(w.size, dtype=np.int64)
+    n_rows, n_cols = 0, 0
+    touched, used = 0, 0
+    record[:, :] = -1
+    left = 0.0  # cost of the columns that stay
+    for c in range(classes):
+        for j in range(d):
+            if keep[c * d + j] != 0:
+                left += line_cost(columns[2], j, n)
+    turn = 1 if features and (features_first or not samples) else 0
+    for trigger in range(record.shape[0]):
+        if turn == 0:
+            if n_cols > 0:
+                lost, gone = 0.0, 0.0
+                for k in range(n_cols):
+                    f = new_cols[k]
+                    lost += w[f] * w[f]
+                    gone += line_cost(columns[2], f % d, n)
+                left -= gone
+                primal_sq = max(primal_sq - scale * scale * lost, 0.0)
+                if gone <= left:
+                    touched += drop_columns(columns, n, w, new_cols, n_cols, scores, row_part)
+                else:
+                    touched += keep_columns(columns, n, w, keep, new_cols, n_cols, scores, row_part)
+            radius = np.sqrt(primal_sq)
+            n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
+                                    row_part, row_sq, rounding, status, new_rows)  # fmt: skip
+            record[trigger, 0] = n_rows
+            fresh = n_rows
+        else:
+            if n_rows > 0:
+                gone = 0.0
+                for k in range(n_rows):
+                    t = new_rows[k]
+                    value = 1.0 if status[t] > 0 else 0.0
+                    e1 = value - ones_part - theta_part * theta[t]
+                    e2 = value - theta[t]
+                    first_sq -= e1 * e1
+                    second_sq -= e2 * e2
+                    between_sq -= (e1 - e2) * (e1 - e2)
+                    gone += line_cost(rows[2], t % n, d)
+                first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
+                if gone <= left:
+                    touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
+                                         new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
+                else:
+                    touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
+                                         keep, move_first, move_second, col_part)  # fmt: skip
+            r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
+            n_cols = decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n,
+                                     beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm, rounding, keep,
+                                     new_cols)  # fmt: skip
+            record[trigger, 1] = n_cols
+            fresh = n_cols
+        used = trigger + 1
+        if not (samples and features) or (fresh == 0 and trigger > 0):
+            break
+        turn = 1 - turn
+    return touched, used
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
+    a = np.ones(2)
+    status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0,
+         0.0, 1.0, True, True, True, True, False, 1e-12, status, keep, a.copy(), a.copy(), record)  # fmt: skip

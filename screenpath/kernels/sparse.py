@@ -1,0 +1,293 @@
+"""Passes over the data and sums over samples and features of the sparse SVM, binary and multi-class.
+
+Arrays over dual variables hold ``classes * n`` entries, arrays over weights ``classes * d``; entry ``c * n + i`` is
+class ``c`` of sample ``i``. The binary model has one class and labels -1 and +1. In the multi-class model labels are
+class numbers and the pair ``(label_i, i)`` is no dual variable: it stays at 0 and is counted nowhere.
+
+``psi`` is what dual variables weigh a sample with: ``y theta`` (binary), or ``-theta_ci`` for ``c != y_i`` and
+``sum_k theta_ki`` for ``c = y_i`` (multi-class), so that ``X' psi`` is the sum over all rows of the dual.
+
+A view is ``data, indices, indptr``; a line with as many entries as its length allows has them in order, so that its
+indices need not be read (and are not stored for dense data).
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@kernel(fastmath=SUMS)
+def column_sums(data, indices, indptr, n, features, psi, scale, out):
+    """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
+    d = indptr.size - 1
+    touched = 0
+    for k in range(features.size):
+        f = features[k]
+        c = f // d
+        j = f - c * d
+        base = c * n
+        start, stop = indptr[j], indptr[j + 1]
+        total = 0.0
+        if stop - start == n:
+            column, weights = data[start:stop], psi[base : base + n]
+            for i in range(n):
+                total += column[i] * weights[i]
+        else:
+            for p in range(start, stop):
+                total += data[p] * psi[base + indices[p]]
+        out[f] = scale * total
+        touched += stop - start
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def products(data, indices, indptr, n, w, out):
+    """Write ``X w_c`` to ``out`` for every class from the columns of non-zero weights; return the values touched."""
+    d = indptr.size - 1
+    out[:] = 0.0
+    touched = 0
+    for f in range(w.size):
+        value = w[f]
+        if value == 0.0:
+            continue
+        c = f // d
+        j = f - c * d
+        base = c * n
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column, block = data[start:stop], out[base : base + n]
+            for i in range(n):
+                block[i] += value * column[i]
+        else:
+            for p in range(start, stop):
+                out[base + indices[p]] += value * data[p]
+        touched += stop - start
+    return touched
+
+
+@kernel
+def weigh(theta, labels, n, classes, psi):
+    """Write ``psi`` of dual variables (see the module)."""
+    if classes == 1:
+        for i in range(n):
+            psi[i] = labels[i] * theta[i]
+        return
+    for i in range(n):
+        own = labels[i]
+        total = 0.0
+        for c in range(classes):
+            if c != own:
+                psi[c * n + i] = -theta[c * n + i]
+                total += theta[c * n + i]
+        psi[own * n + i] = total
+
+
+@kernel
+def respond(scores, labels, n, classes, gamma, status, theta, psi):
+    """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
+
+    Returns
+    -------
+    loss : float
+        Sum of the losses; the loss of a screened dual variable is 0 (R) or ``t - gamma/2`` (L) whatever ``t``.
+    """
+    loss = 0.0
+    for i in range(n):
+        own = labels[i]
+        total = 0.0
+        for c in range(classes):
+            k = c * n + i
+            if classes > 1 and c == own:
+                theta[k] = 0.0
+                continue
+            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+            if status[k] < 0 or (status[k] == 0 and t <= 0.0):
+                value = 0.0
+            elif status[k] > 0 or t >= gamma:
+                value = 1.0
+                loss += t - 0.5 * gamma
+            else:
+                value = t / gamma
+                loss += 0.5 * t * value
+            theta[k] = value
+            total += value
+            psi[k] = own * value if classes == 1 else -value
+        if classes > 1:
+            psi[own * n + i] = total
+    return loss
+
+
+@kernel
+def sample_terms(scores, labels, n, classes, gamma, theta):
+    """Sum what a certificate needs over the dual variables.
+
+    Returns
+    -------
+    loss, slack : float
+        Sum of the losses, and of ``l(t) - theta t + gamma/2 theta^2 >= 0``, the losses' share of the gap.
+    theta_sum, theta_sq, apart_sq : float
+        ``sum theta``, ``sum theta^2`` and ``||theta - theta(w)||^2``.
+    n_R, n_L : int
+        Dual variables at 0 and at 1.
+    """
+    loss, slack, theta_sum, theta_sq, apart_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    n_R, n_L = 0, 0
+    for i in range(n):
+        own = labels[i]
+        for c in range(classes):
+            k = c * n + i
+            if classes > 1 and c == own:
+                continue
+            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+            value = theta[k]
+            best = min(max(t / gamma, 0.0), 1.0)
+            loss += best * (t - 0.5 * gamma * best)
+            # l(t) = best t - gamma/2 best^2; written as a product of differences nothing cancels.
+            slack += (best - value) * (t - 0.5 * gamma * (best + value))
+            apart_sq += (best - value) * (best - value)
+            theta_sum += value
+            theta_sq += value * value
+            if value == 0.0:
+                n_R += 1
+            elif value == 1.0:
+                n_L += 1
+    return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
+
+
+@kernel
+def feature_terms(w, u, alpha, beta):
+    """Sum what a certificate needs over the weights; ``S = S_beta(u)`` is the soft threshold.
+
+    Returns
+    -------
+    w_sq, w_l1, shrunk_sq, w_u, w_shrunk : float
+        ``||w||^2``, ``||w||_1``, ``||S||^2``, ``w.u`` and ``w.S``.
+    slack : float
+        Sum of ``alpha/2 w^2 + beta |w| + S^2/(2 alpha) - w u >= 0``, the penalty's share of the gap.
+    lag_sq : float
+        ``||S - alpha w||^2``.
+    nonzero : int
+    """
+    w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    nonzero = 0
+    for f in range(w.size):
+        x = u[f]
+        shrunk = x - beta if x > beta else (x + beta if x < -beta else 0.0)
+        v = w[f]
+        if v != 0.0:
+            nonzero += 1
+        elif shrunk == 0.0:
+            continue
+        w_sq += v * v
+        w_l1 += abs(v)
+        shrunk_sq += shrunk * shrunk
+        w_u += v * x
+        w_shrunk += v * shrunk
+        lag = shrunk - alpha * v
+        lag_sq += lag * lag
+        # u = S + (u - S) with |u - S| <= beta: the two parts below are not negative each.
+        slack += 0.5 * lag * lag / alpha + beta * abs(v) - v * (x - shrunk)
+    return w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero
+
+
+@kernel
+def soft_threshold(u, beta, scale, out):
+    """Write ``scale * S_beta(u)``."""
+    for f in range(u.size):
+        x = u[f]
+        out[f] = scale * (x - beta) if x > beta else (scale * (x + beta) if x < -beta else 0.0)
+
+
+@kernel
+def mask(w, keep, out):
+    """Write ``w`` with the screened weights at 0.
+
+    Returns
+    -------
+    features : ndarray of int64
+        Surviving features.
+    dropped : bool
+        Whether a weight that was not zero went.
+    w_sq, w_l1 : float
+    """
+    features = np.empty(w.size, dtype=np.int64)
+    count, dropped, w_sq, w_l1 = 0, False, 0.0, 0.0
+    for f in range(w.size):
+        if keep[f] == 0:
+            out[f] = 0.0
+            dropped = dropped or w[f] != 0.0
+            continue
+        features[count] = f
+        count += 1
+        out[f] = w[f]
+        w_sq += w[f] * w[f]
+        w_l1 += abs(w[f])
+    return features[:count].copy(), dropped, w_sq, w_l1
+
+
+@kernel
+def differ(a, b):
+    """Tell whether two arrays differ in any entry."""
+    k = 0
+    while k < a.size and a[k] == b[k]:
+        k += 1
+    return k < a.size
+
+
+@kernel
+def tally(status, keep):
+    """Count the decisions: dual variables at 0, at 1, and weights at 0."""
+    n_R, n_L, zeroed = 0, 0, 0
+    for t in range(status.size):
+        if status[t] < 0:
+            n_R += 1
+        elif status[t] > 0:
+            n_L += 1
+    for f in range(keep.size):
+        if keep[f] == 0:
+            zeroed += 1
+    return n_R, n_L, zeroed
+
+
+@kernel
+def pair_weights(labels, n, classes, out):
+    """Write to ``out[c n + i]`` how many dual variables of sample ``i`` touch class ``c``."""
+    for i in range(n):
+        for c in range(classes):
+            out[c * n + i] = classes - 1.0 if classes > 1 and c == labels[i] else 1.0
+
+
+@kernel(fastmath=SUMS)
+def column_squares(data, indices, indptr, n, classes, weights, out):
+    """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
+    d = indptr.size - 1
+    for c in range(classes):
+        for j in range(d):
+            start, stop = indptr[j], indptr[j + 1]
+            full = stop - start == n
+            total = 0.0
+            for p in range(start, stop):
+                i = p - start if full else indices[p]
+                total += np.float64(data[p]) * data[p] * weights[c * n + i]
+            out[c * d + j] = total
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
+    a, b = np.ones(2), np.ones(2)
+    column_sums(*view, 2, np.arange(2), a, 1.0, b)
+    products(*view, 2, a, b)
+    weigh(a, labels, 2, 1, b)
+    respond(a, labels, 2, 1, 0.5, status, b, b.copy())
+    sample_terms(a, labels, 2, 1, 0.5, b)
+    feature_terms(a, b, 1.0, 1.0)
+    soft_threshold(a, 1.0, 1.0, b)
+    mask(a, np.ones(2, dtype=np.int8), b)
+    differ(a, b)
+    tally(status, status)
+    pair_weights(labels, 2, 1, b)
+    column_squares(*view, 2, 1, a, b)

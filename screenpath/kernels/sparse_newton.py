@@ -1,0 +1,435 @@
+"""Semismooth Newton and feature descent for the sparse SVM. Layout of all arrays: see ``kernels/sparse.py``."""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@kernel
+def pick(w, u, alpha, beta, features, active, signs, rhs):
+    """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there.
+
+    Returns
+    -------
+    count : int
+    """
+    count = 0
+    for k in range(features.size):
+        f = features[k]
+        if w[f] != 0.0:
+            sign = 1.0 if w[f] > 0.0 else -1.0
+        elif u[f] > beta:
+            sign = 1.0
+        elif u[f] < -beta:
+            sign = -1.0
+        else:
+            continue
+        active[count], signs[count] = f, sign
+        rhs[count] = u[f] - alpha * w[f] - beta * sign
+        count += 1
+    return count
+
+
+@kernel
+def quadratic_zone(status, theta, place):
+    """Number the surviving dual variables strictly between 0 and 1 in ``place`` (-1 elsewhere); return their list."""
+    inside = np.empty(theta.size, dtype=np.int64)
+    count = 0
+    for t in range(theta.size):
+        if status[t] == 0 and 0.0 < theta[t] < 1.0:
+            place[t] = count
+            inside[count] = t
+            count += 1
+        else:
+            place[t] = -1
+    return inside[:count].copy()
+
+
+@kernel
+def active_values(indptr, active):
+    """Return the values stored in the columns of the active features."""
+    d = indptr.size - 1
+    total = 0
+    for k in range(active.size):
+        j = active[k] % d
+        total += indptr[j + 1] - indptr[j]
+    return total
+
+
+@kernel
+def gather(data, indices, indptr, n, labels, classes, active, place, out_data, out_place, out_ptr):
+    """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
+
+    Returns
+    -------
+    stored : int
+        Values copied; where the output arrays are too small, those needed, and the copy is incomplete.
+    """
+    d = indptr.size - 1
+    q = 0
+    room = out_data.size
+    out_ptr[0] = 0
+    for k in range(active.size):
+        f = active[k]
+        c = f // d
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        full = stop - start == n
+        for p in range(start, stop):
+            i = p - start if full else indices[p]
+            x = data[p]
+            own = labels[i]
+            if classes > 1 and own == c:
+                for other in range(classes):
+                    if place[other * n + i] >= 0:
+                        if q < room:
+                            out_data[q], out_place[q] = x, place[other * n + i]
+                        q += 1
+            elif place[c * n + i] >= 0:
+                if q < room:
+                    out_data[q], out_place[q] = (own * x if classes == 1 else -x), place[c * n + i]
+                q += 1
+        out_ptr[k + 1] = q
+    return q
+
+
+@kernel
+def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
+    """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
+    for k in range(active.size):
+        j = active[k]
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column, line = data[start:stop], out[k]
+            for e in range(inside.size):
+                i = inside[e]
+                line[e] = labels[i] * column[i]
+        else:
+            out[k, :] = 0.0
+            for p in range(start, stop):
+                e = place[indices[p]]
+                if e >= 0:
+                    out[k, e] = labels[indices[p]] * data[p]
+
+
+@kernel(fastmath=SUMS)
+def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z Z') out = rhs`` as :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
+    size, zone = Z.shape
+    image = np.empty(zone)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        image[:] = 0.0
+        for k in range(size):
+            v = direction[k]
+            for e in range(zone):
+                image[e] += v * Z[k, e]
+        curvature = 0.0
+        for k in range(size):
+            total = 0.0
+            for e in range(zone):
+                total += Z[k, e] * image[e]
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
+    return limit, rr <= stop
+
+
+@kernel(fastmath=SUMS)
+def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z'Z) out = rhs``, ``Z`` given by columns with ``zone`` rows.
+
+    Returns
+    -------
+    iterations : int
+    converged : bool
+        Whether the residual fell to ``tol ||rhs||`` within ``limit`` iterations.
+    """
+    size = rhs.size
+    image = np.empty(zone)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        image[:] = 0.0
+        for k in range(size):
+            v = direction[k]
+            for p in range(ptr[k], ptr[k + 1]):
+                image[place[p]] += v * data[p]
+        curvature = 0.0
+        for k in range(size):
+            total = 0.0
+            for p in range(ptr[k], ptr[k + 1]):
+                total += data[p] * image[place[p]]
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
+    return limit, rr <= stop
+
+
+@kernel(fastmath=SUMS)
+def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, active, place, alpha, scale, rhs, tol,
+                                 limit, out):  # fmt: skip
+    """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
+
+    Returns
+    -------
+    iterations : int
+    converged : bool
+    """
+    d = indptr.size - 1
+    size = rhs.size
+    scores, psi = np.empty(place.size), np.zeros(place.size)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        scores[:] = 0.0
+        for k in range(size):
+            c = active[k] // d
+            j = active[k] - c * d
+            start = indptr[j]
+            full = indptr[j + 1] - start == n
+            v = direction[k]
+            for p in range(start, indptr[j + 1]):
+                i = p - start if full else indices[p]
+                scores[c * n + i] += v * data[p]
+        for i in range(n):
+            own = labels[i]
+            if classes == 1:
+                psi[i] = scores[i] if place[i] >= 0 else 0.0
+                continue
+            total = 0.0
+            for c in range(classes):
+                t = c * n + i
+                if c != own and place[t] >= 0:
+                    v = scores[own * n + i] - scores[t]
+                    psi[t] = -v
+                    total += v
+                elif c != own:
+                    psi[t] = 0.0
+            psi[own * n + i] = total
+        curvature = 0.0
+        for k in range(size):
+            c = active[k] // d
+            j = active[k] - c * d
+            start = indptr[j]
+            full = indptr[j + 1] - start == n
+            total = 0.0
+            for p in range(start, indptr[j + 1]):
+                i = p - start if full else indices[p]
+                total += data[p] * psi[c * n + i]
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
+    return limit, rr <= stop
+
+
+@kernel
+def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
+          direction, step, new_w, scores, theta, psi):  # fmt: skip
+    """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
+
+    Writes the point's weights, scores, ``theta`` and ``psi``.
+
+    Returns
+    -------
+    primal : float
+        Objective of the reduced problem.
+    expected : float
+        Decrease that the slope promises, ``-grad . (new_w - w)``.
+    touched : int
+    """
+    d = indptr.size - 1
+    new_w[:] = 0.0
+    scores[:] = 0.0
+    expected, w_sq, w_l1 = 0.0, 0.0, 0.0
+    touched = 0
+    for k in range(count):
+        f = active[k]
+        value = w[f] + step * direction[k]
+        if value * signs[k] < 0.0:
+            value = 0.0
+        expected += rhs[k] * (value - w[f])
+        if value == 0.0:
+            continue
+        new_w[f] = value
+        w_sq += value * value
+        w_l1 += abs(value)
+        c = f // d
+        base = c * n
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column, block = data[start:stop], scores[base : base + n]
+            for i in range(n):
+                block[i] += value * column[i]
+        else:
+            for p in range(start, stop):
+                scores[base + indices[p]] += value * data[p]
+        touched += stop - start
+    loss = 0.0
+    for i in range(n):
+        own = labels[i]
+        total = 0.0
+        for c in range(classes):
+            k = c * n + i
+            if classes > 1 and c == own:
+                theta[k] = 0.0
+                continue
+            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+            if status[k] < 0 or (status[k] == 0 and t <= 0.0):
+                value = 0.0
+            elif status[k] > 0 or t >= gamma:
+                value = 1.0
+                loss += t - 0.5 * gamma
+            else:
+                value = t / gamma
+                loss += 0.5 * t * value
+            theta[k] = value
+            total += value
+            psi[k] = own * value if classes == 1 else -value
+        if classes > 1:
+            psi[own * n + i] = total
+    return loss / n + 0.5 * alpha * w_sq + beta * w_l1, expected, touched
+
+
+@kernel(fastmath=SUMS)
+def gap_terms(w, u, alpha, beta, features):
+    """Return the reduced gap (the penalty's share: the losses have none), and sums that the gap balls need."""
+    slack, w_sq, lag_sq, w_shrunk, shrunk_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(features.size):
+        f = features[k]
+        x = u[f]
+        shrunk = x - beta if x > beta else (x + beta if x < -beta else 0.0)
+        v = w[f]
+        lag = shrunk - alpha * v
+        w_sq += v * v
+        lag_sq += lag * lag
+        w_shrunk += v * shrunk
+        shrunk_sq += shrunk * shrunk
+        slack += 0.5 * lag * lag / alpha + beta * abs(v) - v * (x - shrunk)
+    return slack, w_sq, lag_sq, w_shrunk, shrunk_sq
+
+
+@kernel
+def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, col_sq, features, w, scores):
+    """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
+
+    Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
+
+    Returns
+    -------
+    touched : int
+    """
+    d = indptr.size - 1
+    touched = 0
+    for k in range(features.size):
+        f = features[k]
+        c = f // d
+        j = f - c * d
+        start = indptr[j]
+        full = indptr[j + 1] - start == n
+        pull = 0.0
+        for p in range(start, indptr[j + 1]):
+            i = p - start if full else indices[p]
+            own = labels[i]
+            if classes > 1 and own == c:
+                first, last = 0, classes
+            else:
+                first, last = c, c + 1
+            weight = 0.0
+            for other in range(first, last):
+                t = other * n + i
+                if classes > 1 and other == own:
+                    continue
+                margin = own * scores[i] if classes == 1 else scores[own * n + i] - scores[t]
+                if status[t] != 0:
+                    weight += 1.0 if status[t] > 0 else 0.0
+                else:
+                    weight += min(max((1.0 - margin) / gamma, 0.0), 1.0)
+            if classes == 1:
+                weight *= own
+            elif own != c:
+                weight = -weight
+            pull += weight * data[p]
+        touched += indptr[j + 1] - start
+        bound = alpha + col_sq[f] / (n * gamma)
+        x = bound * w[f] + pull / n - alpha * w[f]
+        value = (x - beta) / bound if x > beta else ((x + beta) / bound if x < -beta else 0.0)
+        step = value - w[f]
+        if step == 0.0:
+            continue
+        w[f] = value
+        for p in range(start, indptr[j + 1]):
+            i = p - start if full else indices[p]
+            scores[c * n + i] += step * data[p]
+        touched += indptr[j + 1] - start
+    return touched
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
+    a, index = np.full(2, 0.5), np.arange(2)
+    pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
+    quadratic_zone(status, a, index.copy())
+    out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
+    active_values(view[2], index)
+    place = np.arange(2, dtype=np.int32)
+    gather(*view, 2, labels, 1, index, index, out, place, ptr)
+    gather_dense(*view, 2, labels, index, index, index, np.empty((2, 2)))
+    dense_conjugate_gradients(np.eye(2), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    conjugate_gradients(out, place, ptr, 2, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    implicit_conjugate_gradients(*view, 2, labels, 1, index, index, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    trial(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
+          a.copy())  # fmt: skip
+    gap_terms(a, a, 1.0, 1.0, index)
+    descend(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())

@@ -1,0 +1,371 @@
+r"""Sparse SVM: smoothed hinge loss with an elastic-net penalty, binary and multi-class (Hong 2019).
+
+Objective   min_W  P(W) = 1/n sum_(i,c) l(1 - m_ic) + alpha/2 ||W||^2 + beta ||W||_1
+            l(t) = 0 (t < 0),  t^2/(2 gamma) (0 <= t <= gamma),  t - gamma/2 (t > gamma),   0 < gamma < 1
+Dual        max    D(theta) = 1/n sum theta - gamma/(2n) ||theta||^2 - 1/(2 alpha) ||S_beta(u)||^2,  0 <= theta <= 1
+            u = X' psi(theta) / n,   W_theta = S_beta(u) / alpha,   theta(W)_ic = clip((1 - m_ic)/gamma, 0, 1)
+Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
+
+Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
+``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with
+``|u_j| <= beta`` has no weight; ``m > 1`` implies ``theta = 0`` (R), ``m < 1 - gamma`` implies ``theta = 1`` (L).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from screenpath.geometry import GAP_ROUNDING
+from screenpath.kernels import sparse as kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is known about one pair (w, theta) on the full data; the reference of the next step.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Parameters at which the pair was certified.
+    w : ndarray of shape (classes * d,)
+    scores : ndarray of shape (classes * n,)
+        ``X w_c``.
+    theta : ndarray of shape (classes * n,)
+    u : ndarray of shape (classes * d,)
+        ``X' psi(theta) / n``.
+    loss, loss_slack : float
+        Mean loss; the losses' share of the gap.
+    w_sq, w_l1, shrunk_sq, w_u, w_shrunk, lag_sq : float
+        ``||w||^2``, ``||w||_1``, ``||S_beta(u)||^2``, ``w.u``, ``w.S_beta(u)`` and ``||S_beta(u) - alpha w||^2``.
+    theta_sum, theta_sq, apart_sq : float
+        ``sum theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
+    primal, gap : float
+        Objective and duality gap at ``alpha``; the gap is a sum of terms none of which is negative.
+    n_R, n_L, nonzero : int
+        Dual variables at 0 and at 1; weights that are not zero.
+    """
+
+    alpha: float
+    beta: float
+    w: np.ndarray
+    scores: np.ndarray
+    theta: np.ndarray
+    u: np.ndarray
+    loss: float
+    loss_slack: float
+    w_sq: float
+    w_l1: float
+    shrunk_sq: float
+    w_u: float
+    w_shrunk: float
+    lag_sq: float
+    theta_sum: float
+    theta_sq: float
+    apart_sq: float
+    primal: float
+    gap: float
+    n_R: int
+    n_L: int
+    nonzero: int
+
+    @property
+    def dual(self) -> float:
+        """Return the dual objective."""
+        return self.primal - self.gap
+
+    @property
+    def rel_gap(self) -> float:
+        """Return the gap relative to the primal objective (0 where both vanish)."""
+        return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Decisions over all dual variables and weights, with what conditioning has done to the norms.
+
+    Parameters
+    ----------
+    duals : ndarray of int8 of shape (classes * n,)
+        -1: at 0 (R); +1: at 1 (L); 0: survives. The pairs (own class, sample) of a multi-class model are -1.
+    keep : ndarray of int8 of shape (classes * d,)
+        0: the weight is zero; 1: survives.
+    row_part, col_part : ndarray
+        Squared norms of samples (a class each) over surviving features, of columns over surviving dual variables.
+    record : ndarray of int64 of shape (triggerings, 2)
+        Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
+    """
+
+    duals: np.ndarray
+    keep: np.ndarray
+    row_part: np.ndarray
+    col_part: np.ndarray
+    record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+
+    @property
+    def status(self) -> np.ndarray:
+        """Return all decisions as one array, for an audit: dual variables, then 1 for a weight that is zero."""
+        return np.concatenate([self.duals, 1 - self.keep])
+
+    def copy(self) -> Screened:
+        """Return decisions that can be added to without changing these."""
+        return Screened(self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What screening left to solve at one ``alpha``.
+
+    The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
+    (its loss is 0, or linear). ``w`` and the arrays of ``start`` have full length.
+
+    Parameters
+    ----------
+    model : SparseModel
+    alpha : float
+    screened : Screened
+    start : Certificate
+        The previous point, where the solver begins.
+    """
+
+    model: SparseModel
+    alpha: float
+    screened: Screened
+    start: Certificate
+
+
+class SparseModel:
+    """Full problem at one ``beta``.
+
+    Parameters
+    ----------
+    views : rows.views.Views
+    labels : ndarray of int64 of shape (n,)
+        -1 and +1, or class numbers 0 .. classes - 1.
+    classes : int
+        1 for the binary model, else the number of classes (at least 3).
+    beta : float
+    gamma : float
+        Smoothing of the hinge.
+    shared : SparseModel, optional
+        A model of the same data at another ``beta``: what does not depend on it is taken from there.
+    """
+
+    def __init__(self, views, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
+        self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
+        self.beta, self.gamma = float(beta), float(gamma)
+        self.n, self.d = views.n, views.d
+        self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
+        if shared is not None:
+            self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
+            self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
+            return
+        self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
+        self.row_sq = np.tile(views.row_sqnorms, classes)
+        self.free = np.zeros(classes * self.n, dtype=np.int8)
+        self.ones = np.ones(classes * self.n)
+        if classes > 1:
+            own = labels * self.n + np.arange(self.n)
+            self.free[own], self.ones[own] = -1, 0.0
+        self.u_ones = self.column_sums(self.weigh(self.ones))
+        if classes == 1:
+            self.col_sq = views.column_sqnorms
+        else:
+            weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
+            kernels.pair_weights(labels, self.n, classes, weights)
+            kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
+
+    def at(self, beta: float) -> SparseModel:
+        """Return the model of the same data at another ``beta``."""
+        return SparseModel(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+
+    # -- passes over the data ------------------------------------------------------------------------------------
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
+        out = np.empty(self.classes * self.n)
+        self.rows.touched += kernels.products(*self.views.by_column, self.n, w, out)
+        return out
+
+    def weigh(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``psi(theta)``: how the dual variables weigh every sample in every class."""
+        psi = np.empty(theta.size)
+        kernels.weigh(theta, self.labels, self.n, self.classes, psi)
+        return psi
+
+    def column_sums(self, psi: np.ndarray) -> np.ndarray:
+        """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
+        out = np.empty(self.classes * self.d)
+        touched = kernels.column_sums(*self.views.by_column, self.n, self.every, psi, 1.0 / self.n, out)
+        self.rows.touched += touched
+        return out
+
+    # -- certificate ---------------------------------------------------------------------------------------------
+
+    def certify(self, alpha: float, w, theta, reference: Certificate | None = None) -> Certificate:
+        """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and one ``X' psi``.
+
+        Parameters
+        ----------
+        alpha : float
+        w : ndarray of shape (classes * d,) or None
+            Primal point; None takes the one of ``theta``.
+        theta : ndarray of shape (classes * n,) or None
+            Dual point in [0, 1]; None takes ``theta(w)``. One of the two must be given.
+        reference : Certificate, optional
+            An earlier certificate; of the same ``theta`` it supplies ``u``.
+
+        Returns
+        -------
+        Certificate
+        """
+        psi = np.empty(self.ones.size)
+        scores = None
+        if theta is None:
+            scores, theta = self.scores(w), np.empty(self.ones.size)
+            kernels.respond(scores, self.labels, self.n, self.classes, self.gamma, self.free, theta, psi)
+            u = self.column_sums(psi)
+        elif reference is not None and reference.theta is theta:
+            u = reference.u
+        else:
+            u = self.u_ones if theta is self.ones else self.column_sums(self.weigh(theta))
+        if w is None:
+            w = np.empty(u.size)
+            kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
+        if scores is None:
+            scores = self.scores(w)
+        loss, loss_slack, theta_sum, theta_sq, apart_sq, n_R, n_L = kernels.sample_terms(
+            scores, self.labels, self.n, self.classes, self.gamma, theta
+        )
+        w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(w, u, alpha, self.beta)
+        return Certificate(
+            alpha, self.beta, w, scores, theta, u, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq, w_u,
+            w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq, loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
+            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero,
+        )  # fmt: skip
+
+    def gap_at(self, certificate: Certificate, alpha: float) -> float:
+        """Return the gap of a certified pair at another ``alpha``, its rounding error included."""
+        c = certificate
+        penalty = 0.5 * alpha * c.w_sq + self.beta * c.w_l1 + 0.5 * c.shrunk_sq / alpha
+        error = GAP_ROUNDING * (c.loss + penalty + abs(c.w_u) + 1.0)
+        if alpha == c.alpha:
+            return c.gap + error
+        return max(c.loss_slack + penalty - c.w_u, 0.0) + error
+
+    # -- closed-form start ---------------------------------------------------------------------------------------
+
+    @property
+    def beta_max(self) -> float:
+        """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4)."""
+        return float(np.max(np.abs(self.u_ones), initial=0.0))
+
+    def alpha_max(self) -> float:
+        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is."""
+        shrunk = np.empty(self.u_ones.size)
+        kernels.soft_threshold(self.u_ones, self.beta, 1.0, shrunk)
+        if not shrunk.any():
+            return 0.0
+        scores = self.scores(shrunk).reshape(self.classes, self.n)
+        if self.classes == 1:
+            top = np.max(self.labels * scores[0])
+        else:
+            top = np.max(scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0))
+        return max(float(top), 0.0) / (1.0 - self.gamma)
+
+    def start(self, alpha: float) -> Certificate:
+        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger."""
+        return self.certify(max(alpha, self.alpha_max()), None, self.ones)
+
+    def exact_until(self, reference: Certificate, alpha: float) -> bool:
+        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""
+        return reference.theta is self.ones and (alpha >= reference.alpha or not reference.w.any())
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def bound(self, reference: Certificate, alpha: float):
+        """Return model, reference and ``alpha``: what a grid of several ``beta`` looks up (``SparseGrid.bound``)."""
+        return self, reference, alpha
+
+    def nothing_screened(self) -> Screened:
+        """Return decisions that leave everything to the solver."""
+        return Screened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
+
+    def reduce(self, alpha: float, screened: Screened, reference: Certificate) -> Reduced:
+        """Return the problem of the survivors."""
+        return Reduced(self, alpha, screened, reference)
+
+    def lift(self, alpha: float, reduced: Reduced, solution):
+        """Return the pair of the full problem; a primal solver leaves the dual point to :meth:`certify`."""
+        return solution.w, solution.alpha
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def parameters(self, alpha: float) -> dict:
+        """Return the parameters as the step table names them."""
+        return {"alpha": float(alpha), "beta": self.beta}
+
+    def counts(self, certificate: Certificate, screened: Screened) -> dict:
+        """Return counts, ratios and coefficients of a step.
+
+        The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
+        ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
+        """
+        screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
+        screened_R -= self.n if self.classes > 1 else 0
+        fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
+        weights = screened.keep.size
+        inactive = weights - certificate.nonzero
+        return {
+            "n_R": certificate.n_R,
+            "n_L": certificate.n_L,
+            "n_E": self.pairs - ends,
+            "screened_R": screened_R,
+            "screened_L": screened_L,
+            "n_survivors": self.pairs - fixed,
+            "rejection_ratio": fixed / self.pairs,
+            "screening_rate": fixed / ends if ends else 0.0,
+            "n_features_screened": zeroed,
+            "nnz_w": certificate.nonzero,
+            "coefficients": SparseVector.of(certificate.w),
+            "extras": {
+                "n_inactive_features": inactive,
+                "feature_screening_rate": zeroed / inactive if inactive else 0.0,
+                "scaling_ratio": 1.0 - (1.0 - fixed / self.pairs) * (1.0 - zeroed / weights),
+                "iss_found": _joined(screened.record[:, 0]),
+                "ifs_found": _joined(screened.record[:, 1]),
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """A vector of which only the non-zero entries are kept: a path of many steps stays small.
+
+    Parameters
+    ----------
+    index : ndarray of int64
+    values : ndarray of float64
+    size : int
+    """
+
+    index: np.ndarray
+    values: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, dense: np.ndarray) -> SparseVector:
+        """Return the sparse form of an array."""
+        index = np.flatnonzero(dense)
+        return cls(index, dense[index], dense.size)
+
+    def dense(self) -> np.ndarray:
+        """Return the vector as an array."""
+        out = np.zeros(self.size)
+        out[self.index] = self.values
+        return out
+
+
+def _joined(found: np.ndarray) -> str:
+    return ";".join([str(count) for count in found.tolist() if count >= 0])

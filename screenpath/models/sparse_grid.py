@@ -1,0 +1,113 @@
+"""The whole (alpha, beta) grid of a sparse SVM as one model of the path loop: its parameter is the pair.
+
+A row of the grid holds one ``beta``. The first point of a row takes its reference from the row's closed form, every
+other one from the point before; rows do not depend on each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.models.sparse import Certificate, Reduced, Screened, SparseModel, SparseVector
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a checkpoint needs of a certificate: all that a worker process sends back beside the step."""
+
+    alpha: float
+    beta: float
+    w: SparseVector
+    theta: np.ndarray
+
+
+class SparseGrid:
+    """Model over pairs ``(alpha, beta)``.
+
+    Parameters
+    ----------
+    base : SparseModel
+        The data at any ``beta``.
+    """
+
+    def __init__(self, base: SparseModel):
+        self.base, self.rows = base, base.rows
+        self._row, self._start = base, None
+
+    def row(self, beta: float) -> SparseModel:
+        """Return the model at one ``beta``; the last one is kept."""
+        if self._row.beta != beta:
+            self._row, self._start = self.base.at(beta), None
+        return self._row
+
+    def bound(self, reference: Certificate, parameter) -> tuple[SparseModel, Certificate, float]:
+        """Return the row's model, the reference within the row, and ``alpha``."""
+        alpha, beta = parameter
+        model = self.row(beta)
+        if reference.beta != beta:
+            if self._start is None or self._start.alpha < alpha:
+                touched = self.rows.touched
+                self._start = model.start(alpha)
+                self.rows.touched = touched  # as for the first row, whose start is made before the walk
+            reference = self._start
+        return model, reference, alpha
+
+    # -- the contract of the path loop ---------------------------------------------------------------------------
+
+    def start(self, parameter) -> Certificate:
+        """Return the closed form of the parameter's row."""
+        alpha, beta = parameter
+        return self.row(beta).start(alpha)
+
+    def exact_until(self, reference: Certificate, parameter) -> bool:
+        """Tell whether the closed form of the row is still optimal."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.exact_until(reference, alpha)
+
+    def nothing_screened(self) -> Screened:
+        """Return decisions that leave everything to the solver."""
+        return self.base.nothing_screened()
+
+    def reduce(self, parameter, screened: Screened, reference: Certificate) -> Reduced:
+        """Return the problem of the survivors."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.reduce(alpha, screened, reference)
+
+    def lift(self, parameter, reduced: Reduced, solution):
+        """Return the pair of the full problem."""
+        return reduced.model.lift(parameter[0], reduced, solution)
+
+    def certify(self, parameter, w, theta, reference: Certificate) -> Certificate:
+        """Evaluate a pair on the full data; without ``w`` it is the closed form of the row."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.certify(alpha, w, model.ones if w is None else theta, reference)
+
+    def parameters(self, parameter) -> dict:
+        """Return the parameters as the step table names them."""
+        return {"alpha": float(parameter[0]), "beta": float(parameter[1])}
+
+    def counts(self, certificate: Certificate, screened: Screened) -> dict:
+        """Return counts, ratios and coefficients of a step."""
+        return self.base.counts(certificate, screened)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------
+
+    def state(self, certificate: Certificate | Kept) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again."""
+        w = certificate.w if isinstance(certificate.w, SparseVector) else SparseVector.of(certificate.w)
+        return {
+            "at": np.array([certificate.alpha, certificate.beta]),
+            "index": w.index,
+            "values": w.values,
+            "theta": certificate.theta,
+        }
+
+    def restore(self, state) -> Certificate:
+        """Return the certificate of :meth:`state`, byte for byte."""
+        alpha, beta = (float(value) for value in state["at"])
+        model = self.row(beta)
+        theta = np.asarray(state["theta"])
+        w = SparseVector(np.asarray(state["index"]), np.asarray(state["values"]), model.u_ones.size).dense()
+        return model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta)

@@ -1,0 +1,110 @@
+"""The rows of a sparse-SVM grid in several processes: same steps, same order, same numbers.
+
+The data is written to a temporary folder once and mapped by every process, so that it is in memory once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import ResourceError
+from screenpath.models.sparse import SparseModel, SparseVector
+from screenpath.models.sparse_grid import Kept, SparseGrid
+from screenpath.path import walk
+from screenpath.rows.views import Views
+
+ARRAYS = ("data", "indices", "indptr")
+
+
+def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=None, first: int = 0, jobs: int = 1):
+    """Walk a grid of (alpha, beta) as :func:`screenpath.path.walk` does, its rows shared out over processes.
+
+    Parameters
+    ----------
+    model : SparseGrid
+    pairs : sequence of (float, float)
+        The rows one after the other.
+    screening, solver, options, reference, first
+        As of ``walk``.
+    jobs : int, default 1
+
+    Yields
+    ------
+    Step, Certificate or Kept
+        In the order of the grid.
+
+    Raises
+    ------
+    ResourceError
+        If a process dies.
+    """
+    ranks = range(first, len(pairs))
+    rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
+    if jobs == 1 or len(rows) < 2:
+        yield from walk(model, pairs, screening, solver, options, reference, first)
+        return
+    with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
+        _save(model.base, Path(folder))
+        context = multiprocessing.get_context("spawn")  # a forked child would inherit threads half way
+        setting = (folder, screening, solver, options)
+        others = set(multiprocessing.active_children())
+        with ProcessPoolExecutor(min(jobs, len(rows)), context, _open, setting) as pool:
+            tasks = [([pairs[rank] for rank in row], row[0], reference if row[0] == first else None) for row in rows]
+            try:
+                for found, row in zip(pool.map(_walk_row, tasks), rows, strict=True):
+                    yield from found
+                    if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
+                        return
+            except BrokenProcessPool:
+                raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for child in set(multiprocessing.active_children()) - others:
+                    child.terminate()
+
+
+def _save(base: SparseModel, folder: Path) -> None:
+    views = base.views
+    for view, arrays in (("row", views.by_row), ("column", views.by_column)):
+        for name, array in zip(ARRAYS, arrays, strict=True):
+            np.save(folder / f"{view}-{name}.npy", array)
+    np.save(folder / "row-sqnorms.npy", views.row_sqnorms)
+    np.save(folder / "column-sqnorms.npy", views.column_sqnorms)
+    np.save(folder / "labels.npy", base.labels)
+    shape = np.array([views.n, views.d, views.dense, base.classes, base.gamma])
+    np.save(folder / "shape.npy", shape)
+
+
+_worker: dict = {}  # of a worker process: model, screening, solver, options
+
+
+def _open(folder: str, screening, solver, options) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+
+    def load(name):
+        path = Path(folder) / f"{name}.npy"
+        # Mapped copy-on-write: shared, and yet an ordinary array to the compiled code.
+        stored = np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path)
+        return np.asarray(stored)
+
+    n, d, dense, classes, gamma = load("shape").tolist()
+    sides = (tuple(load(f"{view}-{name}") for name in ARRAYS) for view in ("row", "column"))
+    views = Views.from_parts(int(n), int(d), bool(dense), *sides, load("row-sqnorms"), load("column-sqnorms"))
+    base = SparseModel(views, load("labels"), int(classes), 0.0, gamma)
+    _worker.update(model=SparseGrid(base), screening=screening, solver=solver, options=options)
+
+
+def _walk_row(task) -> list:
+    pairs, first, reference = task
+    w = _worker
+    numbered = [None] * first + pairs  # so that the walk counts from `first`
+    found = walk(w["model"], numbered, w["screening"], w["solver"], w["options"], reference, first)
+    return [(step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta)) for step, c in found]

@@ -1,0 +1,251 @@
+"""Coordinate descent over features for the L1-regularised squared hinge, with working sets and a Newton finish.
+
+Plain sweeps over all features are Zhao 2014's solver. Working sets solve for the features nearest to their constraint
+first and look at the others once in a while. On a working set, a few sweeps are followed by Newton steps: the Hessian
+over the samples inside the margin, with the bias eliminated, makes a small Lasso whose solution is the new point.
+
+Stops when the duality gap of the reduced problem is at most ``tol`` times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.kernels import l1newton
+from screenpath.kernels import l1svm as kernels
+from screenpath.models.l1svm import L1Reduced, dual_scale
+from screenpath.solvers.base import Budget, Solution
+
+VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
+FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
+FIRST_SET = 16  # features of the smallest working set beyond the support
+# Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
+SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
+IDLE = 60  # gap evaluations without progress after which rounding is to blame
+NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
+# Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
+# ridge of the Hessian relative to ||f_j||^2.
+NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
+
+
+class FeatureDescent:
+    """Coordinate descent over features.
+
+    Parameters
+    ----------
+    shrinking : bool, default True
+        Skip zero weights that are clearly inside their constraint until the next gap evaluation.
+    working_sets : bool, default True
+        Solve for a growing set of features instead of sweeping over all survivors.
+    newton : bool, default True
+        Finish each working set with Newton steps; needs ``working_sets``.
+    warm : bool, default True
+        Start from the previous grid point; else from ``w = 0``.
+    """
+
+    def __init__(self, shrinking=True, working_sets=True, newton=True, warm=True):
+        self.shrinking, self.working_sets, self.warm = shrinking, working_sets, warm
+        self.newton = newton and working_sets
+        self.name = "cd+newton" if self.newton else "cd"
+
+    def solve(self, reduced: L1Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Parameters
+        ----------
+        reduced : L1Reduced
+        tol : float
+            Relative gap of the reduced problem to reach.
+        budget : Budget
+        dynamic : bool
+            Screen with the gap ball of the current iterate whenever the gap is evaluated.
+        rank : int
+            Not used: the order is cyclic.
+
+        Returns
+        -------
+        Solution
+        """
+        run = _Run(reduced, budget, self)
+        interval = FIRST_CHECK
+        share = NEWTON_SHARE if self.newton else SWEEP_SHARE
+        converged = run.check(tol, dynamic)
+        while not converged and not run.spent():
+            if not self.working_sets:
+                run.sweep(run.alive, interval)
+                interval = min(LAST_CHECK, interval + interval // 4 + 1)
+            else:
+                chosen = run.choose()
+                if self.newton and chosen.size == run.alive.size:
+                    converged = run.solve_set(chosen, tol * run.primal)
+                    continue
+                run.solve_set(chosen, max(0.5 * tol * run.primal, share * run.gap))
+            converged = run.check(tol, dynamic)
+        decided = np.full(reduced.size, -1, dtype=np.int8)
+        decided[run.alive] = 0
+        return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
+
+
+class _Run:
+    """Working arrays of one solve."""
+
+    def __init__(self, reduced: L1Reduced, budget: Budget, options: FeatureDescent):
+        self.reduced, self.budget, self.options = reduced, budget, options
+        if reduced.sparse:
+            self.columns = (np.empty((0, 0)), *reduced.columns, True)
+            each = max(1, reduced.columns[0].size // max(reduced.size, 1))
+        else:
+            self.columns = (reduced.columns, np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, np.int64), False)
+            each = reduced.signs.size
+        self.visits = max(1, VALUES // each)  # columns of one kernel call
+        self.sqnorms = reduced.norms**2
+        self.alive = np.arange(reduced.size)
+        self.epochs, self.touched, self.screened = 0, 0.0, 0
+        cold = reduced.fresh and not options.warm
+        self.w = np.zeros(reduced.size) if cold else reduced.start_w.copy()
+        self.bias = np.array([0.0 if cold else reduced.start_bias])
+        if cold or reduced.start_slack is None:
+            self.slack = 1.0 - self.bias * reduced.signs
+            support = np.flatnonzero(self.w)
+            kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
+            self.touched += support.size
+            self.bias[0] = kernels.bias_root(self.slack, reduced.signs, self.bias[0])
+        else:
+            self.slack = reduced.start_slack.copy()
+        self.products = np.zeros(reduced.size)
+        self.room = FIRST_SET
+        self.primal = self.gap = np.inf  # over all survivors, when last evaluated
+        self.best, self.idle = np.inf, 0  # smallest gap met, gap evaluations since then
+
+    def spent(self) -> bool:
+        """Tell whether the budget is used up, or rounding keeps the gap from falling any further."""
+        return self.idle > IDLE or self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
+
+    def note(self, gap: float, target: float) -> bool:
+        """Count gap evaluations that bring nothing new; return whether the target is met."""
+        self.idle = 0 if gap < self.best else self.idle + 1
+        self.best = min(gap, self.best)
+        return gap <= target
+
+    def evaluate(self, index: np.ndarray) -> tuple[np.ndarray, float, float, float]:
+        """Return ``f_j . alpha``, primal, gap and dual scale of the problem on some features."""
+        products = np.empty(index.size)
+        total, squares, largest, weight = kernels.evaluate(
+            *self.columns, index, self.slack, self.w, self.reduced.norms, GAP_ROUNDING, products
+        )
+        self.touched += index.size
+        scale = dual_scale(self.reduced.lam, total, squares, largest)
+        primal = 0.5 * squares + self.reduced.lam * weight
+        return products, primal, primal - scale * (total - 0.5 * scale * squares), scale
+
+    def check(self, tol: float, dynamic: bool) -> bool:
+        """Evaluate the gap over all surviving features; screen with its ball where asked."""
+        products, self.primal, self.gap, scale = self.evaluate(self.alive)
+        self.products[self.alive] = products
+        if self.note(self.gap, tol * self.primal):
+            return True
+        if dynamic and self._screen(products, scale):
+            self.products[self.alive], self.primal, self.gap, _ = self.evaluate(self.alive)
+        return False
+
+    def _screen(self, products: np.ndarray, scale: float) -> bool:
+        """Drop the features the gap ball decides; return whether the point moved (a weight had to be set to 0)."""
+        # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha.
+        lam = self.reduced.lam
+        radius = np.sqrt(2.0 * (max(self.gap, 0.0) + GAP_ROUNDING * self.primal))
+        extent = radius + np.sqrt(2.0 * self.primal)
+        bound = scale * np.abs(products) + radius * self.reduced.spreads[self.alive]
+        gone = bound < lam - ROUNDING * (lam + extent * self.reduced.norms[self.alive])
+        dropped = self.alive[gone]
+        self.alive = self.alive[~gone]
+        self.screened += dropped.size
+        nonzero = dropped[self.w[dropped] != 0.0]
+        if nonzero.size == 0:
+            return False
+        kernels.columns_add(*self.columns, nonzero, self.w[nonzero], self.slack)
+        self.w[nonzero] = 0.0
+        self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        return True
+
+    def choose(self) -> np.ndarray:
+        """Return the working set: the support and the features nearest to their constraint.
+
+        The distance of column ``f_j`` at ``alpha`` to ``|f_j.alpha| = lam`` is ``(lam - |f_j.alpha|) / ||f_j||``, with
+        the centred norm. The room beyond the support doubles at each turn.
+        """
+        alive = self.alive
+        distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
+        distance[self.w[alive] != 0.0] = -np.inf
+        support = int(np.count_nonzero(self.w[alive]))
+        size = support + max(self.room, support // 2)
+        self.room *= 2
+        if size >= alive.size:
+            return alive
+        return np.sort(alive[np.argpartition(distance, size)[:size]])
+
+    # -- coordinate descent --------------------------------------------------------------------------------------
+
+    def sweep(self, active: np.ndarray, sweeps: int) -> None:
+        """Run sweeps over some features, in kernel calls of bounded length."""
+        r = self.reduced
+        sweeps = min(sweeps, self.budget.epochs - self.epochs)
+        each = max(1, self.visits // max(active.size, 1))
+        while sweeps > 0 and time.monotonic() <= self.budget.deadline:
+            now = min(each, sweeps)
+            visited, violation = kernels.descend(
+                *self.columns, r.signs, r.lam, self.sqnorms, self.w, self.slack, self.bias, active.copy(),
+                self.options.shrinking, now,
+            )  # fmt: skip
+            self.touched += visited
+            self.epochs += now
+            sweeps -= now
+            if violation == 0.0:
+                return
+
+    def solve_set(self, chosen: np.ndarray, target: float) -> bool:
+        """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
+        interval, self.best = FIRST_CHECK, np.inf  # of this set
+        newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
+        products = self.products[chosen]  # of the gap evaluation that led here
+        while True:
+            if newton is None or not newton.step(products):
+                self.sweep(chosen, interval)
+                interval = min(LAST_CHECK, 2 * interval)
+            products, _, gap, _ = self.evaluate(chosen)
+            if self.note(gap, target):
+                return True
+            if self.spent():
+                return False
+
+
+class _Newton:
+    """Newton steps on one working set; the Hessian follows the samples that enter and leave the margin."""
+
+    def __init__(self, run: _Run, chosen: np.ndarray):
+        self.run, self.chosen = run, chosen
+        k, n = chosen.size, run.slack.size
+        self.gram, self.sums = np.zeros((k, k)), np.zeros(k)
+        self.member = np.zeros(n, dtype=np.int8)
+        self.samples = l1newton.by_sample(*run.reduced.columns, chosen, n) if run.reduced.sparse else None
+
+    def step(self, products: np.ndarray) -> bool:
+        """Take one step from the current point; return False where it does not lower the objective."""
+        run, y = self.run, self.run.reduced.signs
+        if self.samples is not None:
+            inside = l1newton.sparse_gram(*self.samples, run.slack, y, self.member, self.gram, self.sums)
+        else:
+            inside = l1newton.dense_gram(
+                run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
+            )
+        if inside == 0:
+            return False
+        run.epochs += 1
+        run.touched += self.chosen.size
+        taken = l1newton.newton_step(
+            *run.columns, self.chosen, y, run.reduced.lam, run.sqnorms, run.w, run.slack, run.bias, products,
+            self.gram, self.sums, float(inside), NEWTON_OPTIONS,
+        )  # fmt: skip
+        return taken > 0.0

@@ -1,0 +1,215 @@
+"""Semismooth Newton on active features and the quadratic zone of the smoothed hinge.
+
+The objective is piecewise quadratic: with the signs of the weights and the zone E of dual variables strictly between 0
+and 1 held, its minimiser over the active weights A solves ``(alpha I + Z'Z/(n gamma)) step = -gradient``, ``Z`` the
+rows of E and columns of A. The step is followed by a line search that stops weights at 0 where they would change sign.
+From the previous grid point one or two steps usually suffice. A sweep of proximal coordinate descent, which always
+makes progress, takes over where the line search fails. Stops when the gap of the reduced problem is at most ``tol``
+times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from screenpath.kernels import sparse as sums
+from screenpath.kernels import sparse_newton as kernels
+from screenpath.models.sparse import Certificate, Reduced
+from screenpath.rules.sparse import tighten
+from screenpath.solvers.base import Budget, Solution
+
+CG_LIMIT = 50  # iterations before a direct factorisation is tried
+DIRECT_LIMIT = 1500  # largest system that is factorised
+DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
+ARMIJO = 1e-4
+LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
+SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
+SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
+
+
+class SparseNewton:
+    """Semismooth Newton for the sparse SVM; deterministic."""
+
+    name = "newton"
+
+    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Returns
+        -------
+        Solution
+            ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself.
+        """
+        run = _Run(reduced)
+        epochs, screened, converged = 0, 0, False
+        screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
+        while True:
+            converged = run.gap <= tol * abs(run.primal)
+            if converged or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+            if dynamic and run.gap <= screen_below:
+                screened += run.screen()
+                screen_below = SCREEN_AGAIN * run.gap
+            if not run.newton_step(tol):
+                run.sweep()
+            epochs += 1
+        return Solution(run.w, None, epochs, run.touched, converged, screened, self.name)
+
+
+class _Run:
+    """Working arrays of one solve."""
+
+    def __init__(self, reduced: Reduced):
+        self.model, self.alpha = reduced.model, reduced.alpha
+        self.view = self.model.views.by_column
+        self.at, self.own_copy = reduced.screened, False
+        self.touched = 0
+        start, size = reduced.start, self.model.ones.size
+        self.theta, self.psi, self.scores, self.u = np.empty(size), np.empty(size), start.scores, start.u
+        self._restrict(start.w, start.theta)
+
+    # -- evaluation ----------------------------------------------------------------------------------------------
+
+    def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
+        """Take over ``w`` on the surviving features; sums over the data are formed anew only where they change."""
+        self.w = np.empty(w.size)
+        self.features, dropped, self.w_sq, self.w_l1 = sums.mask(w, self.at.keep, self.w)
+        if dropped:
+            self.scores = np.empty(self.theta.size)
+            self.touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+        self._respond()
+        if sums.differ(self.theta, theta):
+            self._new_u()
+        self._evaluate()
+
+    def _respond(self) -> None:
+        m = self.model
+        loss = sums.respond(self.scores, m.labels, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi)
+        self.primal = loss / m.n + 0.5 * self.alpha * self.w_sq + m.beta * self.w_l1
+
+    def _new_u(self) -> None:
+        n = self.model.n
+        self.u = np.empty(self.w.size)
+        self.touched += sums.column_sums(*self.view, n, self.features, self.psi, 1.0 / n, self.u)
+
+    def _evaluate(self) -> None:
+        terms = kernels.gap_terms(self.w, self.u, self.alpha, self.model.beta, self.features)
+        self.gap, self.w_sq, self.lag_sq, self.w_shrunk, self.shrunk_sq = terms
+        self.gap = max(self.gap, 0.0)
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def newton_step(self, tol: float) -> bool:
+        """Take one Newton step; return False where the line search finds no decrease."""
+        m = self.model
+        size = self.features.size
+        active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        count = kernels.pick(self.w, self.u, self.alpha, m.beta, self.features, active, signs, rhs)
+        if count == 0:
+            return False
+        active, signs, rhs = active[:count], signs[:count], rhs[:count]
+        accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
+        direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
+        step = 1.0
+        new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
+        while step >= SHORTEST:
+            primal, expected, touched = kernels.trial(
+                *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w, active,
+                count, signs, rhs, direction, step, *new,
+            )  # fmt: skip
+            self.touched += touched
+            if expected > 0.0 and primal <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
+                self.w, self.scores, self.theta, self.psi = new
+                self.primal = primal
+                self._new_u()
+                self._evaluate()
+                return True
+            step *= 0.5
+        return False
+
+    def sweep(self) -> None:
+        """Run one sweep of proximal coordinate descent over the surviving features."""
+        m = self.model
+        self.w, self.scores = self.w.copy(), self.scores.copy()
+        self.touched += kernels.descend(
+            *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, m.col_sq,
+            self.features, self.w, self.scores,
+        )  # fmt: skip
+        self.w_sq, self.w_l1 = float(self.w @ self.w), float(np.sum(np.abs(self.w)))
+        self._respond()
+        self._new_u()
+        self._evaluate()
+
+    def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
+        """Return the Newton step on the active weights; the copy of the zone is never larger than the data."""
+        m = self.model
+        place = np.empty(self.theta.size, dtype=np.int64)
+        inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
+        room = kernels.active_values(self.view[2], active)
+        self.touched += room
+        out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
+        direct = min(active.size, inside.size) <= DIRECT_LIMIT
+        limit = CG_LIMIT if direct else 20 * CG_LIMIT
+        if m.classes == 1 and room > DENSE_FROM * active.size * m.n:
+            Z = np.empty((active.size, inside.size))
+            kernels.gather_dense(*self.view, m.n, m.labels, active, place, inside, Z)
+            _, converged = kernels.dense_conjugate_gradients(Z, self.alpha, scale, rhs, accuracy, limit, out)
+            return out if converged or not direct else _factorised(Z, self.alpha, scale, rhs)
+        ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
+        while True:  # a sample of the class itself has several rows: the first call then counts
+            data, where = np.empty(room), np.empty(room, dtype=np.int32)
+            stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, place, data, where, ptr)
+            if stored <= room or stored > most:
+                break
+            room = stored
+        if stored > most:  # the copy would be larger than the data
+            its, _ = kernels.implicit_conjugate_gradients(
+                *self.view, m.n, m.labels, m.classes, active, place, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
+                out,
+            )  # fmt: skip
+            self.touched += 2 * its * room
+            return out
+        _, converged = kernels.conjugate_gradients(
+            data, where, ptr, inside.size, self.alpha, scale, rhs, accuracy, limit, out
+        )
+        if converged or not direct:
+            return out
+        Z = np.zeros((active.size, inside.size))
+        Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
+        return _factorised(Z, self.alpha, scale, rhs)
+
+    # -- dynamic screening ---------------------------------------------------------------------------------------
+
+    def screen(self) -> int:
+        """Apply the gap balls of the current pair; return how many dual variables and features they decide."""
+        if not self.own_copy:
+            self.at, self.own_copy = self.at.copy(), True
+        found = tighten(self.model, self.at, self._point(), self.alpha)
+        if found:
+            self.theta, held = np.empty(self.theta.size), self.theta
+            self._restrict(self.w, held)
+        return found
+
+    def _point(self) -> Certificate:
+        """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
+        return Certificate(
+            self.alpha, self.model.beta, self.w, self.scores, self.theta, self.u, self.primal, 0.0, self.w_sq, 0.0,
+            self.shrunk_sq, 0.0, self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap, 0, 0, 0,
+        )  # fmt: skip
+
+
+def _factorised(Z: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
+    """Solve ``(alpha I + scale Z Z') x = rhs`` by a Cholesky factor of its smaller side."""
+    size, zone = Z.shape
+    if size <= zone:
+        matrix = scale * (Z @ Z.T)
+        matrix[np.diag_indices(size)] += alpha
+        return cho_solve(cho_factor(matrix, check_finite=False), rhs, check_finite=False)
+    # (alpha I + s Z Z')^-1 b = (b - Z (alpha/s I + Z'Z)^-1 Z'b) / alpha
+    matrix = Z.T @ Z
+    matrix[np.diag_indices(zone)] += alpha / scale
+    inner = cho_solve(cho_factor(matrix, check_finite=False), Z.T @ rhs, check_finite=False)
+    return (rhs - Z @ inner) / alpha

@@ -1,0 +1,167 @@
+"""The sparse-svm command: its files for two and for more classes, options, resume, exit codes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import load_npz
+
+from screenpath import read_libsvm, sparse_svm_path
+from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv, without_times
+
+SHORT = ("--betas", 3, "--alphas", 4, "--quiet")
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Path of a data file with the labels 1, 2 and 5."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 6)) + 2.0 * np.eye(6)[y]
+    path = tmp_path / "three.libsvm"
+    path.write_text(libsvm_text(X, np.array([1.0, 2.0, 5.0])[y]))
+    return path
+
+
+def test_run_folder(call, data):
+    result = call("sparse-svm", data, "--betas", 3, "--alphas", 4, "--scale", "standard")
+    assert result.code == 0, result.err
+    assert "12 of 12" in result.err
+    folder = data.parent / "runs" / "sparse-svm-clouds"
+    steps = read_csv(folder / "steps.csv")
+    assert [row["status"] for row in steps] == ["certified"] * 12
+    assert all(float(row["gap"]) <= 1e-6 * float(row["primal"]) for row in steps)
+    assert {"alpha", "beta", "scaling_ratio", "iss_found", "ifs_found", "n_features_screened"} <= set(steps[0])
+    run = json.loads((folder / "run.json").read_text())
+    assert run["parameters"] == ["alpha", "beta"] and run["labels"] == {"+1": 2.0, "-1": 1.0}
+    X, y = clouds()
+    path = sparse_svm_path(X, y, betas=3, alphas=4, scale="standard")
+    found = np.zeros((12, 6))
+    for row in read_csv(folder / "coefficients.csv"):
+        found[int(row["step"]), int(row["feature"])] = float(row["value"])
+    np.testing.assert_array_equal(found[:, 1:], path.coefficients)
+    np.testing.assert_array_equal(found[:, 0], path.intercepts)
+
+
+def test_several_classes(call, three):
+    assert call("sparse-svm", three, *SHORT, "--test", three, "-o", "csv").code == 0
+    assert call("sparse-svm", three, *SHORT, "-o", "npz", "--coefficients", "npz").code == 0
+    data = read_libsvm(three)
+    path = sparse_svm_path(data.X, data.y, betas=3, alphas=4)
+    found, labels = np.zeros((12, 3, 7)), [1.0, 2.0, 5.0]
+    for row in read_csv("csv/coefficients.csv"):
+        found[int(row["step"]), labels.index(float(row["class"])), int(row["feature"])] = float(row["value"])
+    np.testing.assert_array_equal(found[:, :, 1:], path.coefficients)
+    stacked = load_npz("npz/coefficients.npz").toarray()
+    np.testing.assert_array_equal(stacked.reshape(12, 3, 7), found)
+    assert json.loads(Path("csv/run.json").read_text())["labels"] == {"classes": labels}
+    last = read_csv("csv/steps.csv")[-1]
+    predicted = np.array(labels)[(data.X @ path.coefficients[-1].T).argmax(axis=1)]
+    assert float(last["test_accuracy"]) == pytest.approx(np.mean(predicted == data.y))
+
+
+def test_one_label_against_the_rest_is_the_binary_model(call, three):
+    assert call("sparse-svm", three, *SHORT, "--positive", 5, "-o", "r").code == 0
+    assert json.loads(Path("r/run.json").read_text())["labels"] == {"+1": 5.0, "-1": "rest"}
+    assert set(read_csv("r/coefficients.csv")[0]) == {"step", "feature", "value"}
+
+
+def test_test_data_with_an_unknown_label(call, three, data):
+    other = three.parent / "other.libsvm"
+    other.write_text("3 1:1.0\n")
+    result = call("sparse-svm", three, *SHORT, "--test", other)
+    assert result.code == 1
+    assert "label 3" in result.err
+
+
+@pytest.mark.parametrize("rule", ["sifs", "none", "gap"])
+def test_audit_finds_no_unsafe_decision(call, three, rule):
+    assert call("sparse-svm", three, *SHORT, "--rule", rule, "--audit", "-o", "r").code == 0
+    rows = read_csv("r/steps.csv")
+    assert all(row["unsafe"] == "0" for row in rows)
+    assert max(float(row["audit_rel_gap"]) for row in rows) <= 1e-8
+
+
+def test_order_and_processes_leave_the_decisions_alone(call, three):
+    names = {"a": (), "b": ("--jobs", 2), "c": ("--first", "samples")}
+    for name, options in names.items():
+        assert call("sparse-svm", three, *SHORT, *options, "-o", name).code == 0
+    assert without_times("a/steps.csv") == without_times("b/steps.csv")
+    assert Path("a/coefficients.csv").read_text() == Path("b/coefficients.csv").read_text()
+    for one, two in zip(read_csv("a/steps.csv"), read_csv("c/steps.csv"), strict=True):
+        assert one["n_survivors"] == two["n_survivors"]
+        assert one["n_features_screened"] == two["n_features_screened"]
+
+
+@pytest.mark.parametrize("solver", ["newton", "sdca"])
+def test_resume_gives_the_same_files(call, three, monkeypatch, solver):
+    from screenpath.cli import job
+
+    options = (*SHORT, "--solver", solver)
+    assert call("sparse-svm", three, *options, "-o", "whole").code == 0
+    monkeypatch.setattr(job._Job, "keep_steps", stop_after(6, job._Job.keep_steps))
+    assert call("sparse-svm", three, *options, "-o", "parts").code == 3
+    monkeypatch.undo()
+    monkeypatch.chdir(three.parent)
+    assert call("sparse-svm", three, *options, "-o", "parts", "--resume").code == 0
+    assert without_times("whole/steps.csv") == without_times("parts/steps.csv")
+    assert Path("whole/coefficients.csv").read_text() == Path("parts/coefficients.csv").read_text()
+
+
+def stop_after(count, keep):
+    """Return ``keep_steps`` of a job that ends, as by its time limit, after some steps."""
+
+    def function(self, found):
+        keep(self, (pair for pair, _ in zip(found, range(count), strict=False)))
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--smoothing", 1), "smoothing"),
+        (("--beta-min-ratio", 2), "beta-min-ratio"),
+        (("--beta", "0.1", "--betas", 3), "--betas"),
+        (("--alpha", "0.1", "--alpha-min-ratio", 0.5), "--alpha-min-ratio"),
+        (("--references", 3), "--alpha"),
+        (("--rule", "dvi"), "sifs"),
+        (("--solver", "cd"), "sdca"),
+        (("--threads", 2), "--threads"),
+    ],
+)
+def test_wrong_usage(call, data, options, word):
+    result = call("sparse-svm", data, *options)
+    assert result.code == 2
+    assert word in result.err
+
+
+def test_single_pair_through_references(call, data):
+    pair = ("--beta", "0.05", "--alpha", "0.1", "--references", 5)
+    assert call("sparse-svm", data, *pair, "--quiet", "-o", "r").code == 0
+    rows = read_csv("r/steps.csv")
+    assert len(rows) == 6
+    assert float(rows[-1]["alpha"]) == 0.1 and float(rows[-1]["beta"]) == 0.05
+
+
+def test_script_of_the_paper_runs(data, tmp_path):
+    folder = tmp_path / "data" / "binary"
+    folder.mkdir(parents=True)
+    shutil.copy(data, folder / "pcmac.libsvm.gz")  # the ending does not decide, the content does
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCREENPATH": f"{sys.executable} -m screenpath"}
+    environment |= {"SETS": "pcmac rcv1", "BETAS": "2", "ALPHAS": "4"}
+    done = subprocess.run(
+        ["sh", str(ROOT / "examples" / "papers" / "hong2019.sh"), str(tmp_path / "data"), str(tmp_path / "out")],
+        env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "pcmac (for real-sim; published speed-up of SIFS: 195)" in done.stdout
+    assert "rcv1: left out" in done.stdout
+    assert done.stdout.count("8/8") == 5
+    assert done.stdout.count("alpha_max 0.1: sifs") == 2
+    assert len(read_csv(tmp_path / "out" / "pcmac" / "sifs" / "steps.csv")) == 8

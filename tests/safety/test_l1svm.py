@@ -1,0 +1,77 @@
+"""No feature of the optimum is ever screened, whatever the accuracy of the reference."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from screenpath.api_l1 import l1_svm_model
+from screenpath.geometry import Dome
+from screenpath.path import PathOptions, walk
+from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
+from screenpath.solvers.l1cd import FeatureDescent
+from tests.conftest import two_classes
+from tests.rules.test_l1svm import reference_at
+
+
+def difficult(seed, n, d, offset):
+    """Unbalanced classes, correlated, duplicated and constant columns, columns far from 0."""
+    X, y = two_classes(n=n, d=d, seed=seed)
+    rng = np.random.default_rng(seed + 1000)
+    y[: n // 5] = 1.0
+    X = X @ (np.eye(d) + 0.3 * rng.normal(size=(d, d))) + offset * rng.normal(size=d)
+    return np.hstack([X, X[:, :2], np.ones((n, 1)), np.zeros((n, 1))]), y
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000),
+    shape=st.sampled_from([(20, 50), (60, 10), (30, 30)]),
+    offset=st.sampled_from([0.0, 3.0, 1e3]),
+    ratio=st.floats(1.01, 20.0),
+    step=st.floats(1.0001, 4.0),
+    noise=st.sampled_from([0.0, 1e-8, 1e-4, 1e-2, 0.3, 10.0]),
+)
+def test_no_active_feature_is_screened(seed, shape, offset, ratio, step, noise):
+    X, y = difficult(seed, *shape, offset)
+    model, _ = l1_svm_model(X, y)
+    lam1 = model.lam_max / ratio
+    lam2 = lam1 / step
+    rng = np.random.default_rng(seed)
+    w = reference_at(model, lam1, 1e-6).w
+    near = w * (1 + noise * rng.normal(size=w.size)) + noise * np.abs(w).max() * (rng.random(w.size) < 0.1)
+    reference = model.certify(lam1, near)
+    best = reference_at(model, lam2, 1e-12)
+    active = np.flatnonzero(best.w)
+
+    region = VariationalInequality().region(model, reference, lam2)
+    moved = best.theta - region.center.vector
+    tolerance = 1e-6 * region.extent  # of the optimum, known to a gap of 1e-12
+    assert np.linalg.norm(moved) <= region.radius + tolerance
+    if isinstance(region, Dome):
+        assert region.normal.vector @ moved <= region.offset + tolerance
+    assert np.isin(active, model.screen(region).index).all()
+
+    ball = gap_ball(model.certify(lam2, near))
+    assert np.linalg.norm(best.theta - ball.center.vector) <= ball.radius + tolerance
+    assert np.isin(active, model.screen(ball).index).all()
+
+
+@pytest.mark.parametrize("rule", ["vi", "gap", "vi+gap"])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
+def test_loose_paths_keep_every_active_feature(rule, tol):
+    X, y = difficult(3, 40, 80, 1.0)
+    model, _ = l1_svm_model(X, y)
+    values = model.lam_max / np.arange(1, 16)
+    screening = parse_feature_rule(rule)
+    found = 0
+    steps = walk(model, values, screening, FeatureDescent(newton=False), PathOptions(tol=tol))
+    previous = model.start(values[0])
+    for lam, (step, certificate) in zip(values, steps, strict=True):
+        assert step.status == "certified"
+        kept = screening.before(model, previous, lam).index
+        active = np.flatnonzero(reference_at(model, lam, 1e-12).w)
+        assert np.isin(active, kept).all()
+        found += model.size - kept.size
+        previous = certificate
+    assert found > 0 or rule == "gap"

@@ -1,0 +1,203 @@
+"""No rule of the sparse SVM decides wrongly, whatever the accuracy of the reference; the order does not matter."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.models.sparse import SparseModel
+from screenpath.path import PathOptions, walk
+from screenpath.rows.views import Views
+from screenpath.rules.sparse import _regions, parse_sparse_rule, screen, tighten
+from screenpath.solvers.base import Budget
+from screenpath.solvers.sparse import make_sparse_solver
+from tests.sparse_problems import dual_rows, objectives, problem
+
+RULES = [(True, True), (True, False), (False, True)]
+
+
+def optimum(model, alpha):
+    """Return the optimum at ``alpha`` to a gap near rounding."""
+    reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
+    solution = make_sparse_solver("newton").solve(reduced, tol=1e-14, budget=Budget(300, np.inf), dynamic=False)
+    return model.certify(alpha, solution.w, None)
+
+
+def references(model, alpha, rng):
+    """Yield pairs certified at ``alpha``: exact, from few sweeps, rough and unrelated ones."""
+    yield optimum(model, alpha)
+    reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
+    for epochs in (1, 2, 5, 20):
+        got = make_sparse_solver("sdca").solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
+        yield model.certify(alpha, got.w, got.alpha)
+        yield model.certify(alpha, got.w, None)
+        yield model.certify(alpha, None, got.alpha)
+    got = make_sparse_solver("newton").solve(reduced, tol=1e-15, budget=Budget(1, np.inf), dynamic=False)
+    yield model.certify(alpha, got.w, None)
+    best = optimum(model, alpha)
+    noise = 0.05 * rng.normal(size=best.w.size) * np.abs(best.w).max()
+    theta = np.clip(best.theta + 0.1 * rng.normal(size=best.theta.size), 0.0, 1.0) * (model.free == 0)
+    yield model.certify(alpha, best.w + noise, theta)
+    yield model.certify(alpha, np.zeros_like(best.w), theta)
+    yield model.certify(alpha, best.w, theta)
+    yield model.certify(alpha, best.w + noise, best.theta)
+
+
+def check(model, decided, best, where):
+    """Assert that decisions agree with the optimum ``best``."""
+    wrong_zero = (decided.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + 1e-7)) & (np.abs(best.w) > 1e-7)
+    assert not wrong_zero.any(), where
+    real = model.free == 0
+    assert np.all(best.theta[real & (decided.duals < 0)] < 1e-5), where
+    assert np.all(best.theta[real & (decided.duals > 0)] > 1.0 - 1e-5), where
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_decisions_are_safe_for_references_of_any_accuracy(classes, seed):
+    rng = np.random.default_rng(seed)
+    gamma = (0.5, 0.1, 0.9, 0.3)[seed]
+    _, _, base = problem(classes, n=45, d=30, seed=seed, dense=seed % 2 == 0, gamma=gamma)
+    decisions = 0
+    for share, place in itertools.product((0.15, 0.6), (0.6, 0.1)):
+        model = base.at(share * base.beta_max)
+        start = place * model.alpha_max()
+        targets = [ratio * start for ratio in (1.0, 0.995, 0.95, 0.7, 1.1)]
+        bests = [optimum(model, alpha) for alpha in targets]
+        for number, reference in enumerate(references(model, start, rng)):
+            for (alpha, best), what in itertools.product(zip(targets, bests, strict=True), RULES):
+                decided = screen(model, reference, alpha, *what, True)
+                check(model, decided, best, (share, place, number, alpha, what))
+                decisions += np.sum(decided.keep == 0) + np.sum(decided.duals != 0) - np.sum(model.free != 0)
+    assert decisions > 1000  # a rule that decides nothing is safe, and useless
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("size", [1.0, 0.02])  # small data: the dual is nothing but its quadratic term
+def test_regions_contain_the_optimum(classes, size):
+    rng = np.random.default_rng(5)
+    X, y, base = problem(classes, n=40, d=20, seed=11)
+    base = SparseModel(Views(size * X), base.labels, base.classes, 0.0, base.gamma)
+    for share, place in itertools.product((0.1, 0.5), (0.7, 0.1)):
+        model = base.at(share * base.beta_max)
+        start = place * model.alpha_max()
+        for alpha in (start, 0.99 * start, 0.8 * start, 1.2 * start):
+            best = optimum(model, alpha)
+            for reference in references(model, start, rng):
+                r = _regions(model, reference, alpha)
+                first = r.ones_part * model.ones + r.theta_part * reference.theta
+                slack = 1.0 + 1e-5
+                assert np.sum((best.w - r.scale * reference.w) ** 2) <= slack * r.primal_sq + 1e-12 * best.w_sq
+                assert np.sum((best.theta - first) ** 2) <= slack * r.first_sq + 1e-10
+                assert np.sum((best.theta - reference.theta) ** 2) <= slack * r.second_sq + 1e-10
+                between = np.sum((first - reference.theta) ** 2)
+                assert r.between_sq == pytest.approx(between, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_gap_balls_of_a_solvers_iterate_are_safe(classes):
+    _, _, base = problem(classes, seed=7)
+    model = base.at(0.3 * base.beta_max)
+    alpha = 0.2 * model.alpha_max()
+    best = optimum(model, alpha)
+    found = 0
+    for epochs in (1, 3, 10, 40, 160):
+        reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
+        got = make_sparse_solver("sdca").solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
+        at = model.nothing_screened()
+        found += tighten(model, at, model.certify(alpha, got.w, got.alpha), alpha)
+        check(model, at, best, epochs)
+    assert found > 0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_order_of_the_triggerings_does_not_matter(classes):
+    """Hong 2019, Theorem 12."""
+    _, _, base = problem(classes, n=80, d=60, seed=4)
+    several = 0
+    for share, ratio in itertools.product((0.1, 0.3, 0.6), (0.97, 0.9, 0.8)):
+        model = base.at(share * base.beta_max)
+        start = 0.5 * model.alpha_max()
+        reference = optimum(model, start)
+        one = screen(model, reference, ratio * start, True, True, True)
+        two = screen(model, reference, ratio * start, True, True, False)
+        np.testing.assert_array_equal(one.keep, two.keep)
+        np.testing.assert_array_equal(one.duals, two.duals)
+        several += one.record.shape[0] > 2
+    assert several > 0  # some of them needed the alternation
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_partial_norms_are_those_of_the_survivors(classes, dense, dtype):
+    X, y, base = problem(classes, n=80, d=60, seed=4)
+    X = X.astype(dtype)
+    base = SparseModel(Views(X if dense else sp.csr_array(X)), base.labels, base.classes, 0.0, base.gamma)
+    square = X.astype(float) ** 2
+    seen = set()
+    for share, ratio, first in itertools.product((0.1, 0.6), (0.99, 0.8), (True, False)):
+        model = base.at(share * base.beta_max)
+        start = 0.5 * model.alpha_max()
+        at = screen(model, optimum(model, start), ratio * start, True, True, first)
+        keep, real = at.keep.reshape(base.classes, -1), (at.duals == 0).reshape(base.classes, -1)
+        if at.record[at.record[:, 1] >= 0].size and at.record[-1, 1] != 0:
+            continue  # what the last triggering found is not subtracted any more
+        last_features = np.flatnonzero(at.record[:, 1] > 0)
+        last_samples = np.flatnonzero(at.record[:, 0] > 0)
+        if last_features.size and at.record[last_features[-1] :, 0].max() >= 0:
+            np.testing.assert_allclose(at.row_part.reshape(base.classes, -1), (square @ keep.T).T, atol=1e-11)
+            seen.add("rows")
+        if last_samples.size and at.record[last_samples[-1] :, 1].max() >= 0:
+            if base.classes == 1:
+                weights = real.astype(float)
+            else:
+                own = y == np.arange(classes)[:, None]
+                weights = np.where(own, real.sum(axis=0), real)
+            expected = weights @ square
+            found = at.col_part.reshape(base.classes, -1)
+            np.testing.assert_allclose(found[keep == 1], expected[keep == 1], atol=1e-11)
+            seen.add("columns")
+    assert seen == {"rows", "columns"}
+
+
+def test_exact_reference_gives_the_papers_balls():
+    """With an exact reference and no conditioning ISS is Theorem 11 with the ball of Lemma 5."""
+    X, y, base = problem(seed=2)
+    model = base.at(0.3 * base.beta_max)
+    start = 0.4 * model.alpha_max()
+    alpha = 0.93 * start
+    reference = optimum(model, start)
+    decided = screen(model, reference, alpha, True, False, True)
+    signed = (2 * y - 1)[:, None] * X
+    center = (start + alpha) / (2.0 * alpha) * reference.w
+    radius = (start - alpha) / (2.0 * alpha) * np.linalg.norm(reference.w)
+    upper = 1.0 - signed @ center + radius * np.linalg.norm(signed, axis=1)
+    lower = 1.0 - signed @ center - radius * np.linalg.norm(signed, axis=1)
+    clear = (np.abs(upper) > 1e-5) & (np.abs(lower - model.gamma) > 1e-5)  # away from ties
+    np.testing.assert_array_equal((decided.duals < 0)[clear], (upper < 0.0)[clear])
+    np.testing.assert_array_equal((decided.duals > 0)[clear], (lower > model.gamma)[clear])
+    # IFS decides at least what Theorem 9 does: it has a second ball.
+    only = screen(model, reference, alpha, False, True, True)
+    c = (alpha - start) / (2.0 * model.gamma * alpha) + (start + alpha) / (2.0 * alpha) * reference.theta
+    r = (start - alpha) / (2.0 * alpha) * np.linalg.norm(reference.theta - 1.0 / model.gamma)
+    s = (np.abs(signed.T @ c) + np.linalg.norm(signed, axis=0) * r) / len(y)
+    assert np.all(only.keep[s <= model.beta * (1.0 - 1e-4)] == 0)
+
+
+@pytest.mark.parametrize("rule", ["sifs", "iss", "ifs", "gap", "sifs+gap", "none"])
+@pytest.mark.parametrize("solver", ["newton", "sdca"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_rule_with_every_solver_reaches_the_same_optimum(rule, solver, classes):
+    X, y, base = problem(classes, seed=5, dense=rule == "ifs")
+    model = base.at(0.2 * base.beta_max)
+    grid = model.alpha_max() * np.geomspace(1.0, 0.05, 6)
+    rows, places = dual_rows(X, y, classes)
+    found = walk(model, grid, parse_sparse_rule(rule), make_sparse_solver(solver), PathOptions(tol=1e-8))
+    for step, certificate in found:
+        assert step.status == "certified"
+        theta, alpha = certificate.theta[places], step.parameters["alpha"]
+        primal, dual = objectives(rows, len(y), certificate.w, theta, alpha, model.beta, model.gamma)
+        assert primal - dual <= 1.01e-8 * primal
+        assert step.n_survivors + step.screened_R + step.screened_L == places.size

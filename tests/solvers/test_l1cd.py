@@ -1,0 +1,122 @@
+"""Feature descent: kernels against plain references, all ways of solving agree."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from screenpath.api_l1 import l1_svm_model, lambda_grid, run_l1_path
+from screenpath.kernels import l1newton
+from screenpath.kernels import l1svm as kernels
+from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.solvers.l1cd import FeatureDescent
+from tests.conftest import two_classes
+
+WAYS = [
+    {"shrinking": False, "working_sets": False, "warm": False},
+    {"shrinking": True, "working_sets": False},
+    {"shrinking": True, "newton": False},
+    {"shrinking": True},
+]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 40), spread=st.sampled_from([1e-6, 1.0, 1e4]))
+def test_bias_root_is_exact(seed, n, spread):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.3, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    slack = 1.0 + spread * rng.normal(size=n)
+
+    def slope(b):
+        return y @ np.maximum(slack - y * b, 0.0)
+
+    moved = slack.copy()
+    bias = kernels.bias_root(moved, y, 5.0) - 5.0
+    np.testing.assert_allclose(moved, slack - y * bias, atol=1e-12 * spread)
+    size = np.maximum(moved, 0.0).sum()
+    assert abs(slope(bias)) <= 1e-13 * max(size, spread)
+    if size > 1e-9 * spread:  # else every point of an interval is a root
+        reach = 10 * (spread + 1) * n
+        assert bias == pytest.approx(brentq(slope, -reach, reach, xtol=1e-13 * spread), abs=1e-9 * spread)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_spreads_are_the_centred_norms(sparse):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 8)) * (rng.random((30, 8)) < 0.4) + (0.0 if sparse else 1e5)
+    y = np.where(np.arange(30) % 4 == 0, 1.0, -1.0)
+    model, _ = l1_svm_model(sp.csr_array(X) if sparse else X, y, storage="sparse" if sparse else "dense")
+    np.testing.assert_allclose(model.spreads, np.linalg.norm(X - X.mean(axis=0), axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_lasso_meets_its_optimality_conditions(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(12, 20))
+    H, rho, lam = A.T @ A + 1e-8 * np.eye(20), A.T @ rng.normal(size=12), 0.5
+    u = rng.normal(size=20) * (seed % 2)
+    l1newton.lasso(H, rho, lam, u, 1e-12, 5000)
+    gradient = rho - H @ u
+    assert np.abs(gradient).max() <= lam + 1e-8
+    np.testing.assert_allclose(gradient[u != 0], lam * np.sign(u[u != 0]), atol=1e-8)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_hessian_follows_the_margin(sparse):
+    rng = np.random.default_rng(2)
+    F = rng.normal(size=(6, 25)) * (rng.random((6, 25)) < 0.5)
+    y = np.where(np.arange(25) % 2 == 0, 1.0, -1.0)
+    index = np.array([0, 2, 5])
+    columns = sp.csr_array(F)
+    samples = l1newton.by_sample(columns.data, columns.indices, columns.indptr.astype(np.int64), index, 25)
+    gram, sums, member = np.zeros((3, 3)), np.zeros(3), np.zeros(25, dtype=np.int8)
+    for _ in range(4):
+        slack = rng.normal(size=25)
+        if sparse:
+            inside = l1newton.sparse_gram(*samples, slack, y, member, gram, sums)
+        else:
+            inside = l1newton.dense_gram(F, index, slack, y, member, gram, sums)
+        chosen = F[index][:, slack > 0]
+        assert inside == (slack > 0).sum()
+        np.testing.assert_allclose(np.tril(gram), np.tril(chosen @ chosen.T), atol=1e-12)
+        np.testing.assert_allclose(sums, chosen @ y[slack > 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("rule", ["none", "vi", "gap", "vi+gap"])
+def test_every_way_of_solving_gives_the_same_path(storage, rule):
+    X, y = two_classes(n=70, d=90, seed=8)
+    X[np.abs(X) < 0.5] = 0.0
+    model, _ = l1_svm_model(X, y, storage=storage)
+    values = lambda_grid(model, 8)
+    best = run_l1_path(model, values, parse_feature_rule("none"), FeatureDescent(), tol=1e-11)
+    for way in WAYS:
+        steps = run_l1_path(model, values, parse_feature_rule(rule), FeatureDescent(**way), tol=1e-7)
+        assert [step.status for step in steps] == ["certified"] * 8
+        np.testing.assert_allclose([s.primal for s in steps], [s.primal for s in best], rtol=1.1e-7)
+
+
+def test_shrinking_and_working_sets_touch_less():
+    X, y = two_classes(n=60, d=400, seed=9)
+    model, _ = l1_svm_model(X, y)
+    values = lambda_grid(model, 6)
+    passes = [
+        sum(step.passes for step in run_l1_path(model, values, parse_feature_rule("none"), FeatureDescent(**way)))
+        for way in WAYS
+    ]
+    assert passes[1] < passes[0] and passes[2] < passes[1] and passes[3] <= passes[2]
+
+
+def test_budget_and_time_limit_are_kept():
+    X, y = two_classes(n=60, d=40, seed=10)
+    model, _ = l1_svm_model(X, y)
+    values = lambda_grid(model, 6)
+    solver = FeatureDescent(working_sets=False)
+    steps = run_l1_path(model, values, parse_feature_rule("none"), solver, tol=1e-12, max_epochs=3)
+    assert steps[0].status == "certified"  # closed form
+    assert steps[-1].status == "budget" and steps[-1].epochs == 3
+    assert steps[-1].gap > 0.0
+    assert run_l1_path(model, values, parse_feature_rule("none"), solver, time_limit=-1.0) == []
