@@ -95,13 +95,14 @@ def make_grid(grid, cmin: float, cmax: float):
     return explicit_grid(grid)
 
 
-def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed):
+def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, chunk=None, chunk_form="C"):
     """Walk a grid and return its steps."""
     if not 0.0 < tol < 1.0:
         raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
     deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
     options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
-    return [step for step, _ in walk(model, grid, parse_rule(rule), make_solver(solver, seed), options)]
+    screening = parse_rule(rule, chunk, chunk_form)
+    return [step for step, _ in walk(model, grid, screening, make_solver(solver, seed), options)]
 
 
 def box_path(
@@ -113,6 +114,8 @@ def box_path(
     cmin=1e-2,
     cmax=10.0,
     rule="dvi+gap",
+    chunk=None,
+    chunk_form="C",
     solver="auto",
     tol=1e-6,
     bias=0.0,
@@ -137,7 +140,12 @@ def box_path(
     cmin, cmax : float
         Ends of the log-spaced grid.
     rule : str, default "dvi+gap"
-        ``none``, ``gap``, a static rule, or a static rule with ``+gap``.
+        ``none``, ``gap``, ``heuristic``, a static rule (``dvi``, ``bt1``, ``bt2``, ``it``, ``ssnsv``, ``essnsv``), or a
+        static rule with ``+gap``.
+    chunk : int, optional
+        ``ssnsv`` and ``essnsv``: grid points that one region serves (Ogawa 2013).
+    chunk_form : {"C", "s"}
+        See :class:`screenpath.rules.pathwise.Pathwise`.
     solver : {"auto", "newton", "cd"}
     tol : float, default 1e-6
         Relative duality gap of every grid point, on the full data.
@@ -168,6 +176,7 @@ def box_path(
     values = make_grid(grid, cmin, cmax)
     prepared, preparation = prepare(X, scale, bias, storage, dtype)
     limits = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed}
+    limits.update(chunk=chunk, chunk_form=chunk_form)
     found = run_path(build(MemoryRows(prepared, threads)), values, rule=rule, solver=solver, **limits)
     return PathResult(found, preparation)
 

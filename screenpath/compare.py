@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from screenpath.errors import ScreenpathError
+from screenpath.errors import ScreenpathError, UsageError
 from screenpath.path import PathOptions, walk
-from screenpath.rules import parse_rule
+from screenpath.rules import parse_rule, takes_chunks
 from screenpath.solvers import make_solver
 from screenpath.steps import CERTIFIED
 
@@ -50,7 +50,7 @@ class Variant:
 
 
 def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6, max_epochs=100_000, seed=0, repeats=3,
-            progress=None):  # fmt: skip
+            chunk=None, chunk_form="C", progress=None):  # fmt: skip
     """Walk the same path under every rule, alternating, and return the table.
 
     Parameters
@@ -68,6 +68,9 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
         As for a path.
     repeats : int
         Runs of each variant: A B C A B C ...
+    chunk : int, optional
+        Grid points that one region serves, for those of the rules that can (``ssnsv``, ``essnsv``).
+    chunk_form : {"C", "s"}
     progress : callable, optional
         Called with a line of text before each run.
 
@@ -82,18 +85,20 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     DisagreementError
         If two variants' certified values contradict each other.
     """
+    if chunk is not None and not any(takes_chunks(rule) for rule in rules):
+        raise UsageError(f"none of the rules {', '.join(rules)} can serve a chunk", "add ssnsv or essnsv")
     variants = [Variant(rule, shrinks) for shrinks in shrinking for rule in rules]
     for repeat in range(repeats):
         for variant in variants:
             if progress is not None:
                 progress(f"run {repeat + 1}/{repeats}: {variant.name}")
-            _run(variant, make_model(), grid, solver, PathOptions(tol, max_epochs), seed)
+            screening = parse_rule(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
+            _run(variant, make_model(), grid, screening, solver, PathOptions(tol, max_epochs), seed)
     _check_agreement(variants, tol)
     return [_row(variant, variants[0]) for variant in variants]
 
 
-def _run(variant: Variant, model, grid, solver: str, options: PathOptions, seed: int) -> None:
-    screening = parse_rule(variant.rule)
+def _run(variant: Variant, model, grid, screening, solver: str, options: PathOptions, seed: int) -> None:
     chosen = make_solver(solver, seed, variant.shrinking)
     values = grid(model) if callable(grid) else grid
     found = [step for step, _ in walk(model, values, screening, chosen, options)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screenpath import steps
+from screenpath.errors import UsageError
 from screenpath.grid import EpsilonGrid
 from screenpath.rules import Screening
 from screenpath.rules.pathwise import Heuristic, Pathwise
@@ -93,6 +94,8 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
         grid.extend(first - 1, reference)
     init = None
     if isinstance(screening, Pathwise):
+        if screening.chunk and isinstance(grid, EpsilonGrid):
+            raise UsageError("a chunk needs grid points that are known beforehand", "use --eps-path without --chunk")
         init, far = far_end(model, grid, solver, options)
         screening.begin(grid, far, resumed=first > 0)
     rank = first

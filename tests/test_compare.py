@@ -29,6 +29,16 @@ def test_rows_and_ratios():
     assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
 
 
+def test_a_chunk_applies_to_the_rules_that_can_serve_one():
+    X, y = two_classes(150, 3)
+    build = lambda: svm_model(MemoryRows(X), y)  # noqa: E731
+    grid, rules = log_grid(0.01, 10.0, 12), ["none", "dvi", "essnsv"]
+    single, chunked = (compare(build, grid, rules, repeats=1, chunk=chunk) for chunk in (1, 6))
+    assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
+    assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
+    assert single[2]["init_s"] > 0.0
+
+
 def test_contradicting_variants_are_an_error():
     variants = [module.Variant("none", True), module.Variant("wrong", True)]
     variants[0].intervals, variants[1].intervals = np.array([[1.0, 1.1]]), np.array([[1.2, 1.3]])
@@ -53,4 +63,7 @@ def test_command_line_errors(samples, capsys):
     assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2
     assert "unknown rule 'fast'" in capsys.readouterr().err
     assert run(["compare", "lad", data, "--rules", ",", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--rules", "none,dvi", "--chunk", "3", "--quiet"]) == 2
+    assert "add ssnsv or essnsv" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--chunk-form", "s", "--quiet"]) == 2
     assert run(["compare", "lad", data, "--scale", "standard", "--grid", "5", "--max-epochs", "1", "--quiet"]) in (0, 3)

@@ -82,12 +82,14 @@ def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
     names = [name.strip() for name in rules.split(",") if name.strip()]
     if not names:
         raise UsageError("--rules is empty", "give for example --rules none,dvi,dvi+gap")
+    if options["chunk"] is None and options["chunk_form"] is not None:
+        raise UsageError("--chunk-form needs chunks", "add --chunk M")
     console = Console(quiet, None)
     spec = import_module(f"screenpath.cli.{model}").SPEC
     with console.compiling():
         data = load_training(spec, options)
         for name in names:
-            warm_model(spec, {**options, "rule": name}, data.rows)
+            warm_model(spec, {**options, "rule": name, "chunk": None}, data.rows)
     settings = {"on": (True,), "off": (False,), "both": (True, False)}[shrinking]
     rows = compare(
         lambda: spec.build(data.rows, data.targets, data.weights, options),
@@ -99,6 +101,8 @@ def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
         max_epochs=options["max_epochs"],
         seed=options["seed"],
         repeats=repeats,
+        chunk=options["chunk"],
+        chunk_form=options["chunk_form"] or "C",
         progress=console.say,
     )
     text = _render(rows, kind)

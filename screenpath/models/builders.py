@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import UsageError
 from screenpath.models.box import BoxModel
 from screenpath.read.labels import label_text
 
@@ -78,9 +78,8 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     Raises
     ------
     UsageError
-        For an unknown label, or a class weight that is negative or not finite.
-    DataError
-        For sample weights of another length, or negative or not finite.
+        For an unknown label, a class weight that is negative or not finite, or sample weights of another length,
+        negative or not finite.
     """
     if class_weight is None and sample_weight is None:
         return None
@@ -101,10 +100,10 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight, dtype=np.float64).ravel()
         if sample_weight.size != y.size:
-            raise DataError(f"{sample_weight.size} weights for {y.size} samples", "give one weight a sample, in order")
+            raise UsageError(f"{sample_weight.size} weights for {y.size} samples", "give one weight a sample, in order")
         bad = np.flatnonzero(~(np.isfinite(sample_weight) & (sample_weight >= 0.0)))
         if bad.size:
-            raise DataError(f"weight {bad[0] + 1} is {sample_weight[bad[0]]}", "weights must be at least 0 and finite")
+            raise UsageError(f"weight {bad[0] + 1} is {sample_weight[bad[0]]}", "weights must be at least 0 and finite")
         weights *= sample_weight
     return weights
 

@@ -41,6 +41,12 @@ class Screening:
         return model.screen(pair_ball(certificate, parameter))
 
 
+def takes_chunks(text: str) -> bool:
+    """Tell whether the rule has a far end, so that one region can serve several grid points."""
+    parts = [part.strip().lower() for part in text.split("+")]
+    return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
+
+
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening.
 

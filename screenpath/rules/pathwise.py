@@ -147,7 +147,7 @@ class Pathwise:
         start = int(np.flatnonzero(self.grid == parameter)[0])
         served = self.grid[start : start + self.chunk]
         if self.form == "C":
-            target, floor = self._proven_floor(reference, served[-1]), -np.inf  # holds for the whole chunk
+            target, floor = self._proven_floor(reference, served.max()), -np.inf  # the loss is least at the largest C
         else:
             target = floor = self._guessed_floor(reference, self.grid[min(start + self.chunk, self.grid.size - 1)])
         nearby = feasible_point(model, reference, self.far, target)

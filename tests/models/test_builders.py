@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from screenpath import lad_path, quantile_path, svm_path, svr_path
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import UsageError
 from screenpath.models.builders import lad_model, quantile_model, row_weights, svm_model, svr_model
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
@@ -103,9 +103,9 @@ def test_bad_parameters_are_named():
         svm_path(X, signs, class_weight={1: -1.0})
     with pytest.raises(UsageError, match="unknown class weight 'even'"):
         svm_path(X, signs, class_weight="even")
-    with pytest.raises(DataError, match="9 weights for 10 samples"):
+    with pytest.raises(UsageError, match="9 weights for 10 samples"):
         lad_path(X, y, sample_weight=np.ones(9))
-    with pytest.raises(DataError, match="weight 3 is -1.0"):
+    with pytest.raises(UsageError, match="weight 3 is -1.0"):
         lad_path(X, y, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1, 1, 1])
-    with pytest.raises(DataError, match="weight 1 is nan"):
+    with pytest.raises(UsageError, match="weight 1 is nan"):
         lad_path(X, y, sample_weight=[np.nan] * 10)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from screenpath.api import svm_path
 from screenpath.audit import Audit
 from screenpath.errors import UsageError
-from screenpath.grid import log_grid
+from screenpath.grid import EpsilonGrid, log_grid
 from screenpath.models.builders import svm_model
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
@@ -17,8 +18,6 @@ from tests.conftest import two_classes
 @pytest.mark.parametrize("rule", ["bt2", "it", "ssnsv", "essnsv", "it+gap", "essnsv+gap"])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_paths_agree_with_and_without_the_rule(rule, storage):
-    from screenpath import svm_path
-
     X, y = two_classes()
     grid = log_grid(1e-3, 10.0, 12)
     path = svm_path(X, y, grid=grid, rule=rule, storage=storage, tol=1e-8)
@@ -79,3 +78,19 @@ def test_rules_that_cannot_be_combined_are_named():
         parse_rule("ssnsv", 0)
     with pytest.raises(UsageError, match="unknown form"):
         parse_rule("ssnsv", 2, "z")
+
+
+@pytest.mark.parametrize("form", ["C", "s"])
+def test_a_chunk_of_a_falling_grid_is_safe(form):
+    X, y = two_classes(90, 4, seed=2)
+    options = PathOptions(tol=1e-8, audit=Audit(make_solver("newton"), PathOptions(tol=1e-8)))
+    grid = log_grid(1e-2, 10.0, 10)[::-1]
+    found = list(walk(svm_model(MemoryRows(X), y), grid, parse_rule("essnsv", 4, form), make_solver("newton"), options))
+    assert all(step.status == "certified" and step.extras["unsafe"] == 0 for step, _ in found)
+
+
+def test_a_chunk_needs_a_known_grid():
+    X, y = two_classes(30, 3)
+    with pytest.raises(UsageError, match="known beforehand"):
+        svm_path(X, y, grid=EpsilonGrid(0.01, 1.0, 1e-3), rule="ssnsv", chunk=3)
+    assert svm_path(X, y, grid=EpsilonGrid(0.01, 1.0, 1e-3), rule="ssnsv").certified
