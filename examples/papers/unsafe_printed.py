@@ -2,11 +2,12 @@
 
 Usage: python examples/papers/unsafe_printed.py [--points 100,1000,3000] [--out FILE]
 
-Wang 2014 states DVI_s for the exact solution at the previous C. A solver's answer is not exact, and on a fine grid the
-rule's radius, ``|C - C0| / (2 C0) ||w0||``, is smaller than the answer's error. For each pair of neighbours on the
-grid, rows are decided three ways: by the printed formula from scikit-learn's solution (default tolerance); by the
-printed formula from this package's solution (relative gap 1e-6); by this package's rule from that same solution. A decision is
-unsafe where the ball of an accurate solution (relative gap 1e-12) proves that the row is on the other side of its kink.
+Wang 2014 states DVI_s for the exact solution at the previous C. A solver's answer is not exact, and on a fine grid
+the rule's radius, ``|C - C0| / (2 C0) ||w0||``, is smaller than the answer's error. For each pair of neighbours on
+the grid, rows are decided three ways: by the printed formula from scikit-learn's solution (default tolerance); by the
+printed formula from this package's solution (relative gap 1e-6); by this package's rule from that same solution. A
+decision is unsafe where the ball of an accurate solution (relative gap 1e-12) proves that the row is on the other
+side of its kink.
 """
 
 from __future__ import annotations
