@@ -29,7 +29,8 @@ demo: $(VENV)/.installed
 # Compiled kernels run outside Python, where coverage cannot see them. So the tests nearest to the kernels run twice:
 # first as plain Python, where the kernels' lines count (their 64-bit random numbers overflow by design, which numpy
 # warns of and machine code does not), then with all the others as users run them. Both are added up.
-PLAIN_TESTS := tests/kernels tests/models tests/rows
+PLAIN_TESTS := tests/kernels tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
+	tests/models/test_sparse.py tests/solvers/test_sparse_newton.py
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/coverage erase

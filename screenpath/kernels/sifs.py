@@ -14,18 +14,23 @@ NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bou
 
 
 @kernel
-def lens_sup(v1, v2, norm, distance, r1, r2):
-    """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``)."""
-    if distance <= abs(r1 - r2) or distance >= r1 + r2:
-        return v1 + r1 * norm if r1 <= r2 else v2 + r2 * norm
-    zeta = (distance * distance + r2 * r2 - r1 * r1) / (2.0 * distance)
-    along = (v1 - v2) / distance
-    if along * r2 > zeta * norm:
-        return v2 + r2 * norm
-    if along * r1 < (zeta - distance) * norm:
-        return v1 + r1 * norm
-    circle = np.sqrt(max(r2 * r2 - zeta * zeta, 0.0))
-    return v2 + zeta * along + circle * np.sqrt(max(norm * norm - along * along, 0.0))
+def lens_sup(v1, v2, norm, distance, r1, r2, slack):
+    """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``, whose reasons are given there).
+
+    ``slack``: rounding error of ``(v1 - v2) / distance``.
+    """
+    if r1 > r2:
+        v1, v2, r1, r2 = v2, v1, r2, r1
+    first, second = v1 + r1 * norm, v2 + r2 * norm
+    if distance <= r2 - r1 or distance >= r1 + r2:
+        return first
+    height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)
+    away, worst = (v1 - v2) / distance, -height / r1 * norm
+    if away - slack <= worst or (away + slack) * r2 >= (distance - height) * norm:
+        return min(first, second)
+    away = min(away - slack, norm)
+    cap = np.sqrt(max((r1 - height) * (r1 + height), 0.0))
+    return min(v1 - height * away + cap * np.sqrt(max((norm - away) * (norm + away), 0.0)), first, second)
 
 
 @kernel
@@ -227,7 +232,9 @@ def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, c
         if gap:
             top = min(top, abs(v2) + r2 * norm)
         if top > limit and paper and gap:
-            top = max(lens_sup(v1, v2, norm, distance, r1, r2), lens_sup(-v1, -v2, norm, distance, r1, r2))
+            slack = rounding * np.sqrt(col_sq[f]) / n * (1.0 + extent / distance) if distance > 0.0 else 0.0
+            above = lens_sup(v1, v2, norm, distance, r1, r2, slack)
+            top = max(above, lens_sup(-v1, -v2, norm, distance, r1, r2, slack))
         if top <= limit:
             keep[f] = 0
             found[count] = f
