@@ -195,7 +195,9 @@ def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
         if abs(vc[j]) + radius * norms[j] < goal:  # the ball alone decides, as for most columns
             continue
         largest = -np.inf
-        rim = cap * np.sqrt(max(norms[j] * norms[j] - va[j] * va[j], 0.0))
+        # The root would turn a rounding error of va into its square root: for columns along the normal it is granted.
+        square = (norms[j] - va[j]) * (norms[j] + va[j]) + 2.0 * rounding * norms[j] * lengths[j]
+        rim = cap * np.sqrt(max(square, 0.0))
         for sign in (1.0, -1.0):
             if sign * va[j] * radius <= offset * norms[j]:
                 value = sign * vc[j] + radius * norms[j]
