@@ -90,9 +90,14 @@ class HeldOut:
         return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
 
 
-def load_training(spec, options: dict) -> Training:
-    """Read and prepare the training data."""
-    data = read_libsvm(options["data"], n_features=options["n_features"], zero_based=options["zero_based"])
+def read_training(options: dict):
+    """Return the training data as the file says."""
+    return read_libsvm(options["data"], n_features=options["n_features"], zero_based=options["zero_based"])
+
+
+def load_training(spec, options: dict, data=None) -> Training:
+    """Read and prepare the training data; ``data`` is what :func:`read_training` has returned already."""
+    data = read_training(options) if data is None else data
     targets, labels = spec.targets(data.y, options)
     weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
     digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz

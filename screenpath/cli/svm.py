@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, chunked, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, chunked, sign_targets
 
 
 def build(rows, targets, weights, options):
@@ -21,9 +21,14 @@ SPEC = ModelSpec(
     targets=sign_targets,
     build=build,
     grid=c_grid,
-    score=("test_accuracy", sign_accuracy),
+    score=("test_accuracy", accuracy),
     own_options=("positive", *C_GRID, "class_weight"),
 )
+
+
+def resolve(options):
+    """Return the model and the options of a job."""
+    return chunked(SPEC, options), options
 
 
 @click.command("svm")
@@ -41,4 +46,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    return run_job(chunked(SPEC, options), options)
+    return run_job(*resolve(options))
