@@ -10,8 +10,9 @@ from screenpath.cli.app import UNCERTIFIED
 from screenpath.cli.job import Job
 from screenpath.cli.job import default_folder as folder_of
 from screenpath.cv import folds as drawing
-from screenpath.cv.certify import Certified, new_points
+from screenpath.cv.certify import Certified
 from screenpath.cv.choose import at_boundary, choose
+from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, fold_paths
 from screenpath.errors import UsageError
 from screenpath.read.labels import label_text
@@ -122,22 +123,21 @@ class CvJob(Job):
         if len(self.grid) < 2:
             return
         self.certified = Certified([fold.held_out for fold in self.folds])
-        target, budget = o["certify_to"], o["certify_points"]
-        while target is not None and self.certified.difference > target and time.monotonic() < self.deadline:
-            points = new_points(self.certified, target, budget - self.added)
-            if not points:
-                break
-            what = f", {len(points)} more values of C (at most {self.certified.difference:.4f} better anywhere)"
-            more = self.walk_folds(np.array(points), self.finer_tol, what)
-            self.folds = [fold.merged(other) for fold, other in zip(self.folds, more, strict=True)]
-            self.added += len(points)
-            self.cut()
-            self.certified.update([fold.held_out for fold in self.folds])
+        if o["certify_to"] is not None:
+            self.added = refine(
+                self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more, self.deadline
+            )
 
-    @property
-    def finer_tol(self) -> float:
-        """Return the gap of the points that are added: between near neighbours it is the gap that limits the bound."""
-        return min(self.options["tol"], max(1e-2 * self.options["tol"], 1e-9))
+    def solve_more(self, points: list, tol: float) -> None:
+        """Solve further values of C, or known ones closer, for all folds."""
+        what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
+        more = self.walk_folds(np.array(points), tol, what)
+        for fold in more:
+            for row in fold.rows:  # the closer accuracy is our own wish
+                row["status"] = CERTIFIED if row["rel_gap"] <= self.options["tol"] else row["status"]
+        self.folds = [fold.merged(other) for fold, other in zip(self.folds, more, strict=True)]
+        self.cut()
+        self.certified.update([fold.held_out for fold in self.folds], again=points)
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached: the deadline may have come between."""

@@ -1,14 +1,23 @@
-r"""Bounds on the cross-validation error of the linear SVM over *every* C of a range (Shibagaki et al. 2015).
+r"""Bounds on the cross-validation error of the linear SVM over *every* C of a range.
 
-From a pair (w, theta) certified at any C0, the optimum at C lies in the ball with centre ``(w + C t)/2``,
-``t = G'theta``, and squared radius ``r^2 = ||(w + C t)/2||^2 + C (xi - ell)`` (the gap-inflated ball of
-:mod:`screenpath.rules.box`). A held-out ``x`` is certainly positive at every C with ``x.(w + C t)/2 > r(C) ||x||``. Between
-two neighbours of the grid, a sample that is certainly wrong by either of them is an error; what is left undecided is one
-interval of C a sample, and the heaviest pile of such intervals over one C, found by sweeping their sorted end points, is
-what the bound has to give away.
+The idea is that of Shibagaki et al. (2015): certified solutions at some C decide held-out samples for whole intervals
+of C, and the certain errors are a lower bound on the cross-validation error at every C.
 
-Rounding: ``r^2`` is enlarged by the bound on the error of ``xi - ell`` and by ``GAP_ROUNDING``, every product by
-``ROUNDING``; all of it errs towards "undecided". Errors are counted in whole numbers.
+Between two neighbours ``C0 < C1`` of the grid, ``C = (1 - s) C0 + s C1``, the certified pairs are interpolated: the
+primal points and the dual ones, times C, linearly in ``s``. That is feasible at every C between, and optimal where the
+path has no kink between them. The gap-inflated ball of this pair (:func:`screenpath.rules.box.pair_radius`) has
+the centre ``c(s) = (1 - s) c0 + s c1``, ``c_k = (w_k + C_k G'theta_k)/2``, and, the loss ``xi`` being convex in w, a
+squared radius of at most::
+
+    r(s)^2 = (1 - s) r0^2 + s r1^2 + s (1 - s) K,    K = (C1 - C0) (xi0 - xi1) - ||c1 - c0||^2,
+
+with ``r_k`` the radius at ``C_k`` itself. With K raised to at least 0, ``x.c(s) - ||x|| r(s)`` is convex in ``s``. So
+a held-out sample that is certainly wrong at both ends is undecided on one closed interval between them, if on any, given
+by the roots of a quadratic, and the heaviest pile of such intervals over one C, found by sweeping their sorted end points,
+is what the bound has to give away. Nothing is sampled.
+
+Rounding: radii and products carry the slack of :mod:`screenpath.geometry`, and so do the quadratics; all of it errs
+towards "undecided". Errors are counted in whole numbers.
 """
 
 from __future__ import annotations
@@ -20,32 +29,38 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
-
-SHORTEN = 1e-9  # of every interval, for the rounding of its end
+from screenpath.rules.box import pair_radius
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a certified pair says about the held-out samples at any C.
+    """What a certified pair says about the held-out samples; 8 (m + d) bytes.
 
     Parameters
     ----------
     C : float
-        Parameter of the pair.
-    at_zero, slope : ndarray of shape (m,)
-        ``x.w`` and ``x.t``: the centre's product is ``(x.w + C x.t)/2``.
-    radius : tuple (float, float, float)
-        ``r(C)^2 = radius[0] + radius[1] C + radius[2] C^2``, whose root is convex for C > 0.
-    norm_w, norm_t : float
-        For the rounding of the products.
+    center : ndarray of shape (d,)
+        ``(w + C G'theta)/2``.
+    radius_sq : float
+        The optimum at C is no further from the centre, rounding included.
+    xi, xi_error : float
+        Sum of the training losses of ``w``, and a bound on its rounding error.
+    products : ndarray of shape (m,)
+        Held-out rows times the centre.
+    extent : float
+        Norm by which the rounding of the products is bounded.
+    errors : int
+        Held-out samples that ``w`` gets wrong; a product of 0 counts as negative.
     """
 
     C: float
-    at_zero: np.ndarray
-    slope: np.ndarray
-    radius: tuple
-    norm_w: float
-    norm_t: float
+    center: np.ndarray
+    radius_sq: float
+    xi: float
+    xi_error: float
+    products: np.ndarray
+    extent: float
+    errors: int
 
 
 @dataclass(frozen=True)
@@ -72,12 +87,17 @@ class HeldOut:
         norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) * (1.0 + ROUNDING)
         return cls(np.asarray(signs, dtype=np.float64), norms, lines)
 
-    def errors(self, line: Line) -> int:
-        """Return how many samples the solution itself gets wrong; a product of 0 counts as negative."""
-        return int(np.count_nonzero((line.at_zero > 0.0) != (self.signs > 0.0)))
+    def margins(self, line: Line, side: np.ndarray) -> np.ndarray:
+        """Return ``side x.c``, lowered by its rounding."""
+        return side * line.products - ROUNDING * self.norms * line.extent
+
+    def certain_errors(self, line: Line) -> int:
+        """Return how many samples the optimum at ``line.C`` certainly gets wrong."""
+        p = self.margins(line, -self.signs)
+        return int(np.count_nonzero(p > self.norms * math.sqrt(line.radius_sq) * (1.0 + ROUNDING)))
 
 
-def reference_line(certificate, X, products) -> Line:
+def certified_line(certificate, X, products, signs) -> Line:
     """Return the line of a certificate of the box model.
 
     Parameters
@@ -87,85 +107,67 @@ def reference_line(certificate, X, products) -> Line:
         Prepared held-out rows.
     products : ndarray of shape (m,)
         ``X w``.
+    signs : ndarray of shape (m,)
     """
-    w_sq, t_sq = certificate.point.sqnorm, certificate.total_sq
-    constant = (0.25 + GAP_ROUNDING) * w_sq
-    linear = 0.5 * certificate.inner + certificate.xi - certificate.ell + certificate.error
-    quadratic = (0.25 + GAP_ROUNDING) * t_sq
-    radius = convex(constant, linear, quadratic)
-    return Line(certificate.C, products, X @ certificate.total, radius, math.sqrt(w_sq), math.sqrt(t_sq))
+    C, w, xi = certificate.C, certificate.point.vector, certificate.xi
+    center = 0.5 * (w + C * certificate.total)
+    extent = 0.5 * (math.sqrt(certificate.point.sqnorm) + C * math.sqrt(certificate.total_sq))
+    wrong = int(np.count_nonzero((products > 0.0) != (signs > 0.0)))
+    radius = pair_radius(certificate, C)
+    return Line(C, center, radius * radius, xi, certificate.error, X @ center, extent, wrong)
 
 
-def convex(a: float, b: float, c: float) -> tuple:
-    """Return a quadratic not below ``a + b C + c C^2`` for C > 0 whose square root is convex there.
-
-    The root is convex where the discriminant is not positive. With ``b < 0`` it can be positive by rounding only, since
-    a squared radius is not negative: ``a`` is raised. With ``b > 0`` both roots are negative: ``c`` is raised.
-    """
-    if b * b <= 4.0 * a * c:
-        return a, b, c
-    if b < 0.0 and c > 0.0:
-        return b * b / (4.0 * c) * (1.0 + ROUNDING), b, c
-    if b > 0.0 and a > 0.0:
-        return a, b, b * b / (4.0 * a) * (1.0 + ROUNDING)
-    return a, b, math.inf  # w = 0 or t = 0 away from the optimum: nothing is certain
+def bend(first: Line, second: Line) -> float:
+    """Return ``K``, at least 0: what the squared radius gains in the middle, times 4."""
+    step, delta = second.C - first.C, second.center - first.center
+    rounding = step * (first.xi_error + second.xi_error) + 4.0 * GAP_ROUNDING * (first.extent**2 + second.extent**2)
+    return max(step * (first.xi - second.xi) - float(delta @ delta) + rounding, 0.0)
 
 
-def reach(line: Line, side: np.ndarray, norms: np.ndarray, end: float) -> np.ndarray:
-    """Return how far towards ``end`` each sample is certainly on the given side.
+def undecided(fold: HeldOut, first: Line, second: Line, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
 
     Parameters
     ----------
-    line : Line
+    fold : HeldOut
+    first, second : Line
+        Neighbours.
     side : ndarray of shape (m,)
         -1 or +1: the sign of ``x.w*`` that is to be certain.
-    norms : ndarray of shape (m,)
-    end : float
-        The neighbouring C.
 
     Returns
     -------
-    ndarray of shape (m,)
-        Certain from ``line.C`` up to this C; infinite (with the sign of ``end - line.C``) where it is certain at
-        ``end`` too, and ``line.C`` where nothing is certain.
+    start, end : ndarray of shape (m,)
+        ``start > end`` where the sample is certain for all ``s``.
     """
-    a, b, c = line.radius
-    out = np.full(norms.size, line.C)
-    if not math.isfinite(c):
-        return out
-    p = side * line.at_zero - 2.0 * ROUNDING * norms * line.norm_w
-    q = side * line.slope - 2.0 * ROUNDING * norms * line.norm_t
-
-    def certain(C, p, q, norms):  # by how much is concave in C: two certain points vouch for all between
-        return 0.5 * (p + C * q) > norms * np.sqrt(np.maximum(a + C * (b + C * c), 0.0)) * (1.0 + ROUNDING)
-
-    here = certain(line.C, p, q, norms)
-    there = here & certain(end, p, q, norms)
-    out[there] = math.copysign(math.inf, end - line.C)
-    some = np.flatnonzero(here & ~there)
-    p, q, norms = p[some], q[some], norms[some]
-    # The crossing is a root of A C^2 + B C + D, the difference of the squares.
-    A, B, D = 0.25 * q * q - norms**2 * c, 0.5 * p * q - norms**2 * b, 0.25 * p * p - norms**2 * a
+    K, r0, r1 = bend(first, second), first.radius_sq, second.radius_sq
+    p0, p1 = fold.margins(first, side), fold.margins(second, side)
+    square = fold.norms**2
+    # p(s)^2 - ||x||^2 r(s)^2 = A s^2 + B s + D, lowered by what rounding can make of it
+    A = (p1 - p0) ** 2 + square * K
+    D = p0 * p0 - square * r0 - 8.0 * ROUNDING * (p0 * p0 + p1 * p1 + square * (r0 + r1 + K))
+    B = 2.0 * p0 * (p1 - p0) - square * (r1 - r0 + K)
+    at_first, at_second = (p0 > 0.0) & (D > 0.0), (p1 > 0.0) & (A + B + D > 0.0)
     with np.errstate(all="ignore"):
-        half = -0.5 * (B + np.copysign(np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0)), B))
-        roots = np.stack([half / A, D / half])
-    inside = (roots >= min(line.C, end)) & (roots <= max(line.C, end))
-    distance = np.where(inside, np.abs(roots - line.C), 0.0).max(axis=0)
-    stop = line.C + math.copysign(1.0 - SHORTEN, end - line.C) * distance
-    out[some] = np.where(certain(stop, p, q, norms), stop, line.C)
-    return out
+        root = np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0))
+        half = -0.5 * (B + np.copysign(root, B))
+        roots = np.sort(np.nan_to_num(np.stack([half / A, D / half]), nan=np.inf), axis=0)
+    start = np.where(at_first, np.clip(roots[0], 0.0, 1.0), 0.0)
+    end = np.where(at_second, np.clip(roots[1], 0.0, 1.0), 1.0)
+    # certain at both ends, and no root between
+    lowest = -0.5 * B
+    free = at_first & at_second & ((lowest <= 0.0) | (lowest >= A) | (B * B < 4.0 * A * D))
+    return np.where(free, 1.0, start), np.where(free, 0.0, end)
 
 
-def heaviest(starts, ends, weights, otherwise: float) -> tuple[int, float]:
+def heaviest(starts, ends, weights) -> tuple[int, float]:
     """Return the largest total weight of closed intervals with a point in common, and the middle of such points.
 
     Parameters
     ----------
     starts, ends : ndarray of shape (m,)
-        ``starts <= ends``.
+        ``starts <= ends``, within [0, 1].
     weights : ndarray of int or object of shape (m,)
-    otherwise : float
-        Point to return where there are no intervals.
 
     Returns
     -------
@@ -173,7 +175,7 @@ def heaviest(starts, ends, weights, otherwise: float) -> tuple[int, float]:
     point : float
     """
     if starts.size == 0:
-        return 0, otherwise
+        return 0, 0.5
     by_start, by_end = np.argsort(starts, kind="stable"), np.argsort(ends, kind="stable")
     at, sorted_ends = starts[by_start], ends[by_end]
     opened = np.cumsum(weights[by_start])
@@ -228,12 +230,12 @@ class Certified:
         self._known: dict = {}
         self.update(folds)
 
-    def update(self, folds: list[HeldOut]) -> None:
-        """Take in the lines of a finer grid."""
+    def update(self, folds: list[HeldOut], again=()) -> None:
+        """Take in the lines of a finer grid, and those of the values of C that were solved again."""
         self._folds = folds
+        self._known = {ends: segment for ends, segment in self._known.items() if not set(ends) & set(again)}
         self.grid = [line.C for line in folds[0].lines]
-        pairs = list(zip(folds, self._weights, strict=True))
-        self.errors = [sum(s * fold.errors(fold.lines[k]) for fold, s in pairs) for k in range(len(self.grid))]
+        self.errors = [self._total(k, lambda fold, line: line.errors) for k in range(len(self.grid))]
         self.segments = [self._segment(k) for k in range(len(self.grid) - 1)]
 
     @property
@@ -253,52 +255,38 @@ class Certified:
 
     def weak(self, target: float) -> list[Segment]:
         """Return the segments whose lower bound is more than ``target`` below the best error found, weakest first."""
-        limit = self.errors[self.best] - target * self.denominator
+        limit = self._limit(target)
         return sorted((s for s in self.segments if s.lower < limit), key=lambda s: (s.lower, s.low))
 
-    def _segment(self, k: int) -> Segment:
-        ends = self.grid[k], self.grid[k + 1]
-        if ends not in self._known:
-            lower, weakest = self._undecided(k, *ends, wrong=True)
-            upper, _ = self._undecided(k, *ends, wrong=False)
-            self._known[ends] = Segment(*ends, self.denominator - lower, upper, weakest)
-        return self._known[ends]
+    def loose(self, target: float) -> list[float]:
+        """Return the values of C whose own solutions are too inaccurate to certify the target there."""
+        limit = self._limit(target)
+        certain = [self._total(k, HeldOut.certain_errors) for k in range(len(self.grid))]
+        return [C for C, errors in zip(self.grid, certain, strict=True) if errors < limit]
 
-    def _undecided(self, k: int, low: float, high: float, wrong: bool) -> tuple[int, float]:
-        """Return the largest weight of samples over one C that are not certainly wrong (or right), and such a C."""
+    def _limit(self, target: float) -> float:
+        return self.errors[self.best] - target * self.denominator
+
+    def _total(self, k: int, count) -> int:
+        """Return the weighted sum of ``count(fold, line)`` over the folds at one C."""
+        return sum(s * count(fold, fold.lines[k]) for fold, s in zip(self._folds, self._weights, strict=True))
+
+    def _segment(self, k: int) -> Segment:
+        low, high = self.grid[k], self.grid[k + 1]
+        if (low, high) not in self._known:
+            lower, s = self._heaviest(k, wrong=True)
+            upper, _ = self._heaviest(k, wrong=False)
+            self._known[low, high] = Segment(low, high, self.denominator - lower, upper, (1.0 - s) * low + s * high)
+        return self._known[low, high]
+
+    def _heaviest(self, k: int, wrong: bool) -> tuple[int, float]:
+        """Return the largest weight over one ``s`` of samples not certainly wrong (or right), and such an s."""
         starts, ends, weights = [], [], []
         for fold, weight in zip(self._folds, self._weights, strict=True):
             side = -fold.signs if wrong else fold.signs
-            start = reach(fold.lines[k], side, fold.norms, high)
-            end = reach(fold.lines[k + 1], side, fold.norms, low)
-            left = np.flatnonzero(start <= end)  # a closed interval of C is undecided
+            start, end = undecided(fold, fold.lines[k], fold.lines[k + 1], side)
+            left = np.flatnonzero(start <= end)
             starts.append(start[left])
             ends.append(end[left])
             weights.append(np.full(left.size, weight, dtype=self._kind))
-        return heaviest(np.concatenate(starts), np.concatenate(ends), np.concatenate(weights), 0.5 * (low + high))
-
-
-def new_points(certified: Certified, target: float, limit: int) -> list[float]:
-    """Return where the grid should be finer: one point in each of the weakest segments.
-
-    The point at which the bound is weakest, kept off the ends of its segment by a quarter of its width in log C.
-
-    Parameters
-    ----------
-    certified : Certified
-    target : float
-    limit : int
-        How many at most.
-
-    Returns
-    -------
-    list of float
-        Increasing; empty where no segment is weak or can be divided.
-    """
-    found = []
-    for segment in certified.weak(target):
-        ratio = segment.high / segment.low
-        point = min(max(segment.weakest, segment.low * ratio**0.25), segment.high / ratio**0.25)
-        if ratio > 1.0 + 1e-9 and len(found) < limit:
-            found.append(float(point))
-    return sorted(found)
+        return heaviest(np.concatenate(starts), np.concatenate(ends), np.concatenate(weights))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.cv.certify import HeldOut, reference_line
+from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.models.builders import row_weights
 from screenpath.parallel import close_to_signals, workers
@@ -81,10 +81,11 @@ class FoldPath:
         return FoldPath(self.split, [r for r in self.rows if r["C"] in values], replace(self.held_out, lines=lines))
 
     def merged(self, other: FoldPath) -> FoldPath:
-        """Return both, in the order of C."""
-        rows = sorted(self.rows + other.rows, key=lambda row: row["C"])
-        lines = sorted(self.held_out.lines + other.held_out.lines, key=lambda line: line.C)
-        return FoldPath(self.split, rows, replace(self.held_out, lines=lines))
+        """Return both, in the order of C; what ``other`` has solved again takes its place."""
+        rows = {row["C"]: row for row in (*self.rows, *other.rows)}
+        lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
+        ordered = [lines[C] for C in sorted(lines)]
+        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered))
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float) -> F
         score = task.score.function(products, targets)
         rows.append({**step.parameters, "score": score, **{name: getattr(step, name) for name in COLUMNS}})
         if task.certify:
-            lines.append(reference_line(certificate, test, products))
+            lines.append(certified_line(certificate, test, products, targets))
     return FoldPath(split, rows, HeldOut.of(test, targets, lines) if task.certify else None)
 
 
