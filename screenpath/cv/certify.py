@@ -12,9 +12,9 @@ squared radius of at most::
     r(s)^2 = (1 - s) r0^2 + s r1^2 + s (1 - s) K,    K = (C1 - C0) (xi0 - xi1) - ||c1 - c0||^2,
 
 with ``r_k`` the radius at ``C_k`` itself. With K raised to at least 0, ``x.c(s) - ||x|| r(s)`` is convex in ``s``. So
-a held-out sample that is certainly wrong at both ends is undecided on one closed interval between them, if on any, given
-by the roots of a quadratic, and the heaviest pile of such intervals over one C, found by sweeping their sorted end points,
-is what the bound has to give away. Nothing is sampled.
+a held-out sample that is certainly wrong at both ends is undecided on one closed interval between them, if on any,
+given by the roots of a quadratic, and the heaviest pile of such intervals over one C, found by sweeping their sorted
+end points, is what the bound has to give away. Nothing is sampled.
 
 Rounding: radii and products carry the slack of :mod:`screenpath.geometry`, and so do the quadratics; all of it errs
 towards "undecided". Errors are counted in whole numbers.
