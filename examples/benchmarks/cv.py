@@ -2,8 +2,8 @@
 
 Same folds, same values of C, the same penalised bias, the same number of processes. screenpath is timed as a command:
 start, reading, folds, the path on all data, writing. scikit-learn is timed from data in memory, without the fit on all
-data; with ``--every K`` it fits every K-th C only, and its seconds are multiplied by K (it has no warm start: its fits do
-not depend on each other).
+data; with ``--every K`` it fits every K-th C only, and its seconds are multiplied by K (it has no warm start: its fits
+do not depend on each other).
 
 Accuracy is matched in scikit-learn's favour: screenpath certifies a relative gap of ``--tol`` at every C of every fold;
 scikit-learn runs at ``--sklearn-tol``, and the suboptimality (P(w) - D)/P(w) it has reached is printed, judged at every

@@ -94,6 +94,7 @@ class CvJob(Job):
         clock = time.monotonic()
         self.certified = None
         self.folds = self.walk_folds(self.grid, self.options["tol"], "")
+        self.whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
         if self.options["certify"]:
             self.certify()
         self.seconds = time.monotonic() - clock
@@ -153,8 +154,7 @@ class CvJob(Job):
 
     def exit_code(self) -> int:
         """Return 0 if every step of every fold and of the path on all data is certified, else 3."""
-        whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
-        good = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
+        good = self.whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         return super().exit_code() if good else UNCERTIFIED
 
     def write_tables(self) -> None:

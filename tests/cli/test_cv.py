@@ -233,3 +233,9 @@ def test_an_uncertified_fold_is_told_by_the_exit_code(call, data, tmp_path):
 def test_best_needs_scores(call, data):
     assert call("svm", data, *GRID, "--out", "run", "--test", data).code == 0
     assert "no standard errors" in call("predict", "run", data, "--step", "one-se").err
+
+
+def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
+    found = call("cv", "svm", data, *GRID, "--time-limit", 1e-9, "--out", "run")
+    assert found.code == 1
+    assert "no grid point was reached by all folds" in found.err
