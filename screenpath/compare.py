@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.errors import ScreenpathError, UsageError
+from screenpath.grid import EpsilonGrid
 from screenpath.path import PathOptions, walk
 from screenpath.rules import parse_rule, takes_chunks
 from screenpath.solvers import make_solver
@@ -88,20 +89,29 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     if chunk is not None and not any(takes_chunks(rule) for rule in rules):
         raise UsageError(f"none of the rules {', '.join(rules)} can serve a chunk", "add ssnsv or essnsv")
     variants = [Variant(rule, shrinks) for shrinks in shrinking for rule in rules]
+    options = PathOptions(tol, max_epochs)
+    grid = _common_grid(make_model(), grid, make_solver(solver, seed, variants[0].shrinking), options)
     for repeat in range(repeats):
         for variant in variants:
             if progress is not None:
                 progress(f"run {repeat + 1}/{repeats}: {variant.name}")
             screening = parse_rule(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
-            _run(variant, make_model(), grid, screening, solver, PathOptions(tol, max_epochs), seed)
+            _run(variant, make_model(), grid, screening, solver, options, seed)
     _check_agreement(variants, tol)
     return [_row(variant, variants[0]) for variant in variants]
 
 
+def _common_grid(model, grid, solver, options: PathOptions):
+    """Return the parameters that every variant walks; those of an epsilon-path are found first, outside all clocks."""
+    values = grid(model) if callable(grid) else grid
+    if isinstance(values, EpsilonGrid):
+        values = [step.parameters["C"] for step, _ in walk(model, values, parse_rule("dvi"), solver, options)]
+    return values
+
+
 def _run(variant: Variant, model, grid, screening, solver: str, options: PathOptions, seed: int) -> None:
     chosen = make_solver(solver, seed, variant.shrinking)
-    values = grid(model) if callable(grid) else grid
-    found = [step for step, _ in walk(model, values, screening, chosen, options)]
+    found = [step for step, _ in walk(model, grid, screening, chosen, options)]
     rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
     # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
     init_s = found[0].seconds

@@ -298,6 +298,7 @@ class _Job:
             "labels": data.labels,
             "preparation": data.preparation_record(),
             "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
@@ -309,6 +310,11 @@ class _Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON can have it."""
+    return value if math.isfinite(value) else None
 
 
 def versions() -> dict:

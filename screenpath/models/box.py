@@ -133,6 +133,7 @@ class BoxModel:
         self.norms = np.concatenate([rows.norms, rows.norms]) if mirrored else rows.norms
         self.size = self.c.size
         self._whole = None
+        self._closed_until = None
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
@@ -248,8 +249,13 @@ class BoxModel:
         slope = self.margins(total)
         # c_i - C slope_i must not change sign: only rows whose slope has the sign of c_i can end the range.
         leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
-        limit = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
-        return s, total, limit
+        self._closed_until = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
+        return s, total, self._closed_until
+
+    @property
+    def closed_until(self) -> float:
+        """Return the largest C at which the closed form is optimal (Ogawa 2014's C_min); two passes at most."""
+        return self.closed_form()[2] if self._closed_until is None else self._closed_until
 
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
