@@ -56,6 +56,9 @@ class Certificate:
         Dual variables at their lower and upper end.
     updates : int
         Times ``total`` has been updated since it was last formed from all rows.
+    total_error : float, default 0
+        Bound on the rounding error of ``total_sq`` beyond a tiny part of its own size. 0 for a linear model, whose
+        ``w`` is a vector; a kernel model sums products that cancel.
     """
 
     C: float
@@ -72,6 +75,7 @@ class Certificate:
     n_R: int
     n_L: int
     updates: int
+    total_error: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -245,11 +249,12 @@ class BoxModel:
         """
         s = np.where(self.c > 0.0, self.hi, self.lo)
         total = self.weighted_sum(s)
-        slope = self.margins(total)
-        # c_i - C slope_i must not change sign: only rows whose slope has the sign of c_i can end the range.
+        return s, total, self.range_of(self.margins(total))
+
+    def range_of(self, slope: np.ndarray) -> float:
+        """Return the largest C for which no ``c_i - C slope_i`` changes its sign: only slopes of the sign of c_i can."""
         leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
-        limit = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
-        return s, total, limit
+        return float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
 
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
@@ -265,20 +270,39 @@ class BoxModel:
         """Tell whether the start's dual point is still optimal at ``C``."""
         return C <= reference.C
 
+    def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float]:
+        """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).
+
+        Returns
+        -------
+        center : Point
+            Its products with the rows are not known.
+        dual_sq : float
+            ``||C G'theta||^2``.
+        rounding : float
+            Bound on the rounding error of the squared norms beyond a tiny part of their own size.
+        """
+        total, _ = self.updated_sum(theta, reference)
+        center = 0.5 * (reference.point.vector + C * total)
+        return Point(center, None, float(center @ center)), C * C * float(total @ total), 0.0
+
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def screen(self, region) -> Screened:
         """Decide every dual variable that the region decides (one data pass for each point not yet multiplied)."""
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
+        extent = self.extent(region)
         if isinstance(region, Ball):
-            n_R, n_L = kernels.box_decide_ball(
-                products[0], self.norms, region.radius, region.extent, self.c, ROUNDING, status
-            )
+            n_R, n_L = kernels.box_decide_ball(products[0], self.norms, region.radius, extent, self.c, ROUNDING, status)
         else:
             lower, upper = region.bounds(products, self.norms)
-            n_R, n_L = kernels.box_decide(lower, upper, self.norms, region.extent, self.c, ROUNDING, status)
+            n_R, n_L = kernels.box_decide(lower, upper, self.norms, extent, self.c, ROUNDING, status)
         return Screened(status, n_R, n_L)
+
+    def extent(self, region) -> float:
+        """Return the size of which ``ROUNDING`` bounds the error of a product with a row of norm 1."""
+        return region.extent
 
     def nothing_screened(self) -> Screened:
         """Return decisions that leave every dual variable to the solver."""
