@@ -252,7 +252,7 @@ class BoxModel:
         return s, total, self.range_of(self.margins(total))
 
     def range_of(self, slope: np.ndarray) -> float:
-        """Return the largest C for which no ``c_i - C slope_i`` changes its sign: only slopes of the sign of c_i can."""
+        """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
         leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
         return float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
 

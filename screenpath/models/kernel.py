@@ -5,8 +5,8 @@ Dual        max    D_C(theta) = C c.theta - C^2/2 theta'Q theta,  Q_ij = s_i s_j
 Stop        gap = P - D <= tol * P, on the full data, with w = C sum_i theta_i z_i.
 
 Everything is said with Q: ``z_i.w = C (Q theta)_i``, ``||w||^2 = C^2 theta'Q theta``, ``||z_i|| = sqrt(Q_ii)``. The
-reference's ``total`` is the vector ``Q theta``, updated by the entries of theta that change, so that BT1 costs no kernel
-row and BT2 and IT cost those in which the guess differs from a dual point already multiplied (Section IV-E).
+reference's ``total`` is the vector ``Q theta``, updated by the entries of theta that change, so that BT1 costs no
+kernel row and BT2 and IT cost those in which the guess differs from a dual point already multiplied (Section IV-E).
 """
 
 from __future__ import annotations
@@ -104,8 +104,10 @@ class KernelModel(BoxModel):
         if self._guess is not None and self._guess[2] < FRESH_EVERY:
             step = theta - self._guess[0]
             changed = np.count_nonzero(step)
+            if changed == 0:
+                return self._guess[1:]
             if changed < near:
-                return (self._guess[1] + self.rows.weighted_sum(step), self._guess[2] + 1) if changed else self._guess[1:]
+                return self._guess[1] + self.rows.weighted_sum(step), self._guess[2] + 1
         return self.updated_sum(theta, reference)
 
     def _spread(self, theta: np.ndarray) -> float:
@@ -208,7 +210,7 @@ class KernelModel(BoxModel):
         return None, theta
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
-        """Return the counts and ratios of a step; ``coefficients`` are ``s_i alpha_i``, so ``w = sum_i coef_i Phi(x_i)``."""
+        """Return the counts and ratios of a step; the coefficients are ``s_i alpha_i``: ``w = sum coef_i Phi(x_i)``."""
         counts = super().counts(certificate, screened)
         counts["coefficients"] = self.rows.signs * certificate.point.vector
         return counts

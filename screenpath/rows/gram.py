@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import scipy.sparse as sp
 
 from screenpath.kernels import gram as kernels
 from screenpath.rows.budget import BLOCK_BYTES, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks
+from screenpath.rows.memory import usable_threads
+
+TILE = 1024  # rows and columns of one block while the matrix is precomputed
 
 
 class GramRows:
@@ -26,6 +32,8 @@ class GramRows:
         from the data in float64.
     keep : {"auto", "full", "cache"}
         See :func:`rows.budget.plan_gram`.
+    threads : int, default 1
+        For computing blocks of the matrix. Results are the same bytes for every number.
     tell : callable, optional
         Called with one sentence about the memory before it is allocated.
 
@@ -34,8 +42,12 @@ class GramRows:
     n, d : int
     norms : ndarray of shape (n,)
         ``sqrt(Q_ii)``.
+    sparse : bool
+        Whether the data came as a sparse array.
     touched : int
         Kernel rows summed over so far; ``touched / n`` is the number of passes over the matrix.
+    seconds : float
+        Time that precomputing the matrix took.
 
     Raises
     ------
@@ -43,8 +55,9 @@ class GramRows:
         If the plan does not fit.
     """
 
-    def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, keep="auto", tell=None):
+    def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, keep="auto", threads=1, tell=None):
         self.n, self.d = (int(size) for size in X.shape)
+        self.sparse = sp.issparse(X)
         self.dtype = np.dtype(dtype)
         self.plan = plan_gram(self.n, self.dtype.itemsize, max_memory, keep)
         if tell is not None:
@@ -56,13 +69,40 @@ class GramRows:
         self._height = max(1, min(self.n, BLOCK_BYTES // (8 * self.n)))
         self._slots = OrderedDict()  # row number to slot of the store, least recently used first
         self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
+        self.seconds = 0.0
         if self.plan.full:
-            self._fill()
+            began = time.perf_counter()
+            self._fill(usable_threads(threads))
+            self.seconds = time.perf_counter() - began
 
     @property
     def exact(self) -> bool:
         """Tell whether the stored values are float64."""
         return self.dtype == np.float64
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the stored kernel values."""
+        return self._store.nbytes
+
+    def describe(self) -> dict:
+        """Return the kernel and how its matrix is kept, for records."""
+        return {
+            **self.blocks.function.describe(),
+            "matrix": "full" if self.plan.full else "cache",
+            "rows_kept": self.plan.rows,
+            "dtype": self.dtype.name,
+            "bytes": self.nbytes,
+            "seconds": self.seconds,
+        }
+
+    def forget(self) -> None:
+        """Empty the cache of rows, so that the next path starts as the first did; a precomputed matrix stays."""
+        self._slots.clear()
+
+    def held_out(self, X) -> HeldOutRows:
+        """Return other rows, prepared like the training data, as a matrix to be multiplied with dual coefficients."""
+        return HeldOutRows(self.blocks, X)
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
@@ -129,16 +169,25 @@ class GramRows:
         block *= self.signs[columns]
         return block
 
-    def _fill(self) -> None:
+    def _fill(self, threads: int) -> None:
         """Compute the matrix in blocks, each once: the other triangle is its mirror image."""
-        size = min(self._height, 1024)
-        for start in range(0, self.n, size):
-            rows = slice(start, min(start + size, self.n))
-            for left in range(start, self.n, size):
-                columns = slice(left, min(left + size, self.n))
-                block = self._signed(rows, columns)
-                self._store[rows, columns] = block
+        size = min(self._height, TILE)
+        cuts = [slice(start, min(start + size, self.n)) for start in range(0, self.n, size)]
+
+        def one(pair):
+            rows, columns = pair
+            block = self._signed(rows, columns)
+            self._store[rows, columns] = block
+            if rows != columns:
                 self._store[columns, rows] = block.T
+
+        pairs = [(rows, columns) for k, rows in enumerate(cuts) for columns in cuts[k:]]
+        if threads == 1:
+            for pair in pairs:
+                one(pair)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(one, pairs))
         np.fill_diagonal(self._store, self.blocks.diagonal)
 
     def _fetch(self, index: np.ndarray) -> np.ndarray:
@@ -159,3 +208,37 @@ class GramRows:
                 self._slots[i] = slot
                 self._store[slot] = block[k]
         return np.array([self._slots[i] for i in wanted], dtype=np.int64)
+
+
+class HeldOutRows:
+    """Rows outside the training data, behind the same kernel.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+        Of the training data.
+    X : ndarray or scipy.sparse of shape (m, d)
+    """
+
+    def __init__(self, blocks: KernelBlocks, X):
+        self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
+
+    def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n,)
+            Of the training rows, signs included.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        support = np.flatnonzero(coefficients)
+        out = np.zeros(self.shape[0])
+        height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
+        for start in range(0, out.size if support.size else 0, height):
+            cut = slice(start, start + height)
+            out[cut] = self.blocks.block(cut, support, self.X) @ coefficients[support]
+        return out

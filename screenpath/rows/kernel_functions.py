@@ -90,19 +90,19 @@ class KernelBlocks:
     def __init__(self, X, function: KernelFunction):
         self.function = function
         self.n, self.d = X.shape
-        if sp.issparse(X) and 8 * self.n * self.d <= DENSE_BYTES:
-            X = X.toarray()
+        self.sparse = sp.issparse(X) and 8 * self.n * self.d > DENSE_BYTES
+        X = X.toarray() if sp.issparse(X) and not self.sparse else X
         # Distances do not change with the origin, and the inner products they are formed from cancel least around it.
-        self.shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" and not sp.issparse(X) else None
+        self.shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" and not self.sparse else None
         self.X = self.prepared(X)
         self.squares = _squares(self.X)
         self.diagonal = self._diagonal(self.squares)
 
     def prepared(self, X):
         """Return rows, float64, in the form that :meth:`block` takes."""
-        if sp.issparse(self.X if hasattr(self, "X") else X):
+        if self.sparse:
             X = sp.csr_array(X).astype(np.float64)
-            X.sum_duplicates()
+            X.sum_duplicates()  # sorts the columns as well
             return X
         X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         return np.ascontiguousarray(X if self.shift is None else X - self.shift)

@@ -21,7 +21,7 @@ from screenpath.kernels import smo as kernels
 from screenpath.models.kernel import PRODUCT_ROUNDING, KernelReduced
 from screenpath.solvers.base import Budget, Solution
 
-NAMES = ("auto", "smo")
+NAMES = ("auto", "newton", "smo")
 AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
 MOST_FREE = 4000  # coordinates of one Newton step: beyond it the factor takes longer than the pair steps it saves
 NEWTON_STEPS = 8  # of one epoch
@@ -232,7 +232,7 @@ def _face_step(Q, t, low, high) -> np.ndarray:
 
 
 def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:
-    """Return the solver of that name.
+    """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both kinds.
 
     Raises
     ------
@@ -241,4 +241,4 @@ def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:
     """
     if name not in NAMES:
         raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
-    return Smo(newton=name == "auto", shrinking=shrinking)
+    return Smo(newton=name != "smo", shrinking=shrinking)
