@@ -34,7 +34,8 @@ def _pair(qi, qj, q, ti, tj, li, ui, lj, uj):
 
 
 @kernel(fastmath=SUMS)
-def _slack(t, lo, hi, alpha):
+def slack(t, lo, hi, alpha):
+    """Return ``sum_i phi_i(t_i) - alpha_i t_i``: the part of the gap that these coordinates make."""
     total = 0.0
     for i in range(t.size):
         total += max(lo[i] * t[i], hi[i] * t[i]) - alpha[i] * t[i]
@@ -66,7 +67,7 @@ def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
     size = t.size
     every = max(size // 4, 16)
     for step in range(limit):
-        if step % every == 0 and _slack(t, lo, hi, alpha) <= target:
+        if step % every == 0 and slack(t, lo, hi, alpha) <= target:
             return step
         i, best = -1, 0.0
         for j in range(size):
@@ -109,4 +110,5 @@ def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
+    slack(one, one, one, one)
     smo(np.eye(2), one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

@@ -148,7 +148,7 @@ class _Run:
         steps = kernels.smo(Q, np.maximum(r.norms[W] ** 2, 1e-300), lo, hi, alpha, t, W.size, target)
         self.touched += 2.0 * steps * W.size / r.rows.n
         if newton:
-            self.touched += _newton(Q, lo, hi, alpha, t) * W.size / r.rows.n
+            self.touched += _newton(Q, lo, hi, alpha, t, target) * W.size / r.rows.n
         step = alpha - self.alpha[W]
         moved = np.flatnonzero(step)
         self.stuck = moved.size == 0
@@ -175,11 +175,11 @@ class _Run:
         self.members, self.square = alive, r.rows.square(r.index[alive])
 
 
-def _newton(Q, lo, hi, alpha, t) -> int:
+def _newton(Q, lo, hi, alpha, t, target: float) -> int:
     """Take Newton steps on the coordinates inside their box or pulled into it, in place.
 
     Each step goes towards the maximum over a face of the box, shortened to the maximum on the way: the dual never
-    decreases.
+    decreases. Ends where the part of the gap that these coordinates make is at most ``target``.
 
     Returns
     -------
@@ -188,6 +188,8 @@ def _newton(Q, lo, hi, alpha, t) -> int:
     """
     touched = 0
     for _ in range(NEWTON_STEPS):
+        if kernels.slack(t, lo, hi, alpha) <= target:
+            break
         free = np.flatnonzero(((alpha > lo) | (t > 0.0)) & ((alpha < hi) | (t < 0.0)))
         if free.size == 0 or free.size > MOST_FREE:
             break
