@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point
 from screenpath.kernels import box as kernels
 from screenpath.models.reduced import Reduced
 
@@ -292,13 +292,22 @@ class BoxModel:
         """Decide every dual variable that the region decides (one data pass for each point not yet multiplied)."""
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
-        extent = self.extent(region)
         if isinstance(region, Ball):
-            n_R, n_L = kernels.box_decide_ball(products[0], self.norms, region.radius, extent, self.c, ROUNDING, status)
-        else:
-            lower, upper = region.bounds(products, self.norms)
-            n_R, n_L = kernels.box_decide(lower, upper, self.norms, extent, self.c, ROUNDING, status)
+            return Screened(status, *self._decide_ball(region, products[0], status))
+        lower, upper = region.bounds(products, self.norms)
+        n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, ROUNDING, status)
+        if isinstance(region, Lens):
+            # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
+            for ball, known in zip((region.first, region.second), products, strict=True):
+                also = np.empty_like(status)
+                self._decide_ball(ball, known, also)
+                np.copyto(status, also, where=status == 0)
+            n_R, n_L = int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0))
         return Screened(status, n_R, n_L)
+
+    def _decide_ball(self, ball: Ball, products, status) -> tuple[int, int]:
+        extent = self.extent(ball)
+        return kernels.box_decide_ball(products, self.norms, ball.radius, extent, self.c, ROUNDING, status)
 
     def extent(self, region) -> float:
         """Return the size of which ``ROUNDING`` bounds the error of a product with a row of norm 1."""

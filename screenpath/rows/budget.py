@@ -128,7 +128,7 @@ def plan_gram(n: int, itemsize: int, max_memory: int | None, keep: str = "auto")
         )
     rows = min(n, int(CACHE_SHARE * (allowed - work)) // row)
     if rows < min(LEAST_ROWS, n):
-        least = int(work + row * min(LEAST_ROWS, n) / CACHE_SHARE) + (1 << 20)
+        least = int(work + row * min(LEAST_ROWS, n) / CACHE_SHARE) + 1
         raise ResourceError(
             f"a cache of {LEAST_ROWS} kernel rows needs {show_bytes(least)}, but {show_bytes(allowed)} are allowed",
             f"use --max-memory {show_bytes(least * 1.01).replace(' ', '')}",

@@ -11,22 +11,18 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from screenpath.errors import UsageError
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import box as box_kernels
-from screenpath.kernels import gram as gram_kernels
 from screenpath.kernels import smo as kernels
 from screenpath.models.kernel import PRODUCT_ROUNDING, KernelReduced
 from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.face_newton import FaceNewton
 
 NAMES = ("auto", "newton", "smo")
 AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
-MOST_FREE = 4000  # coordinates of one Newton step: beyond it the factor takes longer than the pair steps it saves
-NEWTON_STEPS = 8  # of one epoch
-FACES = 10  # solves on ever smaller faces of the box before a step is taken
-RIDGE = 1e-10  # of the largest diagonal entry: the kernel matrix of the free coordinates may be singular
+PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
 REBUILD = 0.7  # a smaller working set gets a square part of its own once it is below this fraction of the last one
 
 
@@ -89,6 +85,8 @@ class _Run:
         self.alive = np.arange(reduced.size)
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
+        self.newton = FaceNewton()
+        self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         step = self.alpha - reduced.start_alpha
         if step.any():
@@ -105,6 +103,10 @@ class _Run:
         self.primal = r.offset + linear - 0.5 * self.w_sq + gap
         if gap <= tol * abs(self.primal):
             return True
+        dual = self.primal - gap
+        self.waited = 0 if dual > self.highest else self.waited + 1
+        self.highest = max(dual, self.highest)
+        self.stuck = self.stuck or self.waited > PATIENCE
         if dynamic:
             spread = float(np.abs(self.alpha) @ r.norms)
             error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + PRODUCT_ROUNDING * spread * spread
@@ -148,10 +150,10 @@ class _Run:
         steps = kernels.smo(Q, np.maximum(r.norms[W] ** 2, 1e-300), lo, hi, alpha, t, W.size, target)
         self.touched += 2.0 * steps * W.size / r.rows.n
         if newton:
-            self.touched += _newton(Q, lo, hi, alpha, t, target) * W.size / r.rows.n
+            self.touched += self.newton.improve(Q, lo, hi, alpha, t, target) * W.size / r.rows.n
         step = alpha - self.alpha[W]
         moved = np.flatnonzero(step)
-        self.stuck = moved.size == 0
+        self.stuck = self.stuck or moved.size == 0
         self.alpha[W] = alpha
         self._move(W[moved], step[moved])
 
@@ -173,64 +175,6 @@ class _Run:
         if serves and np.isin(alive, self.members, assume_unique=True).all():
             return
         self.members, self.square = alive, r.rows.square(r.index[alive])
-
-
-def _newton(Q, lo, hi, alpha, t, target: float) -> int:
-    """Take Newton steps on the coordinates inside their box or pulled into it, in place.
-
-    Each step goes towards the maximum over a face of the box, shortened to the maximum on the way: the dual never
-    decreases. Ends where the part of the gap that these coordinates make is at most ``target``.
-
-    Returns
-    -------
-    touched : int
-        Rows of Q summed over.
-    """
-    touched = 0
-    for _ in range(NEWTON_STEPS):
-        if kernels.slack(t, lo, hi, alpha) <= target:
-            break
-        free = np.flatnonzero(((alpha > lo) | (t > 0.0)) & ((alpha < hi) | (t < 0.0)))
-        if free.size == 0 or free.size > MOST_FREE:
-            break
-        part = np.empty((free.size, free.size))
-        gram_kernels.gather(Q, free, free, part)
-        step = _face_step(part, t[free], lo[free] - alpha[free], hi[free] - alpha[free])
-        image = np.zeros(t.size)
-        gram_kernels.add_rows(Q, free, step, image)
-        touched += 2 * free.size
-        slope, curvature = float(step @ t[free]), float(step @ image[free])
-        if not slope > 0.0:
-            break
-        length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
-        alpha[free] = np.minimum(np.maximum(alpha[free] + length * step, lo[free]), hi[free])
-        t -= length * image
-    return touched
-
-
-def _face_step(Q, t, low, high) -> np.ndarray:
-    """Return a step inside its box towards the maximum of ``t.s - s'Qs / 2`` over a face of that box.
-
-    Coordinates that the maximum without bounds would push out are fixed at the bound they cross, and the rest is solved
-    for again, until nothing is pushed out.
-    """
-    step = np.zeros(t.size)
-    inside = np.arange(t.size)
-    ridge = RIDGE * Q.diagonal().max()
-    for _ in range(FACES):
-        part = Q[np.ix_(inside, inside)]
-        part[np.diag_indices(inside.size)] += ridge
-        pull = t[inside] - (Q @ np.where(np.isin(np.arange(t.size), inside), 0.0, step))[inside]
-        try:
-            full = cho_solve(cho_factor(part, lower=True, overwrite_a=True, check_finite=False), pull)
-        except LinAlgError:  # singular beyond the ridge: the pair steps go on alone
-            break
-        step[inside] = np.minimum(np.maximum(full, low[inside]), high[inside])
-        kept = inside[step[inside] == full]
-        if kept.size == inside.size or kept.size == 0:
-            break
-        inside = kept
-    return step
 
 
 def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:
