@@ -145,6 +145,7 @@ class _Run:
         r = self.reduced
         self._choose(shrinking)
         W, Q = self.members, self.square
+        target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
         alpha, t = self.alpha[W], r.c[W] - self.products[W]
         lo, hi = r.lo[W], r.hi[W]
         steps = kernels.smo(Q, np.maximum(r.norms[W] ** 2, 1e-300), lo, hi, alpha, t, W.size, target)
