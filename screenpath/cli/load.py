@@ -12,6 +12,7 @@ from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import row_weights
 from screenpath.prepare import Preparation, prepare
 from screenpath.read.libsvm import read_libsvm
+from screenpath.rows.gram import GramRows
 from screenpath.rows.memory import MemoryRows
 
 
@@ -22,7 +23,7 @@ class Training:
     Parameters
     ----------
     path : str
-    rows : MemoryRows
+    rows : MemoryRows or GramRows
     targets : ndarray of shape (n,)
     labels : dict or None
         Map from +1 and -1 to the labels of the file.
@@ -36,7 +37,7 @@ class Training:
     """
 
     path: str
-    rows: MemoryRows
+    rows: MemoryRows | GramRows
     targets: np.ndarray
     labels: dict | None
     weights: np.ndarray | None
@@ -75,7 +76,8 @@ class HeldOut:
     Parameters
     ----------
     path : str
-    X : ndarray or csr_array of shape (m, d) or (m, d + 1)
+    X : ndarray or csr_array of shape (m, d) or (m, d + 1), or HeldOutRows
+        What the weights of a step are multiplied with.
     targets : ndarray of shape (m,)
     sha256 : str
     """
@@ -90,12 +92,16 @@ class HeldOut:
         return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
 
 
-def load_training(spec, options: dict) -> Training:
-    """Read and prepare the training data."""
+def load_training(spec, options: dict, tell=None) -> Training:
+    """Read and prepare the training data; ``tell`` hears what a kernel model says about its memory."""
     data = read_libsvm(options["data"], n_features=options["n_features"], zero_based=options["zero_based"])
     targets, labels = spec.targets(data.y, options)
     weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
     digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz
+    if spec.rows is not None:
+        X, preparation = prepare(data.X, options["scale"], 0.0, options["storage"])
+        rows = spec.rows(X, targets, options, tell)
+        return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz)
     dtype = np.dtype(options["dtype"])
     X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype)
     if spec.free_bias:  # the model's own, last among its coefficients
@@ -175,4 +181,6 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
     elif X.shape[1] < d:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     prepared = training.preparation.apply(X if training.rows.sparse else X.toarray())
+    if spec.rows is not None:
+        prepared = training.rows.held_out(prepared)
     return HeldOut(options["test"], prepared, targets, data.fingerprint())

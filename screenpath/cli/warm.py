@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.kernels.compilation import ensure_compiled
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 
@@ -23,7 +24,7 @@ def tiny_rows(rows) -> MemoryRows:
 
 
 def warm_model(spec, options: dict, rows) -> None:
-    """Walk a short path on toy rows with the rule and the solver of the run.
+    """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
     Parameters
     ----------
@@ -32,6 +33,9 @@ def warm_model(spec, options: dict, rows) -> None:
     rows : MemoryRows
         Of the run: the toy rows get the same storage and types.
     """
+    if spec.rows is not None:
+        ensure_compiled(*spec.kernel_modules)
+        return
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
     model = spec.build(tiny_rows(rows), targets, None, options)
     solver = spec.solver(options["solver"], 0)
