@@ -23,6 +23,7 @@ COMMANDS = {
     "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
+    "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
 }

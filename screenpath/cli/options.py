@@ -62,9 +62,40 @@ class Finite(click.ParamType):
         return number
 
 
+class Size(click.ParamType):
+    """A number of bytes, with K, M, G or T behind it (1024-based)."""
+
+    name = "SIZE"
+
+    def convert(self, value, param, ctx):
+        """Return an int."""
+        if value is None or isinstance(value, int):
+            return value
+        text = value.strip().upper().removesuffix("B").removesuffix("I")
+        power = "KMGT".find(text[-1:]) + 1 if text else 0
+        try:
+            number = float(text[:-1] if power else text)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number > 0.0):
+            self.fail(f"'{value}' is not a size; write for example 800M or 2G", param, ctx)
+        return int(number * 1024**power)
+
+
 data_argument = click.argument("data", metavar="DATA", type=click.Path())
 
+memory_option = click.option(
+    "--max-memory",
+    metavar="SIZE",
+    type=Size(),
+    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.",
+)
+
 reading_options = stack(
+    memory_option,
+    click.option(
+        "--cache", metavar="DIR", type=click.Path(), help="Keep what was parsed here: the same file is parsed once."
+    ),
     click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the file shows fewer."),
     click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1."),
 )

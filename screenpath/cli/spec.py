@@ -82,6 +82,8 @@ class ModelSpec:
         ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``.
     walk : callable, optional
         ``walk(options) -> function`` to take the place of ``path.walk``.
+    streams : bool
+        Whether the rows of a shard folder can stay on disk; else they are read into memory.
     """
 
     name: str
@@ -99,6 +101,7 @@ class ModelSpec:
     columns: tuple = ()
     weights: Callable = step_weights
     walk: Callable | None = None
+    streams: bool = True
 
 
 def c_grid(model, options):
