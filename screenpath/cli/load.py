@@ -30,7 +30,7 @@ class Training:
     ----------
     path : str
     rows : MemoryRows or ShardRows
-    targets : ndarray of shape (n,)
+    targets : ndarray of shape (n,), or None once the model has been built
     labels : dict or None
         Map from +1 and -1 to the labels of the file.
     weights : ndarray of shape (n,) or None
@@ -44,7 +44,7 @@ class Training:
 
     path: str
     rows: MemoryRows | ShardRows
-    targets: np.ndarray
+    targets: np.ndarray | None
     labels: dict | None
     weights: np.ndarray | None
     preparation: Preparation
@@ -68,6 +68,11 @@ class Training:
             "storage": "shards" if isinstance(self.rows, ShardRows) else "sparse" if self.rows.sparse else "dense",
             "bytes": self.rows.nbytes,
         }
+
+    def close(self) -> None:
+        """Let go of threads and cluster."""
+        if isinstance(self.rows, ShardRows):
+            self.rows.close()
 
     def preparation_record(self) -> dict:
         """Return scaling and bias as run.json keeps them, so that new data can be prepared alike."""
@@ -100,6 +105,7 @@ class HeldOut:
 def load_training(spec, options: dict) -> Training:
     """Read and prepare the training data."""
     limit = MemoryLimit(options["max_memory"])
+    _check_cluster(spec, options)
     if spec.streams and is_shard_folder(options["data"]):
         return _stream_shards(spec, options, limit)
     data = read_data(options["data"], options, limit, options["n_features"])
@@ -128,13 +134,46 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit) -> Training:
     targets, labels = spec.targets(y, options)
     weights = row_weights(y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
     del y
-    rows = ShardRows(
-        folder, options["scale"], options["bias"], options["storage"], options["n_features"], options["threads"], limit
+    rows = _shard_rows(
+        folder, options, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit
     )
     shape = rows.n, rows.raw_d
     return Training(
         options["data"], rows, targets, labels, weights, rows.preparation, folder.sha256, shape, folder.nnz
     )
+
+
+def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit) -> ShardRows:
+    """Return the rows of a folder on this machine, or on the cluster that was asked for."""
+    scheduler, local = options.get("scheduler"), options.get("local_cluster")
+    if scheduler is None and local is None:
+        return ShardRows(folder, *arguments, threads=options["threads"], limit=limit)
+    from screenpath.rows.cluster import ClusterRows, connect
+
+    client, cluster = connect(scheduler, local)
+    try:
+        return ClusterRows(client, cluster, folder, *arguments, limit=limit)
+    except BaseException:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+        raise
+
+
+def _check_cluster(spec, options: dict) -> None:
+    """Refuse cluster options that have nothing to spread."""
+    scheduler, local = options.get("scheduler"), options.get("local_cluster")
+    if scheduler is None and local is None:
+        return
+    if scheduler is not None and local is not None:
+        raise UsageError("--scheduler and --local-cluster are two clusters", "use one of them")
+    if not spec.streams:
+        raise UsageError(
+            f"{spec.name} does not run on a cluster: it needs the columns of the data in memory",
+            "svm, lad, quantile and svr do",
+        )
+    if not is_shard_folder(options["data"]):
+        raise UsageError("a cluster reads shards, not text", "convert first: screenpath convert DATA SHARDS")
 
 
 def open_shards(options: dict) -> ShardFolder:

@@ -248,4 +248,15 @@ output_options = stack(
     ),
 )
 
-path_options = stack(data_argument, reading_options, preparation_options, output_options)
+cluster_options = stack(
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Spread the passes over the Dask workers of this scheduler (tcp://node:8786); DATA is a shard folder.",
+    ),
+    click.option(
+        "--local-cluster", metavar="N", type=click.IntRange(min=1), help="The same with N worker processes here."
+    ),
+)
+
+path_options = stack(data_argument, reading_options, preparation_options, cluster_options, output_options)

@@ -38,6 +38,7 @@ class Plan:
     raw_d : int
         Columns of the data set.
     preparation : Preparation
+        Of the columns that the rows of the shard count.
     """
 
     dense: bool
@@ -97,13 +98,10 @@ class Plan:
 
     def _sparse(self, shard: Shard, index):
         if shard.dense is not None:
-            X, p = shard.matrix(self.raw_d), self.preparation
+            X = shard.matrix(self.raw_d)
         else:
             X = sp.csr_array((shard.data, shard.indices, shard.indptr), shape=(shard.rows, shard.columns.size))
-            p = self.preparation
-            scale = None if p.scale is None else p.scale[shard.columns]
-            p = replace(p, scale=scale, n_features=shard.columns.size)
-        X = sp.csr_array(p.apply(X[index]))
+        X = sp.csr_array(self.preparation.apply(X[index]))
         return X.data.astype(np.float64, copy=False), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
 
 
@@ -199,17 +197,13 @@ class ShardRows:
         )
         self.sparse = storage == "sparse" or (storage == "auto" and folder.nnz < DENSE_FROM * self.n * self.raw_d)
         self.threads = usable_threads(threads)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._at_once = self._tasks_at_once()
+        self._pool = ThreadPoolExecutor(self._at_once) if self._at_once > 1 else None
         self.touched = 0
-        self.plan = Plan(not self.sparse, self.raw_d, Preparation("none", None, None, 0.0, self.raw_d))
-        self.plan = replace(self.plan, preparation=self._prepare(scale, bias))
+        self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
+        self.preparation = self._prepare(scale, bias)
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
-
-    @property
-    def preparation(self) -> Preparation:
-        """Return the map from the data to the rows."""
-        return self.plan.preparation
 
     @property
     def size(self) -> int:
@@ -236,8 +230,17 @@ class ShardRows:
         for k in forms.values():
             shard = self.folder.shard(k).head()
             vector = np.zeros(self.d)
-            shard_products(shard, self.plan, vector)
-            shard_sum(shard, self.plan, 0, 1, one, vector)
+            shard_products(shard, self._plan(k), self._part(k, vector))
+            shard_sum(shard, self._plan(k), 0, 1, one, self._part(k, vector))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def _tasks_at_once(self) -> int:
+        """Return how many tasks of a pass are under way at once."""
+        return self.threads
 
     # -- the contract of rows --------------------------------------------------------------------------------------
 
@@ -295,9 +298,13 @@ class ShardRows:
 
     # -- passes over the shards --------------------------------------------------------------------------------------
 
+    def _run(self, task, k: int, *arguments):
+        """Return what a task gives for shard ``k``."""
+        return task(self.folder.shard(k), self._plan(k), *arguments)
+
     def _each(self, task, tasks):
-        """Yield ``task(shard, plan, *arguments)`` for each (shard number, arguments...), in order."""
-        yield from self._in_order(lambda k, *arguments: task(self.folder.shard(k), self.plan, *arguments), tasks)
+        """Yield what a task gives for each (shard number, arguments...), in order."""
+        yield from self._in_order(lambda k, *arguments: self._run(task, k, *arguments), tasks)
 
     def _in_order(self, function, tasks):
         """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number is under way."""
@@ -308,7 +315,7 @@ class ShardRows:
         waiting = deque()
         for arguments in tasks:
             waiting.append(self._pool.submit(function, *arguments))
-            if len(waiting) > self.threads:
+            if len(waiting) > self._at_once:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -321,16 +328,13 @@ class ShardRows:
             for k, first, last in self._pieces(start, stop):
                 weights = theta[self.folder.starts[k] + first : self.folder.starts[k] + last]
                 if weights.any():
-                    found, rows = self._continue_sum(k, first, last, weights, self._part(k, total))
+                    # a sum goes from shard to shard: each adds its rows to those before them
+                    found, rows = self._run(shard_sum, k, first, last, weights, self._part(k, total))
                     total[self._columns(k)] = found
                     touched += rows
             return total, touched
 
         yield from self._in_order(one, self._blocks)
-
-    def _continue_sum(self, k: int, first: int, last: int, weights, carry):
-        """Add rows of one shard to the sum of the rows before them."""
-        return shard_sum(self.folder.shard(k), self.plan, first, last, weights, carry)
 
     def _pieces(self, start: int, stop: int):
         """Return (shard, first, last) for the parts of the rows ``start <= i < stop`` that lie in one shard each."""
@@ -367,6 +371,14 @@ class ShardRows:
         columns = self.folder.part(k, "columns")
         return np.append(columns, self.raw_d) if self.preparation.bias else columns
 
+    def _plan(self, k: int) -> Plan:
+        """Return how rows of shard ``k`` become rows of the model."""
+        p = self.preparation
+        if self.sparse and not self.folder.meta["shards"][k]["dense"]:
+            columns = self.folder.part(k, "columns")
+            p = replace(p, scale=None if p.scale is None else p.scale[columns], n_features=columns.size)
+        return Plan(not self.sparse, self.raw_d, p)
+
     def _part(self, k: int, vector):
         """Return the entries of a vector that belong to shard ``k``."""
         return vector[self._columns(k)]
@@ -395,7 +407,7 @@ class ShardRows:
         total = np.zeros(self.raw_d)
         for k in range(self.folder.count):
             shard = self.folder.shard(k)
-            for _, rows in self.plan.prepared(shard, 0, shard.rows):
+            for _, rows in self._plan(k).prepared(shard, 0, shard.rows):
                 values = rows if shift is None else np.square(rows - shift)
                 kernels.dense_sum(values, np.ones(len(rows)), total, 0, len(rows))
         return total / self.n
