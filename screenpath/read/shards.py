@@ -23,6 +23,7 @@ from screenpath.read.dataset import Dataset
 
 SCHEMA_VERSION = 1
 META = "meta.json"
+KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass reads
 SMALL = 1 << 12  # bytes below which a file is read instead of mapped
 AGAIN = "convert the text again: screenpath convert DATA... OUT --force"
 
@@ -110,6 +111,7 @@ class ShardFolder:
                 "use the version of screenpath that wrote it, or " + AGAIN,
             )
         self.starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+        self._kept: dict[int, Shard] = {}
 
     @property
     def count(self) -> int:
@@ -149,10 +151,17 @@ class ShardFolder:
             raise DataError(f"{file} is missing or damaged ({error})", AGAIN) from None
 
     def shard(self, k: int) -> Shard:
-        """Map the rows of shard ``k``; they are let go of with the returned object."""
+        """Map the rows of shard ``k``; of the first shards the mapping is kept."""
+        if k in self._kept:
+            return self._kept[k]
         if self.meta["shards"][k]["dense"]:
-            return Shard(self.part(k, "dense"), None, None, None, None)
-        return Shard(None, *(self.part(k, name) for name in ("data", "indices", "indptr", "columns")))
+            shard, files = Shard(self.part(k, "dense"), None, None, None, None), 1
+        else:
+            parts = ("data", "indices", "indptr", "columns")
+            shard, files = Shard(None, *(self.part(k, name) for name in parts)), len(parts)
+        if files * (len(self._kept) + 1) <= KEPT_FILES:
+            self._kept[k] = shard
+        return shard
 
     def checked_width(self, n_features: int) -> int:
         """Return the width that was asked for, if the data fits into it."""

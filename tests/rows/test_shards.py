@@ -144,7 +144,7 @@ def test_limits_and_faults(tmp_path, monkeypatch):
     assert ShardRows(folder, n_features=20).d == 20
     (tmp_path / "s" / "000001-dense.npy").write_bytes(b"short")
     with pytest.raises(DataError, match="000001-dense.npy is missing or damaged"):
-        rows.margins(np.ones(9))
+        ShardRows(ShardFolder(tmp_path / "s")).margins(np.ones(9))
 
 
 def test_float32(tmp_path, monkeypatch):
