@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.errors import ScreenpathError, UsageError
-from screenpath.grid import EpsilonGrid
 from screenpath.path import PathOptions, walk
 from screenpath.rules import parse_rule, takes_chunks
 from screenpath.solvers import make_solver
@@ -51,7 +50,7 @@ class Variant:
 
 
 def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6, max_epochs=100_000, seed=0, repeats=3,
-            chunk=None, chunk_form="C", progress=None):  # fmt: skip
+            chunk=None, chunk_form="C", parse=parse_rule, make=make_solver, progress=None):  # fmt: skip
     """Walk the same path under every rule, alternating, and return the table.
 
     Parameters
@@ -63,7 +62,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     rules : sequence of str
         The first is the one the others are compared with.
     shrinking : sequence of bool
-        Settings of the coordinate-descent solver's shrinking to combine with the rules.
+        Settings of the solver's shrinking (``cd``, ``smo``) to combine with the rules.
     solver : str
     tol, max_epochs, seed
         As for a path.
@@ -72,6 +71,8 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     chunk : int, optional
         Grid points that one region serves, for those of the rules that can (``ssnsv``, ``essnsv``).
     chunk_form : {"C", "s"}
+    parse, make : callable
+        ``parse(rule, chunk, chunk_form) -> screening`` and ``make(solver, seed, shrinking) -> solver`` of the model.
     progress : callable, optional
         Called with a line of text before each run.
 
@@ -89,29 +90,21 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     if chunk is not None and not any(takes_chunks(rule) for rule in rules):
         raise UsageError(f"none of the rules {', '.join(rules)} can serve a chunk", "add ssnsv or essnsv")
     variants = [Variant(rule, shrinks) for shrinks in shrinking for rule in rules]
-    options = PathOptions(tol, max_epochs)
-    grid = _common_grid(make_model(), grid, make_solver(solver, seed, variants[0].shrinking), options)
     for repeat in range(repeats):
         for variant in variants:
             if progress is not None:
                 progress(f"run {repeat + 1}/{repeats}: {variant.name}")
-            screening = parse_rule(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
-            _run(variant, make_model(), grid, screening, solver, options, seed)
+            screening = parse(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
+            chosen = make(solver, seed, variant.shrinking)
+            # An eps-path grows with the solutions of the first run; the others walk the points that it found.
+            grid = _run(variant, make_model(), grid, screening, chosen, PathOptions(tol, max_epochs))
     _check_agreement(variants, tol)
     return [_row(variant, variants[0]) for variant in variants]
 
 
-def _common_grid(model, grid, solver, options: PathOptions):
-    """Return the parameters that every variant walks; those of an epsilon-path are found first, outside all clocks."""
+def _run(variant: Variant, model, grid, screening, solver, options: PathOptions) -> list:
     values = grid(model) if callable(grid) else grid
-    if isinstance(values, EpsilonGrid):
-        values = [step.parameters["C"] for step, _ in walk(model, values, parse_rule("dvi"), solver, options)]
-    return values
-
-
-def _run(variant: Variant, model, grid, screening, solver: str, options: PathOptions, seed: int) -> None:
-    chosen = make_solver(solver, seed, variant.shrinking)
-    found = [step for step, _ in walk(model, grid, screening, chosen, options)]
+    found = [step for step, _ in walk(model, values, screening, solver, options)]
     rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
     # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
     init_s = found[0].seconds
@@ -130,6 +123,7 @@ def _run(variant: Variant, model, grid, screening, solver: str, options: PathOpt
         }
     )
     variant.intervals = np.array([[s.dual, s.primal] for s in found])
+    return [values[k] for k in range(len(values))]
 
 
 def _check_agreement(variants, tol: float) -> None:

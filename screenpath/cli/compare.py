@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from screenpath.cli import kernel
 from screenpath.cli import options as shared
 from screenpath.errors import UsageError
 
@@ -39,10 +40,10 @@ class Comparison(click.Command):
     type=click.Choice(["on", "off", "both"]),
     default="on",
     show_default=True,
-    help="Shrinking of the coordinate-descent solver.",
+    help="Shrinking of the solvers cd and smo.",
 )
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(min=1), help="Runs of each variant.")
-@click.option("--solver", default="cd", show_default=True, help="The same for all rules.")
+@click.option("--solver", help="The same for all rules.  [default: cd; smo with --kernel]")
 @click.option(
     "--tol",
     default=1e-6,
@@ -61,6 +62,7 @@ class Comparison(click.Command):
 @shared.reading_options
 @shared.preparation_options
 @shared.c_grid_options
+@kernel.kernel_options
 @click.option(
     "--format", "kind", type=click.Choice(["markdown", "csv", "json"]), default="markdown", show_default=True,
     help="Of the table.",
@@ -86,23 +88,30 @@ def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
         raise UsageError("--chunk-form needs chunks", "add --chunk M")
     console = Console(quiet, None)
     spec = import_module(f"screenpath.cli.{model}").SPEC
+    if model == "svm":
+        spec = kernel.spec_of(spec, options)
+    elif options["kernel"] is not None:
+        raise UsageError(f"{model} has no kernel", "use compare svm, or leave out --kernel")
+    solver = options["solver"] or ("smo" if spec is kernel.SPEC else "cd")
+    own = {"parse": kernel.rule, "make": kernel.solver} if spec is kernel.SPEC else {}
     with console.compiling():
-        data = load_training(spec, options)
+        data = load_training(spec, options, console.say)
         for name in names:
-            warm_model(spec, {**options, "rule": name, "chunk": None}, data.rows)
+            warm_model(spec, {**options, "rule": name, "solver": solver, "chunk": None}, data.rows)
     settings = {"on": (True,), "off": (False,), "both": (True, False)}[shrinking]
     rows = compare(
         lambda: spec.build(data.rows, data.targets, data.weights, options),
         lambda built: spec.grid(built, options),
         names,
         shrinking=settings,
-        solver=options["solver"],
+        solver=solver,
         tol=options["tol"],
         max_epochs=options["max_epochs"],
         seed=options["seed"],
         repeats=repeats,
         chunk=options["chunk"],
         chunk_form=options["chunk_form"] or "C",
+        **own,
         progress=console.say,
     )
     text = _render(rows, kind)

@@ -67,8 +67,8 @@ def build(rows, targets, weights, options):
     return kernel_svm_model(rows, weights)
 
 
-def rule(text: str):
-    """Return the screening of a kernel model."""
+def rule(text: str, chunk: int | None = None, form: str = "C"):
+    """Return the screening of a kernel model; it has no chunks."""
     from screenpath.rules import parse_kernel_rule
 
     return parse_kernel_rule(text)

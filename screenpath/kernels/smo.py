@@ -66,45 +66,57 @@ def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
     """
     size = t.size
     every = max(size // 4, 16)
+    inverse, gains = 1.0 / diagonal, np.zeros(size)
     for step in range(limit):
         if step % every == 0 and slack(t, lo, hi, alpha) <= target:
             return step
-        i, best = -1, 0.0
         for j in range(size):
-            s = min(max(t[j] / diagonal[j], lo[j] - alpha[j]), hi[j] - alpha[j])
-            gain = s * (t[j] - 0.5 * s * diagonal[j])
-            if gain > best:
-                best, i = gain, j
+            s = min(max(t[j] * inverse[j], lo[j] - alpha[j]), hi[j] - alpha[j])
+            gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
+        i = _largest(gains)
         if i < 0:
             return step
         row, ti, qi = Q[i], t[i], diagonal[i]
-        other, best = -1, 0.0
         for j in range(size):
-            tj = t[j]
-            movable = alpha[j] < hi[j] if tj > 0.0 else alpha[j] > lo[j]
-            if not movable or j == i:
-                continue
-            qj, q = diagonal[j], row[j]
+            tj, qj, q = t[j], diagonal[j], row[j]
+            room = hi[j] - alpha[j] if tj > 0.0 else alpha[j] - lo[j]
             det = max(qi * qj - q * q, 1e-12 * qi * qj)
-            gain = (ti * ti * qj - 2.0 * ti * tj * q + tj * tj * qi) / det
-            if gain > best:
-                best, other = gain, j
-        if other < 0:
+            gain = max((ti * ti * qj - 2.0 * ti * tj * q + tj * tj * qi) / det, 0.0)
+            gains[j] = gain if room > 0.0 else 0.0
+        gains[i] = 0.0
+        j = _largest(gains)
+        if j < 0:
             s = min(max(ti / qi, lo[i] - alpha[i]), hi[i] - alpha[i])
             alpha[i] = min(max(alpha[i] + s, lo[i]), hi[i])
-            for j in range(size):
-                t[j] -= s * row[j]
+            for k in range(size):
+                t[k] -= s * row[k]
             continue
-        j2, second = other, Q[other]
-        si, sj = _pair(
-            qi, diagonal[j2], row[j2], ti, t[j2], lo[i] - alpha[i], hi[i] - alpha[i], lo[j2] - alpha[j2],
-            hi[j2] - alpha[j2],
-        )  # fmt: skip
+        second = Q[j]
+        low_i, high_i, low_j, high_j = lo[i] - alpha[i], hi[i] - alpha[i], lo[j] - alpha[j], hi[j] - alpha[j]
+        si, sj = _pair(qi, diagonal[j], row[j], ti, t[j], low_i, high_i, low_j, high_j)
         alpha[i] = min(max(alpha[i] + si, lo[i]), hi[i])
-        alpha[j2] = min(max(alpha[j2] + sj, lo[j2]), hi[j2])
-        for j in range(size):
-            t[j] -= si * row[j] + sj * second[j]
+        alpha[j] = min(max(alpha[j] + sj, lo[j]), hi[j])
+        for k in range(size):
+            t[k] -= si * row[k] + sj * second[k]
     return limit
+
+
+@kernel()
+def _largest(gains):
+    """Return the position of the largest of non-negative numbers, the first of several; -1 where all are 0.
+
+    Their bits are compared as integers, whose order is the same: that maximum is found many at a time.
+    """
+    bits = gains.view(np.int64)
+    best = 0
+    for j in range(bits.size):
+        best = max(best, bits[j])
+    if best == 0:
+        return -1
+    for j in range(bits.size):
+        if bits[j] == best:
+            return j
+    return -1
 
 
 def warm_up():

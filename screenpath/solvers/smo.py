@@ -15,6 +15,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import box as box_kernels
+from screenpath.kernels import gram as gram_kernels
 from screenpath.kernels import smo as kernels
 from screenpath.models.kernel import PRODUCT_ROUNDING, KernelReduced
 from screenpath.solvers.base import Budget, Solution
@@ -88,6 +89,9 @@ class _Run:
         self.newton = FaceNewton()
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
+        # Sums over rows of a stored matrix run over all its columns: few survivors are worth a matrix of their own.
+        few = 0 < reduced.size <= min(REBUILD * reduced.rows.n, reduced.rows.plan.square)
+        self.compact = reduced.rows.square(reduced.index) if few else None
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
@@ -135,7 +139,11 @@ class _Run:
         """Bring products and norm to an alpha that has changed by ``step``."""
         r = self.reduced
         before = float(step @ self.products[index])
-        self.products += r.rows.sum_at(r.index[index], step, r.index)
+        if self.compact is not None:
+            gram_kernels.add_rows(self.compact, index, step, self.products)
+            self.touched += index.size * r.size / r.rows.n
+        else:
+            self.products += r.rows.sum_at(r.index[index], step, r.index)
         self.w_sq += before + float(step @ self.products[index])
 
     # -- one epoch -----------------------------------------------------------------------------------------------
@@ -172,10 +180,22 @@ class _Run:
             free = np.zeros(r.size)
             free[self.alive] = violation + 1e-3 * violation.max() * ~(low | high)
             alive = np.sort(alive[np.argsort(-free[alive], kind="stable")[:most]])
-        serves = self.square is not None and alive.size >= REBUILD * self.members.size
-        if serves and np.isin(alive, self.members, assume_unique=True).all():
-            return
-        self.members, self.square = alive, r.rows.square(r.index[alive])
+        if self.square is not None and alive.size >= REBUILD * self.members.size:
+            member = np.zeros(r.size, dtype=bool)
+            member[self.members] = True
+            if member[alive].all():
+                return
+        self.members, self.square = alive, self._part(alive)
+
+    def _part(self, index: np.ndarray) -> np.ndarray:
+        """Return the square part of Q that belongs to some of the survivors."""
+        if self.compact is None:
+            return self.reduced.rows.square(self.reduced.index[index])
+        if index.size == self.reduced.size:
+            return self.compact
+        part = np.empty((index.size, index.size))
+        gram_kernels.gather(self.compact, index, index, part)
+        return part
 
 
 def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:
