@@ -151,6 +151,7 @@ class _Run:
         """Return what the gap balls need of the current pair."""
         alpha = self.alpha
         return Certificate(
-            alpha, self.model.beta, self.w, self.scores, self.theta, u, self.primal, 0.0, self.w_sq, 0.0,
-            alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap, 0, 0, 0,
+            alpha, self.model.beta, self.w, self.scores, self.theta, u, np.zeros(u.size), self.primal, 0.0, self.w_sq,
+            0.0, alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap,
+            0, 0, 0,
         )  # fmt: skip
