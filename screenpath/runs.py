@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.cv.choose import best_and_one_se
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.scores import higher_is_better
 from screenpath.write.coefficients import RECORD
 from screenpath.write.folder import COMPLETE
 from screenpath.write.tables import SCHEMA_VERSION
@@ -72,8 +74,9 @@ class Run:
 
     @property
     def score_column(self) -> str | None:
-        """Return the column with the score on the test data; None for a run without ``--test``."""
-        return next((name for name in self.record["columns"] if name.startswith("test_")), None)
+        """Return the column that ranks the steps: of cross-validation, else of the test data, else None."""
+        columns = self.record["columns"]
+        return next((name for name in columns if f"{name}_se" in columns or name.startswith("test_")), None)
 
     def describe(self, step: dict) -> str:
         """Return a step in words: ``step 3 (C = 0.1)``."""
@@ -86,7 +89,8 @@ class Run:
         Parameters
         ----------
         text : str
-            ``best`` (highest test score, lowest test error), the number of a step, or ``NAME=VALUE``, several joined
+            ``best`` (highest score or lowest error of cross-validation or on the test data), ``one-se`` (the most
+            regularised within one standard error of it), the number of a step, or ``NAME=VALUE``, several joined
             by commas. Of equal scores the first in the order of the walk is taken, the most regularised.
 
         Raises
@@ -94,31 +98,34 @@ class Run:
         UsageError
             Naming the steps that exist.
         """
-        if text == "best":
-            return self._best()
+        if text in ("best", "one-se"):
+            return self._best(text == "one-se")
         if "=" in text:
             return self._nearest(text)
         try:
             number = int(text)
         except ValueError:
             raise UsageError(
-                f"--step '{text}' is not a step", f"use best, a number, or {self.parameters[0]}=VALUE"
+                f"--step '{text}' is not a step", f"use best, one-se, a number, or {self.parameters[0]}=VALUE"
             ) from None
         for row in self.steps:
             if row["step"] == number:
                 return row
         raise UsageError(f"{self.path} has no solution of step {number}", self._existing())
 
-    def _best(self) -> dict:
+    def _best(self, one_se: bool = False) -> dict:
         column = self.score_column
         scored = [row for row in self.steps if column and row[column] is not None]
         if not scored:
             raise UsageError(
                 f"{self.path} was computed without --test: no step is known to be the best",
-                f"name one with --step; {self._existing()}",
+                f"name one with --step, or cross-validate (screenpath cv); {self._existing()}",
             )
-        choose = max if column.endswith("accuracy") else min
-        return choose(scored, key=lambda row: row[column])
+        if one_se and not column.startswith("cv_"):
+            raise UsageError(f"{self.path} has no standard errors", "use --step best, or compute it with screenpath cv")
+        mean = np.array([row[column] for row in scored])
+        se = np.array([row[f"{column}_se"] for row in scored]) if one_se else np.zeros(mean.size)
+        return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
 
     def _nearest(self, text: str) -> dict:
         wanted = {}

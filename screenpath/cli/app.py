@@ -21,6 +21,7 @@ COMMANDS = {
     "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
     "l1svm": ("l1svm", "Path of L1-regularised squared-hinge SVMs with a free bias."),
     "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
+    "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),

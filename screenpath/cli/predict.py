@@ -13,7 +13,10 @@ import click
 
 from screenpath.errors import RunFolderError, UsageError
 
-STEP_HELP = "best (on the run's --test data), the number of a step, or NAME=VALUE, for example C=0.1."
+STEP_HELP = (
+    "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
+    "for example C=0.1."
+)
 step_option = click.option("--step", "step", metavar="STEP", required=True, help=STEP_HELP)
 run_argument = click.argument("run", metavar="RUN", type=click.Path())
 

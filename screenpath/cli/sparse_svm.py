@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import ModelSpec, sign_accuracy, sign_targets
+from screenpath.cli.spec import ModelSpec, accuracy, sign_targets
 from screenpath.errors import DataError, UsageError
 
 RULE_HELP = "Screening rule: sifs, iss (samples) or ifs (features), each also with +gap (dynamic); gap or none."
@@ -97,13 +97,6 @@ def weights(step, labels):
     return dense.reshape(len(labels["classes"]), -1) if "classes" in labels else dense
 
 
-def accuracy(products, codes) -> float:
-    """Return the share of rows that the model classifies as labelled."""
-    if products.ndim == 1:
-        return sign_accuracy(products, codes)
-    return float((products.argmax(axis=1) == codes).mean())
-
-
 def walk(options):
     """Return the walk over the grid in ``--jobs`` processes."""
     from screenpath.parallel import walk_grid
@@ -176,6 +169,11 @@ jobs_option = click.option(
 )
 
 
+def resolve(options):
+    """Return the model and the options of a job."""
+    return replace(SPEC, rule=partial(rule, first=options["first"])), {**options, "threads": 1}
+
+
 @click.command("sparse-svm")
 @shared.path_options
 @shared.label_options
@@ -191,5 +189,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    spec = replace(SPEC, rule=partial(rule, first=options["first"]))
-    return run_job(spec, {**options, "threads": 1})
+    return run_job(*resolve(options))

@@ -173,9 +173,11 @@ def _label_map(y, signs):
     return {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
 
 
-def sign_accuracy(products, targets) -> float:
-    """Return the share of rows whose linear form has the sign of their label (0 counts as negative)."""
-    return float(((products > 0.0) == (targets > 0.0)).mean())
+def accuracy(products, targets) -> float:
+    """Return the share of rows decided as labelled."""
+    from screenpath import scores
+
+    return scores.accuracy(products, targets)
 
 
 def real_targets(y, options, known=None):
@@ -185,4 +187,6 @@ def real_targets(y, options, known=None):
 
 def absolute_error(products, targets) -> float:
     """Return the mean absolute error."""
-    return float(abs(products - targets).mean())
+    from screenpath import scores
+
+    return scores.mae(products, targets)

@@ -6,7 +6,7 @@ import click
 
 from screenpath.cli import kernel
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, chunked, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, chunked, sign_targets
 
 
 def build(rows, targets, weights, options):
@@ -22,9 +22,15 @@ SPEC = ModelSpec(
     targets=sign_targets,
     build=build,
     grid=c_grid,
-    score=("test_accuracy", sign_accuracy),
+    score=("test_accuracy", accuracy),
     own_options=("positive", *C_GRID, "class_weight"),
 )
+
+
+def resolve(options):
+    """Return the model and the options of a job."""
+    spec = kernel.spec_of(SPEC, options)
+    return (chunked(spec, options) if spec is SPEC else spec), options
 
 
 @click.command("svm")
@@ -47,5 +53,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    spec = kernel.spec_of(SPEC, options)
-    return run_job(chunked(spec, options) if spec is SPEC else spec, options)
+    return run_job(*resolve(options))
