@@ -58,7 +58,8 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     make_model : callable
         ``make_model() -> model``; called for each run, so that no run profits from another's data structures.
     grid : sequence or callable
-        Parameters, or ``grid(model) -> sequence``.
+        Parameters, or ``grid(model) -> sequence``. A grid that grows with the path (an eps-path) is walked as the first
+        variant of the first repeat found it, by all.
     rules : sequence of str
         The first is the one the others are compared with.
     shrinking : sequence of bool
@@ -93,12 +94,12 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
             if progress is not None:
                 progress(f"run {repeat + 1}/{repeats}: {variant.name}")
             screening = parse_rule(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
-            _run(variant, make_model(), grid, screening, solver, PathOptions(tol, max_epochs), seed)
+            grid = _run(variant, make_model(), grid, screening, solver, PathOptions(tol, max_epochs), seed)
     _check_agreement(variants, tol)
     return [_row(variant, variants[0]) for variant in variants]
 
 
-def _run(variant: Variant, model, grid, screening, solver: str, options: PathOptions, seed: int) -> None:
+def _run(variant: Variant, model, grid, screening, solver: str, options: PathOptions, seed: int) -> list:
     chosen = make_solver(solver, seed, variant.shrinking)
     values = grid(model) if callable(grid) else grid
     found = [step for step, _ in walk(model, values, screening, chosen, options)]
@@ -120,6 +121,7 @@ def _run(variant: Variant, model, grid, screening, solver: str, options: PathOpt
         }
     )
     variant.intervals = np.array([[s.dual, s.primal] for s in found])
+    return [values[rank] for rank in range(len(values))]
 
 
 def _check_agreement(variants, tol: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 from screenpath import compare as module
 from screenpath.cli.app import run
 from screenpath.compare import COLUMNS, DisagreementError, compare
-from screenpath.grid import log_grid
+from screenpath.grid import EpsilonGrid, log_grid
 from screenpath.models.builders import svm_model
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
@@ -37,6 +37,15 @@ def test_a_chunk_applies_to_the_rules_that_can_serve_one():
     assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
     assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
     assert single[2]["init_s"] > 0.0
+
+
+def test_all_variants_walk_the_eps_path_that_the_first_one_found():
+    X, y = two_classes(150, 3)
+    build = lambda: svm_model(MemoryRows(X), y)  # noqa: E731
+    eps_path = lambda model: EpsilonGrid(1e-3, 10.0, 1e-2)  # noqa: E731
+    rows = compare(build, eps_path, ["none", "bt1", "it"], shrinking=(True, False), tol=1e-4, repeats=2)
+    assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 20
+    assert all(row["certified"] == row["points"] for row in rows)
 
 
 def test_contradicting_variants_are_an_error():
