@@ -1,11 +1,12 @@
 """Screening rate at C from the solution at a smaller C_ref: the data of Ogawa 2014's Figs. 4 and 6.
 
 ``reference_rates.py DATA --c 10 --ratios 0.1,0.5,0.9``: fixed C, C_ref = ratio C (Fig. 4).
-``reference_rates.py DATA --reference 1e4 --ratios 0.5,0.95``: fixed C_ref in units of C_min, C = C_ref / ratio (Fig. 6).
+``reference_rates.py DATA --reference 1e4 --ratios 0.5,0.95``: fixed C_ref in units of C_min, C = C_ref / ratio
+(Fig. 6).
 The dome tests (``ssnsv``, ``essnsv``) take the solution at 1.3 C as their feasible point, as the paper's does.
 
-One line a rule: the rows decided over the rows that are at an end of their box at C. ``--c-min`` prints C_min, the largest C
-at which the closed form (every dual variable at its upper end) is the solution, and stops.
+One line a rule: the rows decided over the rows that are at an end of their box at C. ``--c-min`` prints C_min, the
+largest C at which the closed form (every dual variable at its upper end) is the solution, and stops.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from screenpath.rules import STATIC, parse_rule
 from screenpath.solvers import make_solver
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tables import head, line  # noqa: E402  (a neighbour of this file, not a package)
+from tables import head, line  # a neighbour of this file, not a package
 
 FEASIBLE = 1.3  # the dome test's feasible point is the solution at this multiple of C (Ogawa 2014, Appendix B)
 

@@ -42,9 +42,10 @@ def title(paper: str) -> str:
     """Return the first lines of a page of results."""
     return (
         f"# {paper}\n\n"
-        f"screenpath {__version__}. Speed-up: time of the whole path without screening over the time with the rule, same "
-        "solver, same\nshrinking, same tolerance, alternating in one process; on a busy machine, so only ratios are kept, "
-        "good to perhaps a third.\nThe published ratios are of other solvers and machines."
+        f"screenpath {__version__}. Speed-up: time of the whole path without screening over the time with the rule, "
+        "same solver, same\nshrinking, same tolerance, in one process on a busy machine. Only ratios are kept; a "
+        "second run differs by up to half, and more\nwhere the path is short. The ratio of the data passes does not depend on "
+        "the machine.\nThe published ratios are of other solvers and machines.\n"
     )
 
 
@@ -142,7 +143,7 @@ def main() -> None:
     rows.add_argument("--solver", required=True)
     rows.add_argument("--label", default="", help="appended to the rule's name")
     rows.add_argument("--published", type=pairs, default={}, help="speed-ups of the paper: RULE=NUMBER,...")
-    rows.add_argument("--single", action="store_true", help="two points, the reference and the problem: only the second")
+    rows.add_argument("--single", action="store_true", help="only the second of two points")
     lines = parts.add_parser("curves")
     lines.add_argument("folder", type=Path)
     lines.add_argument("--column", default="rejection_ratio")
