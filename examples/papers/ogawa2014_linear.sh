@@ -45,6 +45,8 @@ done
 single= repeats=${REPEATS:-1}
 
 heading "Table IV: eps-path, eps = $eps, from C_min to C = $cmax"
+echo "Beside the default solver stand the paper's ratios with shrinking."
+echo
 $python "$here/tables.py" head
 label="eps-path"
 for row in breast_cancer:2.24:2.20:1.01:1.01 dna:4.93:5.00:1.13:1.12 digit1:1.67:2.21:1.05:1.04 satimage:1.05:1.06:1.02:1.02 \

@@ -43,9 +43,9 @@ def title(paper: str) -> str:
     return (
         f"# {paper}\n\n"
         f"screenpath {__version__}. Speed-up: time of the whole path without screening over the time with the rule, "
-        "same solver, same\nshrinking, same tolerance, in one process on a busy machine. Only ratios are kept; a "
-        "second run differs by up to half, and more\nwhere the path is short. The ratio of the data passes does not depend on "
-        "the machine.\nThe published ratios are of other solvers and machines.\n"
+        "same solver, same\nshrinking, same tolerance, in one process on a busy machine. Only ratios are kept, good to "
+        "perhaps half, worse where\nthe path is short; the ratio of the data passes does not depend on the machine. "
+        "The published ratios are of\nother solvers and machines.\n"
     )
 
 
