@@ -63,6 +63,7 @@ done
 label=
 
 heading "Fig. 4: C = 10 from references below"
+case " $sets " in *digit1*) echo "digit1 is separable: its solution no longer changes, the two balls of IT touch in it, and IT decides all rows at an end." && echo ;; esac
 for set_ in $sets; do
     case $set_ in mushrooms | shuttle) continue ;; esac
     choose "$set_" && rates "$set_" --c 10 bt1,bt2,it fig4
