@@ -9,11 +9,11 @@ import numpy as np
 
 from screenpath.api import check_data, make_grid
 from screenpath.errors import UsageError
+from screenpath.memory import parse_bytes
 from screenpath.models.builders import kernel_svm_model, row_weights
 from screenpath.path import PathOptions, walk
 from screenpath.prepare import Preparation, prepare
 from screenpath.read.labels import binary_labels
-from screenpath.rows.budget import parse_bytes
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 from screenpath.rules import parse_kernel_rule

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.errors import ScreenpathError, UsageError
+from screenpath.grid import EpsilonGrid
 from screenpath.path import PathOptions, walk
 from screenpath.rules import parse_rule, takes_chunks
 from screenpath.solvers import make_solver
@@ -90,21 +91,28 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     if chunk is not None and not any(takes_chunks(rule) for rule in rules):
         raise UsageError(f"none of the rules {', '.join(rules)} can serve a chunk", "add ssnsv or essnsv")
     variants = [Variant(rule, shrinks) for shrinks in shrinking for rule in rules]
+    options = PathOptions(tol, max_epochs)
+    grid = _common_grid(make_model(), grid, make(solver, seed, variants[0].shrinking), options)
     for repeat in range(repeats):
         for variant in variants:
             if progress is not None:
                 progress(f"run {repeat + 1}/{repeats}: {variant.name}")
             screening = parse(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
-            chosen = make(solver, seed, variant.shrinking)
-            # An eps-path grows with the solutions of the first run; the others walk the points that it found.
-            grid = _run(variant, make_model(), grid, screening, chosen, PathOptions(tol, max_epochs))
+            _run(variant, make_model(), grid, screening, make(solver, seed, variant.shrinking), options)
     _check_agreement(variants, tol)
     return [_row(variant, variants[0]) for variant in variants]
 
 
-def _run(variant: Variant, model, grid, screening, solver, options: PathOptions) -> list:
+def _common_grid(model, grid, solver, options: PathOptions):
+    """Return the parameters that every variant walks; those of an epsilon-path are found first, outside all clocks."""
     values = grid(model) if callable(grid) else grid
-    found = [step for step, _ in walk(model, values, screening, solver, options)]
+    if isinstance(values, EpsilonGrid):
+        values = [step.parameters["C"] for step, _ in walk(model, values, parse_rule("dvi"), solver, options)]
+    return values
+
+
+def _run(variant: Variant, model, grid, screening, solver, options: PathOptions) -> None:
+    found = [step for step, _ in walk(model, grid, screening, solver, options)]
     rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
     # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
     init_s = found[0].seconds
@@ -123,7 +131,6 @@ def _run(variant: Variant, model, grid, screening, solver, options: PathOptions)
         }
     )
     variant.intervals = np.array([[s.dual, s.primal] for s in found])
-    return [values[k] for k in range(len(values))]
 
 
 def _check_agreement(variants, tol: float) -> None:

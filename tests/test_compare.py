@@ -8,7 +8,7 @@ import pytest
 from screenpath import compare as module
 from screenpath.cli.app import run
 from screenpath.compare import COLUMNS, DisagreementError, compare
-from screenpath.grid import log_grid
+from screenpath.grid import EpsilonGrid, log_grid
 from screenpath.models.builders import svm_model
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
@@ -37,6 +37,14 @@ def test_a_chunk_applies_to_the_rules_that_can_serve_one():
     assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
     assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
     assert single[2]["init_s"] > 0.0
+
+
+def test_all_rules_walk_the_points_of_one_epsilon_path():
+    """Each rule alone would choose its own points, whose optimal values cannot be compared."""
+    X, y = two_classes(150, 3)
+    grid = lambda model: EpsilonGrid(0.01, 10.0, 0.05)  # noqa: E731
+    rows = compare(lambda: svm_model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
+    assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 3
 
 
 def test_contradicting_variants_are_an_error():

@@ -21,8 +21,11 @@ COMMANDS = {
     "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
     "l1svm": ("l1svm", "Path of L1-regularised squared-hinge SVMs with a free bias."),
     "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
+    "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
+    "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
+    "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
 }

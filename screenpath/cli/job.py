@@ -6,6 +6,7 @@ import math
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from screenpath import __version__
@@ -90,15 +91,16 @@ class _Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink, self.resumable = None, False
+        self.sink = self.data = None
+        self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Return the exit code."""
-        self.prepare()
-        self.sink = self.open_sink()
         try:
+            self.prepare()
+            self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
                 return self.exit_code()
             reference = self.start()
@@ -106,6 +108,8 @@ class _Job:
         finally:
             if self.sink is not None:
                 self.sink.close()
+            if self.data is not None:
+                self.data.close()
 
     def prepare(self) -> None:
         """Read the data and build the model, the rule and the solver."""
@@ -120,6 +124,7 @@ class _Job:
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            self.data = replace(self.data, targets=None)  # the model has its own
             self.grid = self.spec.grid(self.model, o)
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
@@ -141,6 +146,8 @@ class _Job:
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
+        if hasattr(self.data.rows, "moved"):
+            extras = (*extras, steps.MOVED)
         self.limits = limits
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
 
@@ -304,6 +311,7 @@ class _Job:
             "preparation": data.preparation_record(),
             "kernel": data.rows.describe() if self.spec.rows is not None else None,
             "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
@@ -315,6 +323,11 @@ class _Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON can have it."""
+    return value if math.isfinite(value) else None
 
 
 def versions() -> dict:

@@ -11,7 +11,6 @@ from screenpath.errors import UsageError
 KERNELS = ("rbf", "linear", "poly")
 PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
 DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}
-MEMORY = ("max_memory", "gram")
 
 kernel_options = shared.stack(
     click.option(
@@ -24,11 +23,6 @@ kernel_options = shared.stack(
     ),
     click.option("--degree", type=click.IntRange(min=1), help="poly.  [default: 3]"),
     click.option("--coef0", type=shared.Finite(), help="poly, at least 0.  [default: 0]"),
-    click.option(
-        "--max-memory",
-        metavar="BYTES",
-        help="For the kernel matrix, such as 500M or 8G.  [default: half of the free memory]",
-    ),
     click.option(
         "--gram",
         type=click.Choice(["auto", "full", "cache"]),
@@ -51,15 +45,13 @@ def rows(X, targets, options: dict, tell):
     """Return the training data behind the kernel; ``tell`` hears about the memory before it is taken."""
     import numpy as np
 
-    from screenpath.rows.budget import parse_bytes
     from screenpath.rows.gram import GramRows
 
-    allowed = parse_bytes(options["max_memory"]) if options["max_memory"] is not None else None
     return GramRows(
         X,
         function_of(options, X.shape[1]),
         targets,
-        allowed,
+        options["max_memory"],
         np.dtype(options["dtype"]),
         options["gram"] or "auto",
         options["threads"],
@@ -96,10 +88,11 @@ SPEC = ModelSpec(
     build=build,
     grid=c_grid,
     score=("test_accuracy", sign_accuracy),
-    own_options=("positive", *C_GRID, "class_weight", "kernel", *DEFAULTS, *MEMORY),
+    own_options=("positive", *C_GRID, "class_weight", "kernel", *DEFAULTS, "gram"),
     rule=rule,
     solver=solver,
     rows=rows,
+    streams=False,
     kernel_modules=("box", "distances", "gram", "smo"),
 )
 
@@ -113,7 +106,7 @@ def spec_of(linear: ModelSpec, options: dict) -> ModelSpec:
         For options that the kernel, or the lack of one, leaves without a meaning.
     """
     kernel = options["kernel"]
-    given = [name for name in (*DEFAULTS, *MEMORY) if options[name] is not None]
+    given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
     if kernel is None:
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} needs a kernel", "add for example --kernel rbf")

@@ -127,6 +127,7 @@ SPEC = ModelSpec(
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=weights,
     walk=walk,
+    streams=False,
 )
 
 grid_options = shared.stack(

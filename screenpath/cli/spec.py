@@ -87,6 +87,8 @@ class ModelSpec:
         and ``--dtype`` then are the kernel's, not the data's.
     kernel_modules : tuple of str
         Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
+    streams : bool
+        Whether the rows of a shard folder can stay on disk; else they are read into memory.
     """
 
     name: str
@@ -106,6 +108,7 @@ class ModelSpec:
     walk: Callable | None = None
     rows: Callable | None = None
     kernel_modules: tuple = ()
+    streams: bool = True
 
 
 def c_grid(model, options):

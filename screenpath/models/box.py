@@ -131,12 +131,14 @@ class BoxModel:
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
         self.rows, self.c, self.lo, self.hi = rows, c, lo, hi
         self.mirrored, self.name = mirrored, name
-        base = np.ones(rows.n) if signs is None else np.asarray(signs, dtype=np.float64)
+        # One byte each: with many rows every vector of float64 is much memory.
+        base = np.ones(rows.n, dtype=np.int8) if signs is None else np.asarray(signs).astype(np.int8)
         self.signs = np.concatenate([base, -base]) if mirrored else base
         self.positive = signs is None and not mirrored  # all signs +1: products need no second look
         self.norms = np.concatenate([rows.norms, rows.norms]) if mirrored else rows.norms
         self.size = self.c.size
         self._whole = None
+        self._closed_until = None
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
@@ -150,9 +152,9 @@ class BoxModel:
         products *= self.signs
         return products
 
-    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``G'theta``, shape (d,); rows with a zero weight are not touched."""
-        signed = theta if self.positive else theta * self.signs
+    def weighted_sum(self, theta: np.ndarray, overwrite: bool = False) -> np.ndarray:
+        """Return ``G'theta``, shape (d,); rows with a zero weight are not touched. ``theta`` may be overwritten."""
+        signed = theta if self.positive else np.multiply(theta, self.signs, out=theta if overwrite else None)
         if self.mirrored:
             signed = signed[: self.rows.n] + signed[self.rows.n :]
         return self.rows.weighted_sum(signed)
@@ -171,10 +173,11 @@ class BoxModel:
         step = np.empty(self.size)
         changed, nonzero = kernels.difference(theta, reference.theta, step)
         if changed >= nonzero:
+            del step
             return self.weighted_sum(theta), 0
         if changed == 0:
             return reference.total, reference.updates
-        return reference.total + self.weighted_sum(step), reference.updates + 1
+        return reference.total + self.weighted_sum(step, overwrite=True), reference.updates + 1
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -254,7 +257,13 @@ class BoxModel:
     def range_of(self, slope: np.ndarray) -> float:
         """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
         leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
-        return float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
+        self._closed_until = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
+        return self._closed_until
+
+    @property
+    def closed_until(self) -> float:
+        """Return the largest C at which the closed form is optimal (Ogawa 2014's C_min); two passes at most."""
+        return self.closed_form()[2] if self._closed_until is None else self._closed_until
 
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
@@ -331,11 +340,13 @@ class BoxModel:
         -------
         Reduced
         """
-        fixed, moved, kept = np.empty((3, self.size))
+        fixed, moved, kept = (np.empty(self.size) for _ in range(3))
         index, linear = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed, moved, kept)
         # Few fixed variables change, so the sum at the start costs little; without the survivors it is the base.
         start_total, _ = self.updated_sum(moved, reference)
-        base = start_total - self.weighted_sum(kept)
+        del moved  # with many rows each of these is much memory
+        base = start_total - self.weighted_sum(kept, overwrite=True)
+        del kept
         if index.size == self.size:
             if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
                 touched = self.rows.touched
@@ -367,7 +378,7 @@ class BoxModel:
         if index.size == self.size and self.positive:
             return self.rows.whole()
         where = index % self.rows.n if self.mirrored else index
-        return self.rows.take(where, self.signs[index])
+        return self.rows.take(where, self.signs[index].astype(np.float64))
 
     def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""

@@ -21,7 +21,9 @@ def svm_model(rows, signs, weights=None) -> BoxModel:
     weights : ndarray of shape (n,), optional
         ``s``, one weight a row.
     """
-    return BoxModel(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights), signs=signs, name="svm")
+    ones = np.ones(rows.n)
+    upper = ones if weights is None else _weights(rows, weights)  # one array serves as both
+    return BoxModel(rows, ones, np.zeros(rows.n), upper, signs=signs, name="svm")
 
 
 def kernel_svm_model(rows, weights=None) -> KernelModel:

@@ -31,25 +31,6 @@ def free_memory() -> int:
     return free
 
 
-def parse_bytes(text: str) -> int:
-    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes.
-
-    Raises
-    ------
-    UsageError
-    """
-    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-    stripped = text.strip().upper().removesuffix("B")
-    unit = stripped[-1:] if stripped[-1:] in units else ""
-    try:
-        value = float(stripped.removesuffix(unit) if unit else stripped)
-    except ValueError:
-        value = np.nan
-    if not (np.isfinite(value) and value > 0.0):
-        raise UsageError(f"'{text}' is not an amount of memory", "write for example 500M or 8G")
-    return int(value * units[unit])
-
-
 def show_bytes(count: float) -> str:
     """Return a size with a unit."""
     for unit in ("B", "KB", "MB", "GB"):

@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from screenpath.errors import ResourceError, UsageError
+from screenpath.memory import parse_bytes
 from screenpath.rows import budget, kernel_functions
-from screenpath.rows.budget import parse_bytes, plan_gram
+from screenpath.rows.budget import plan_gram
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 

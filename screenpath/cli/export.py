@@ -1,0 +1,37 @@
+"""``screenpath export``: one step of a run as a model file."""
+
+from __future__ import annotations
+
+import click
+
+from screenpath.cli.predict import model_spec, run_argument, say_step, step_option, write_text
+
+
+@click.command("export")
+@run_argument
+@step_option
+@click.option(
+    "--to",
+    "kind",
+    required=True,
+    type=click.Choice(["liblinear", "json", "npz"]),
+    help="LIBLINEAR's model file, JSON, or NumPy arrays.",
+)
+@click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
+@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+def command(run, step, kind, out, quiet):
+    """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
+
+    LIBLINEAR's own predict reads the file of --to liblinear and decides the same.
+    """
+    from screenpath.runs import open_run
+    from screenpath.write.models import FORMATS
+
+    run = open_run(run)
+    model_spec(run)  # refuses other kinds
+    chosen = run.choose(step)
+    write_text(out, FORMATS[kind](run, chosen))
+    if not quiet:
+        say_step(run, chosen)
+        if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":
+            click.echo("the labels other than --positive are one label of the model file, the second", err=True)

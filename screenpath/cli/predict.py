@@ -1,0 +1,144 @@
+"""``screenpath predict``: labels, decision values or regression values of a run on new data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from screenpath.errors import RunFolderError, UsageError
+
+STEP_HELP = "best (on the run's --test data), the number of a step, or NAME=VALUE, for example C=0.1."
+step_option = click.option("--step", "step", metavar="STEP", required=True, help=STEP_HELP)
+run_argument = click.argument("run", metavar="RUN", type=click.Path())
+
+
+@click.command("predict")
+@run_argument
+@click.argument("data", metavar="DATA", type=click.Path())
+@step_option
+@click.option("--decision", is_flag=True, help="Decision values beside the labels.")
+@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
+@click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
+@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+def command(run, data, step, decision, out, zero_based, quiet):
+    """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.
+
+    One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
+    and width are those of the run. The score goes to stderr where DATA has labels; where it has none, write 0.
+    """
+    from screenpath.predict import decision_values
+    from screenpath.read.libsvm import read_libsvm
+    from screenpath.runs import open_run
+
+    run = open_run(run)
+    spec = model_spec(run)
+    chosen = run.choose(step)
+    if decision and run.labels is None:
+        raise UsageError(f"{run.model} is a regression: its values are what predict writes", "leave out --decision")
+    zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        read = read_libsvm(data, zero_based=zero_based)
+    values, notice = decision_values(run, chosen, read.X)
+    score = score_line(spec, run, values, read.y)  # before anything is written: wrong data must not leave a file
+    write_text(out, table(run, values, decision))
+    if not quiet:
+        say_step(run, chosen)
+        for line in (notice, score):
+            if line:
+                click.echo(line, err=True)
+
+
+def model_spec(run):
+    """Return the ModelSpec of a run's model.
+
+    Raises
+    ------
+    RunFolderError
+        For a model that this version does not know, or whose solutions are not weights of features.
+    """
+    from screenpath.runs import LINEAR
+
+    if run.model not in LINEAR:
+        raise RunFolderError(
+            f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(LINEAR)}"
+        )
+    return import_module(f"screenpath.cli.{run.model.replace('-', '_')}").SPEC
+
+
+def say_step(run, step) -> None:
+    """Name the step on stderr, with its test score and the notices of the run."""
+    for notice in run.notices:
+        click.echo(notice, err=True)
+    column = run.score_column
+    score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
+    click.echo(f"{run.model}: {run.describe(step)}, {step['status']}{score}", err=True)
+
+
+def score_line(spec, run, values, y) -> str:
+    """Return the score in words, or why there is none."""
+    import numpy as np
+
+    from screenpath.predict import known_rows
+
+    name = spec.score[0].removeprefix("test_").replace("_", " ")
+    if run.labels is None:
+        return f"{name}: {spec.score[1](values, y):.6g} on {y.size} rows"
+    known = known_rows(run, y)
+    if not known.any():
+        return "no score: the data has no labels"
+    targets, _ = spec.targets(y[known], {"positive": run.record["options"].get("positive")}, run.labels)
+    score = spec.score[1](values[known], np.asarray(targets))
+    return f"{name}: {score:.6g} on {int(known.sum())} rows"
+
+
+def table(run, values, decision: bool) -> str:
+    """Return the predictions as CSV text."""
+    from screenpath.predict import predicted_labels
+    from screenpath.read.labels import label_text
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if run.labels is None:
+        writer.writerow(["value"])
+        writer.writerows([repr(value)] for value in values.tolist())
+        return text.getvalue()
+    labels = predicted_labels(run, values).tolist()
+    names = [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
+    writer.writerow(["label", *(names if decision else [])])
+    if not decision:
+        writer.writerows([label] for label in labels)
+    else:
+        forms = values.reshape(len(labels), -1).tolist()
+        writer.writerows([label, *(repr(v) for v in row)] for label, row in zip(labels, forms, strict=True))
+    return text.getvalue()
+
+
+def write_text(out: str, text: str | bytes) -> None:
+    """Write text or bytes to a file that appears whole, or to standard output.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be created.
+    """
+    from screenpath.write.atomic import replacing
+
+    data = text.encode() if isinstance(text, str) else text
+    if out == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with replacing(Path(out)) as file:
+            file.write(data)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}", "choose another file with -o") from None
