@@ -59,3 +59,19 @@ figure() { # set, model, file, rules, column, options
     done
     say "- $set_ ($column over C in $set_-$column.csv): mean $($python "$here/tables.py" curves "$column" "$out/$set_-$column.csv" $runs)"
 }
+
+value() { # column, step, steps.csv
+    awk -F, -v name="$1" -v step="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } $1 == step { print $at }' "$3"
+}
+
+product() { # numbers to multiply
+    awk 'BEGIN { x = 1; for (i = 1; i < ARGC; i++) x *= ARGV[i]; printf "%.10g\n", x }' "$@"
+}
+
+single() { # set, file, rule, reference, C, options: screen once, from one reference
+    set_=$1 file=$2 rule=$3 from=$4 to=$5
+    shift 5
+    $tool svm "$file" --rule "$rule" --reference "$from" --c "$to" --coefficients none --quiet --force \
+        --out "$out/$set_/single-$rule" "$@" || [ $? -eq 3 ]
+    steps=$out/$set_/single-$rule/steps.csv
+}

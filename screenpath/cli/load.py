@@ -159,9 +159,7 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit) -> Training:
         folder, options, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit
     )
     shape = rows.n, rows.raw_d
-    return Training(
-        options["data"], rows, targets, labels, weights, rows.preparation, folder.sha256, shape, folder.nnz
-    )
+    return Training(options["data"], rows, targets, labels, weights, rows.preparation, folder.sha256, shape, folder.nnz)
 
 
 def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit) -> ShardRows:
