@@ -36,8 +36,6 @@ class Run:
         Content of run.json.
     steps : list of dict
         Rows of the step table that have a solution, numbers as numbers; missing values are None.
-    partial : bool
-        Whether the run stopped before it could complete its files.
     notices : list of str
         Things a user should know.
     """
@@ -45,7 +43,6 @@ class Run:
     path: Path
     record: dict
     steps: list
-    partial: bool
     notices: list = field(default_factory=list)
 
     @property
@@ -120,8 +117,8 @@ class Run:
                 f"{self.path} was computed without --test: no step is known to be the best",
                 f"name one with --step; {self._existing()}",
             )
-        key = lambda row: row[column]  # noqa: E731
-        return max(scored, key=key) if column.endswith("accuracy") else min(scored, key=key)
+        choose = max if column.endswith("accuracy") else min
+        return choose(scored, key=lambda row: row[column])
 
     def _nearest(self, text: str) -> dict:
         wanted = {}
@@ -280,7 +277,7 @@ def open_run(path) -> Run:
     """
     path = Path(path)
     record = _read_record(path)
-    steps, partial = _read_steps(path, record)
+    steps = _read_steps(path, record)
     solved = [row for row in steps if row["primal"] is not None]
     if not solved:
         raise RunFolderError(f"{path} has no finished step", "let the run go on with --resume")
@@ -288,7 +285,7 @@ def open_run(path) -> Run:
     if record["status"] != COMPLETE:
         total = (record.get("totals") or {}).get("n_steps", "?")
         notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
-    return Run(path, record, solved, partial, notices)
+    return Run(path, record, solved, notices)
 
 
 def _read_record(path: Path) -> dict:
@@ -318,7 +315,7 @@ def _read_record(path: Path) -> dict:
     return record
 
 
-def _read_steps(path: Path, record: dict) -> tuple[list, bool]:
+def _read_steps(path: Path, record: dict) -> list:
     for name in ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial"):
         file = path / name
         if file.exists():
@@ -337,7 +334,7 @@ def _read_steps(path: Path, record: dict) -> tuple[list, bool]:
         raise _damaged(file, f"there is no column {sorted(needed)[0]}")
     if [row["step"] for row in steps] != list(range(len(steps))):
         raise _damaged(file, "the steps are not numbered 0, 1, ...")
-    return steps, partial
+    return steps
 
 
 def _csv_rows(text: str, partial: bool) -> list:

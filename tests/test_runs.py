@@ -41,7 +41,7 @@ def write_run(path, kind="csv", table=CsvTable, n_steps=2, **changes):
 @pytest.mark.parametrize("table", [CsvTable, JsonTable])
 def test_whole_runs(tmp_path, kind, table):
     run = open_run(write_run(tmp_path / "run", kind, table))
-    assert not run.partial and run.notices == []
+    assert run.notices == []
     for k, step in enumerate(run.steps):
         weights, intercepts = run.coefficients(step)
         assert weights.tolist() == [WEIGHTS[k].tolist()] and intercepts.tolist() == [k + 0.5]
@@ -61,7 +61,7 @@ def test_a_run_that_was_killed(tmp_path, table):
     (path / "coefficients.csv").rename(path / "coefficients.csv.partial")
     (path / "coefficients.csv.partial").write_text(text + "2,1,0.00")
     run = open_run(path)
-    assert run.partial and "unfinished run (running): 1 of 2 steps" in run.notices[0]
+    assert "unfinished run (running): 1 of 2 steps" in run.notices[0]
     assert run.coefficients(run.steps[0])[0].tolist() == [WEIGHTS[0].tolist()]
 
 

@@ -21,10 +21,11 @@ from screenpath.kernels.newton_system import DIRECT, add, direction, inner, prod
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
-SIGMA_LEAST = 1e-3  # and is at least this over the mean squared row norm
+SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 BALANCE = 0.3  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
 FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
 SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma is multiplied by SMOOTHER
+LONG = 30  # and after each LONG iterations of a proximal round
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
 AIM = 0.5  # the working set is solved to this fraction of the gap's target
@@ -129,7 +130,8 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
         iterations += 1
         in_round += 1
         short = short + 1 if step < SHORT else 0
-        if short >= 2:  # the kinks are too sharp for where w stands
+        # The kinks are too sharp for where w stands, or for the arithmetic: between two of them the iterates can cycle.
+        if short >= 2 or in_round % LONG == 0:
             sigma *= SMOOTHER
             short, cautious = 0, True
     return iterations, touched, sigma
@@ -267,8 +269,10 @@ def _first_sigma(lo, hi, t, d, mean_sq):
     for r in range(t.size):
         widest = max(widest, hi[r] - lo[r])
     zone = _border(np.abs(t), ZONE * d + 5)
-    sigma = widest / zone if zone > 0.0 and widest > 0.0 else 1.0
-    return max(sigma, SIGMA_LEAST / mean_sq) if mean_sq > 0.0 else sigma
+    if mean_sq == 0.0 or widest == 0.0:
+        return 1.0
+    sigma = widest / zone if zone > 0.0 else np.inf  # margins that are all 0 up to rounding leave no zone
+    return min(max(sigma, SIGMA_LEAST / mean_sq), SIGMA_MOST / mean_sq)
 
 
 @kernel(fastmath=SUMS)

@@ -54,7 +54,7 @@ class MemoryRows:
             self.X = np.ascontiguousarray(X)
         self.n, self.d = (int(size) for size in X.shape)
         self.threads = usable_threads(threads)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = _blocks(self.n, self.size, self.d)
@@ -91,10 +91,7 @@ class MemoryRows:
             else:
                 kernels.dense_products(self.X, w, out, *block)
 
-        if self._pool is None:
-            one((0, self.n))
-        else:
-            list(self._pool.map(one, self._blocks))
+        self._each(one, _parts(self.n, self.threads))
         self.touched += self.n
         return out
 
@@ -111,14 +108,17 @@ class MemoryRows:
         """
         partial = np.zeros((len(self._blocks), self.d))
 
-        def one(k):
-            start, stop = self._blocks[k]
-            if self.sparse:
-                return kernels.csr_sum(self.data, self.indices, self.indptr, theta, partial[k], start, stop)
-            return kernels.dense_sum(self.X, theta, partial[k], start, stop)
+        def one(blocks):
+            touched = 0
+            for k in range(*blocks):
+                start, stop = self._blocks[k]
+                if self.sparse:
+                    touched += kernels.csr_sum(self.data, self.indices, self.indptr, theta, partial[k], start, stop)
+                else:
+                    touched += kernels.dense_sum(self.X, theta, partial[k], start, stop)
+            return touched
 
-        run = map if self._pool is None else self._pool.map
-        self.touched += sum(run(one, range(len(self._blocks))))
+        self.touched += sum(self._each(one, _parts(len(self._blocks), self.threads)))
         # Added block by block in a fixed order: the same bytes whatever the number of threads.
         return partial[0] if len(partial) == 1 else partial.sum(axis=0)
 
@@ -137,7 +137,8 @@ class MemoryRows:
         self.touched += index.size
         if not self.sparse:
             out = np.empty((index.size, self.d))
-            kernels.dense_take(self.X, index, signs, out)
+            parts = [slice(*part) for part in _parts(index.size, self.threads)]
+            self._each(lambda part: kernels.dense_take(self.X, index[part], signs[part], out[part]), parts)
             return out
         nnz = int(np.sum(self.indptr[index + 1] - self.indptr[index]))
         out = (np.empty(nnz), np.empty(nnz, dtype=self.indices.dtype), np.empty(index.size + 1, dtype=np.int64))
@@ -150,6 +151,13 @@ class MemoryRows:
             return self.X if self.X.dtype == np.float64 else self.X.astype(np.float64)
         return self.data.astype(np.float64, copy=False), self.indices, self.indptr
 
+    def _each(self, work, parts: list) -> list:
+        """Call ``work`` with each part, the first one in this thread, and return the results in order."""
+        if self._pool is None or len(parts) < 2:
+            return [work(part) for part in parts]
+        others = [self._pool.submit(work, part) for part in parts[1:]]
+        return [work(parts[0]), *(other.result() for other in others)]
+
     def _squared_norms(self) -> np.ndarray:
         if not self.sparse:
             return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
@@ -158,11 +166,16 @@ class MemoryRows:
         return out
 
 
-def _blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
-    """Cut the rows into at most 16 blocks whose partial sums stay below a quarter of the data's size."""
-    count = max(1, min(16, n // BLOCK, size // max(4 * d, 1)))
+def _parts(n: int, count: int) -> list[tuple[int, int]]:
+    """Cut ``range(n)`` into ``count`` parts of about the same size, fewer where there are not as many entries."""
+    count = max(1, min(count, n))
     edges = [n * k // count for k in range(count + 1)]
     return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def _blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
+    """Cut the rows into at most 16 blocks whose partial sums stay below a quarter of the data's size."""
+    return _parts(n, max(1, min(16, n // BLOCK, size // max(4 * d, 1))))
 
 
 def choose_storage(X, storage: str):

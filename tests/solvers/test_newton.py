@@ -153,6 +153,18 @@ def test_a_poor_start_does_not_matter():
     assert cold == pytest.approx(opposite, rel=2e-9)
 
 
+def test_a_start_with_every_margin_at_its_kink_does_not_cycle():
+    """The one survivor of a step of wang_toy1, its margin 1 but for rounding: nothing there tells the zone's width."""
+    row, base = np.array([1.1834851565441022, -0.9428993060375728]), np.array([-0.9243106101566491, 5.445335943279089])
+    w, margins = np.array([2.7960005266305563, 2.448856528127239]), np.array([1.0000000000000029])
+    start, hi = np.array([3.1599169769726783]), np.array([3.173229634734976])
+    reduced = reduced_problem(row[None], np.ones(1), np.zeros(1), hi, base, 19.039377808409856, start=start)
+    reduced = replace(reduced, start_w=w, start_margins=margins)
+    solution = Newton().solve(reduced, tol=8e-7, budget=PLENTY, dynamic=True)
+    assert solution.converged and solution.epochs < 50
+    assert solution.alpha[0] == pytest.approx((1.0 - base @ row) / (row @ row), rel=1e-4)
+
+
 def test_row_order_does_not_matter_beyond_the_tolerance():
     rng = np.random.default_rng(5)
     G, c, lo, hi = random_problem(rng, 800, 6, "hinge", True, 0.5)
