@@ -23,6 +23,8 @@ COMMANDS = {
     "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
+    "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),
+    "report": ("report", "One self-contained HTML page about a run."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
