@@ -8,34 +8,12 @@ from functools import partial
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import ModelSpec, accuracy, sign_targets
-from screenpath.errors import DataError, UsageError
+from screenpath.cli.spec import ModelSpec, accuracy, class_targets
+from screenpath.errors import UsageError
 
 RULE_HELP = "Screening rule: sifs, iss (samples) or ifs (features), each also with +gap (dynamic); gap or none."
 GRID = ("betas", "alphas", "beta_min_ratio", "alpha_min_ratio", "beta", "alpha", "references")
 RATIO = click.FloatRange(0.0, 1.0, min_open=True)
-
-
-def targets(y, options, known=None):
-    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels.
-
-    Raises
-    ------
-    DataError
-        If test data has a label that the training data lacks.
-    """
-    import numpy as np
-
-    if known is not None and "classes" not in known:
-        return sign_targets(y, options, known)
-    classes = np.unique(y) if known is None else np.array(known["classes"])
-    if known is None and (classes.size <= 2 or options.get("positive") is not None):
-        return sign_targets(y, options)
-    codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-    strange = y[classes[codes] != y]
-    if strange.size:
-        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks")
-    return codes, {"classes": [float(label) for label in classes]}
 
 
 def build(rows, codes, weights, options):
@@ -108,7 +86,7 @@ SPEC = ModelSpec(
     name="sparse-svm",
     objective="min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
     "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
-    targets=targets,
+    targets=class_targets,
     build=build,
     grid=grid,
     score=("test_accuracy", accuracy),
