@@ -155,7 +155,7 @@ def _figure(run, kind: str) -> str:
 def inline_svg(text: str, prefix: str) -> str:
     """Return an SVG document as an element of a page.
 
-    The XML head and the metadata (which name addresses) go; identifiers get a prefix, for a page holds several pictures.
+    The XML head and the metadata (which name addresses) go; identifiers get a prefix, as a page holds several.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
