@@ -36,7 +36,11 @@ def test_commands_rules_solvers_and_columns_are_documented():
 def test_options_of_the_readme_exist():
     known = {"--version", "--help", "--out"}
     with click.Context(cli) as context:
-        for name in COMMANDS:
-            known |= {o for p in cli.get_command(context, name).params for o in (*p.opts, *p.secondary_opts)}
+        commands = [cli.get_command(context, name) for name in COMMANDS]
+        commands += [
+            c.get_command(context, n) for c in commands if isinstance(c, click.Group) for n in c.list_commands(context)
+        ]
+        for command in commands:
+            known |= {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
     used = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", README))
     assert used <= known, used - known
