@@ -73,6 +73,21 @@ class Run:
         return self.record["data"]["n_features"]
 
     @property
+    def kernel(self) -> str | None:
+        """Return the name of the kernel; None for a linear model. Coefficients of a kernel model belong to samples."""
+        return (self.record.get("kernel") or {}).get("kernel")
+
+    @property
+    def unit(self) -> str:
+        """Return what the coefficients belong to: ``feature`` or ``sample``."""
+        return "sample" if self.kernel else "feature"
+
+    @property
+    def width(self) -> int:
+        """Return the number of features, or of samples for a kernel model."""
+        return self.record["data"]["n_samples" if self.kernel else "n_features"]
+
+    @property
     def score_column(self) -> str | None:
         """Return the column that ranks the steps: of cross-validation, else of the test data, else None."""
         columns = self.record["columns"]
@@ -161,7 +176,7 @@ class Run:
     # -- coefficients --------------------------------------------------------------------------------------------
 
     def coefficients(self, step: dict) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights and intercepts of a step, in the units of the data file.
+        """Return weights and intercepts of a step, in the units of the data file; for a kernel model ``y_i alpha_i``.
 
         Parameters
         ----------
@@ -196,7 +211,7 @@ class Run:
     @cached_property
     def matrix(self) -> sp.csr_array:
         """All coefficients: shape (steps x classes, 1 + d), column 0 the intercepts."""
-        if self.model not in LINEAR or self.record["options"].get("kernel") not in (None, "linear"):
+        if self.model not in LINEAR:
             raise RunFolderError(
                 f"{self.path} holds a run of another kind: its solutions are not weights of features",
                 f"this works for {', '.join(LINEAR)}",
@@ -219,10 +234,10 @@ class Run:
 
     def _assemble(self, rows, features, values) -> sp.csr_array:
         last = max((row["step"] for row in self.steps), default=-1)
-        shape = ((last + 1) * self._blocks, 1 + self.n_features)
+        shape = ((last + 1) * self._blocks, 1 + self.width)
         keep = rows < shape[0]  # a step whose row of the table was lost has no say
         if rows.size and (rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]):
-            raise ValueError(f"a step or feature out of range; the data has {self.n_features} features")
+            raise ValueError(f"a step or {self.unit} out of range; the data has {self.width} {self.unit}s")
         if not np.all(np.isfinite(values)):
             raise ValueError("a value is not a finite number")
         return sp.csr_array((values[keep], (rows[keep], features[keep])), shape=shape)
@@ -233,7 +248,7 @@ class Run:
             text = text[: text.rfind(b"\n") + 1]
         header, _, body = text.partition(b"\n")
         columns = header.decode("utf-8").strip().split(",")
-        expected = ["step", "class", "feature", "value"] if self.classes else ["step", "feature", "value"]
+        expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
         if columns != expected:
             raise ValueError(f"the columns are not {', '.join(expected)}")
         if not body.strip():
@@ -243,7 +258,7 @@ class Run:
             raise ValueError(f"the lines do not have {len(expected)} numbers")
         whole = table[:, [0, -2]]
         if not np.array_equal(whole, np.floor(whole)):
-            raise ValueError("a step or feature is not a whole number")
+            raise ValueError(f"a step or {self.unit} is not a whole number")
         rows, features = whole.astype(np.int64).T
         if self.classes:
             classes = np.array(self.classes)
@@ -260,8 +275,8 @@ class Run:
 
     def _read_npz(self, file: Path) -> sp.csr_array:
         stored = sp.coo_array(sp.load_npz(io.BytesIO(file.read_bytes())))
-        if stored.shape[1] != 1 + self.n_features:
-            raise ValueError(f"{stored.shape[1]} columns in place of {1 + self.n_features}")
+        if stored.shape[1] != 1 + self.width:
+            raise ValueError(f"{stored.shape[1]} columns in place of {1 + self.width}")
         return self._assemble(stored.row, stored.col, stored.data)
 
 

@@ -5,7 +5,7 @@ import re
 
 import click
 
-from screenpath import api
+from screenpath import api, api_kernel
 from screenpath.cli.app import COMMANDS, cli
 from screenpath.read import libsvm
 from screenpath.rules import STATIC, parse_rule
@@ -20,6 +20,7 @@ def test_python_examples(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).failed == 0
     assert doctest.testmod(api).failed == 0
+    assert doctest.testmod(api_kernel).failed == 0
     assert doctest.testmod(libsvm).failed == 0
 
 
@@ -41,5 +42,5 @@ def test_options_of_the_readme_exist():
         ]
         for command in commands:
             known |= {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
-    used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README))
+    used = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", README))
     assert used <= known, used - known

@@ -24,8 +24,11 @@ COMMANDS = {
     "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
+    "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),
+    "report": ("report", "One self-contained HTML page about a run."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
+    "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
 }

@@ -35,7 +35,7 @@ class CvJob(Job):
 
         o = self.options
         raw = load.read_training(o)
-        self.data = load.load_training(self.spec, o, raw)
+        self.data = load.load_training(self.spec, o, data=raw)
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))

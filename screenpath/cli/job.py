@@ -6,6 +6,7 @@ import math
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from screenpath import __version__
@@ -92,15 +93,16 @@ class Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink, self.resumable = None, False
+        self.sink = self.data = None
+        self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Return the exit code."""
-        self.prepare()
-        self.sink = self.open_sink()
         try:
+            self.prepare()
+            self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
                 return self.exit_code()
             self.before_walk()
@@ -109,6 +111,8 @@ class Job:
         finally:
             if self.sink is not None:
                 self.sink.close()
+            if self.data is not None:
+                self.data.close()
 
     def prepare(self) -> None:
         """Read the data and build the model, the rule and the solver."""
@@ -123,6 +127,7 @@ class Job:
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            self.data = replace(self.data, targets=None)  # the model has its own
             self.grid = self.spec.grid(self.model, o)
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
@@ -132,7 +137,7 @@ class Job:
         """Read and prepare the training data."""
         from screenpath.cli import load
 
-        self.data = load.load_training(self.spec, self.options)
+        self.data = load.load_training(self.spec, self.options, self.console.say)
 
     def before_walk(self) -> None:
         """Do what comes between the opening of the folder and the first step."""
@@ -157,6 +162,8 @@ class Job:
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
+        if hasattr(self.data.rows, "moved"):
+            extras = (*extras, steps.MOVED)
         self.limits = limits
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
 
@@ -208,7 +215,10 @@ class Job:
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
         classes = (self.data.labels or {}).get("classes")
-        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint, classes)
+        unit, count = ("feature", self.data.preparation.n_features)
+        if self.spec.rows is not None:
+            unit, count = "sample", self.data.shape[0]
+        self.sink.open(self.columns, count, checkpoint, classes, unit)
         if checkpoint is None:
             self.sink.write_run(self.record(RUNNING))
             return None
@@ -284,6 +294,8 @@ class Job:
     def original(self, weights) -> tuple:
         """Return weights and intercept in the units of the data, a row each for several classes."""
         preparation = self.data.preparation
+        if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
+            return weights, 0.0, False
         if weights.ndim == 1:
             return (*preparation.original(weights), preparation.has_intercept)
         parts = [preparation.original(one) for one in weights]
@@ -317,7 +329,9 @@ class Job:
             "test": self.test.description() if self.test is not None else None,
             "labels": data.labels,
             "preparation": data.preparation_record(),
+            "kernel": data.rows.describe() if self.spec.rows is not None else None,
             "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
@@ -329,6 +343,11 @@ class Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON can have it."""
+    return value if math.isfinite(value) else None
 
 
 def versions() -> dict:

@@ -68,6 +68,7 @@ SPEC = ModelSpec(
     contradicted=contradicted,
     toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
     free_bias=True,
+    streams=False,
 )
 
 grid_options = shared.stack(

@@ -98,6 +98,7 @@ SPEC = ModelSpec(
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=weights,
     walk=walk,
+    streams=False,
 )
 
 grid_options = shared.stack(
@@ -134,14 +135,15 @@ grid_options = shared.stack(
         type=click.Choice(["features", "samples"]),
         help="What sifs screens first; the decisions are the same.",
     ),
-    click.option(
-        "--jobs",
-        metavar="N",
-        default=1,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="Processes that share the values of beta; the results are the same.",
-    ),
+)
+
+jobs_option = click.option(
+    "--jobs",
+    metavar="N",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Processes that share the values of beta; the results are the same.",
 )
 
 
@@ -154,6 +156,7 @@ def resolve(options):
 @shared.path_options
 @shared.label_options
 @grid_options
+@jobs_option
 @shared.solving_options("sifs+gap", ("auto", "newton", "sdca"), RULE_HELP, threaded=False)
 def command(**options):
     """Grid of sparse SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import click
 
+from screenpath.cli import kernel
 from screenpath.cli import options as shared
 from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, chunked, class_targets, sign_targets
 from screenpath.errors import UsageError
@@ -45,6 +46,11 @@ SPEC = ModelSpec(
 
 def resolve(options):
     """Return the model and the options of a job."""
+    spec = kernel.spec_of(SPEC, options)
+    if spec is not SPEC and options["one_vs_rest"]:
+        raise UsageError("--one-vs-rest has no kernel", "use --positive LABEL, one run a class")
+    if spec is not SPEC:
+        return spec, options
     spec = chunked(SPEC, options)
     if not options["one_vs_rest"]:
         return spec, options
@@ -68,12 +74,17 @@ def resolve(options):
 @shared.class_weight_option
 @shared.weights_option
 @shared.c_grid_options
+@kernel.kernel_options
 @shared.solving_options()
 def command(**options):
-    """Path of linear SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).
+    """Path of linear or kernel SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).
 
     Minimises 1/2 ||w||^2 + C sum_i max(0, 1 - y_i x_i.w) at every C of the grid. The results go to a run folder:
     run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is the intercept).
+
+    With --kernel there is no intercept: --bias B adds B^2 to the kernel, --dtype is that of the stored kernel values,
+    and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and those with
+    +gap, the solvers auto (= newton) and smo.
     """
     from screenpath.cli.job import run_job
 

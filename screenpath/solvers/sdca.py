@@ -1,8 +1,9 @@
 """Proximal stochastic dual coordinate ascent: the solver family of Hong 2019 (Shalev-Shwartz & Zhang 2016).
 
 One dual variable at a time is maximised exactly, in random order, with ``v = X' psi(theta)/n`` kept and
-``w = S_beta(v)/alpha`` formed where it is read. The rows and columns that screening left are copied first, so that an
-epoch costs what survives. Stops when the gap of the reduced problem is at most ``tol`` times its primal value.
+``w = S_beta(v)/alpha`` formed where it is read. Where features were screened, the rows and columns left are copied
+first, so that an epoch costs what survives. Stops when the gap of the reduced problem is at most ``tol`` times its
+primal value.
 
 The accelerated outer loop of the paper's reference is left out: it pays where ``max ||x||^2 / (alpha gamma)`` is well
 above ``n``, and on the papers' grids it is below.
@@ -33,12 +34,14 @@ class ProximalSDCA:
     ----------
     seed : int, default 0
         Seed of the random order; each solve starts its generator from the seed and the parameter's rank.
+    warm : bool, default True
+        Start from the previous grid point; else from ``theta = 0``.
     """
 
     name = "sdca"
 
-    def __init__(self, seed: int = 0):
-        self.seed = seed
+    def __init__(self, seed: int = 0, warm: bool = True):
+        self.seed, self.warm = seed, warm
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap.
@@ -48,7 +51,9 @@ class ProximalSDCA:
         Solution
             ``alpha`` holds all dual variables, on the scale [0, 1].
         """
-        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)))
+        # A second round at the same alpha goes on from the first one, cold start or not.
+        warm = self.warm or reduced.start.alpha == reduced.alpha
+        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)), warm)
         interval, epochs, screened = FIRST_CHECK, 0, 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
@@ -71,29 +76,35 @@ class ProximalSDCA:
 class _Run:
     """Working arrays of one solve."""
 
-    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
+    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence, warm: bool):
         self.model, self.alpha, self.at = reduced.model, reduced.alpha, reduced.screened
         self.own_copy = False
         self.touched = 0
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
         status = self.at.duals
-        self.theta = np.where(status == 0, reduced.start.theta, status > 0)
+        self.theta = np.where(status == 0, reduced.start.theta if warm else 0.0, status > 0)
         self._gather()
         self.evaluate()
 
     def _gather(self) -> None:
-        """Copy the surviving rows and columns and form ``v`` from the dual point."""
+        """Copy the surviving rows and columns and form ``v`` from the dual point.
+
+        Where no feature went there is nothing to gain: the sweeps visit surviving samples only, wherever they are.
+        """
         m, at = self.model, self.at
         views = m.views
         features = np.flatnonzero(at.keep)
         self.part = None  # an earlier copy must go before the next one is made
-        if features.size == at.keep.size and not at.duals.any():
+        if features.size == at.keep.size:
             self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
+            self.sqnorms = views.row_sqnorms
         else:
             self.lines, self.columns, *self.part = kernels.gather_rows(
-                *views.by_row, views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
+                *views.by_row, views.by_column[0], views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
             )
             self.touched += self.part[0].size
+            self.sqnorms = np.empty(self.lines.size)
+            row_kernels.csr_squared_norms(self.part[0], self.part[2], self.sqnorms)
         u = np.zeros(at.keep.size)
         self.touched += sums.column_sums(*views.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u)
         self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
@@ -101,8 +112,6 @@ class _Run:
         self.shrink = np.where(keep, m.beta, np.inf)
         self.local_status = np.ascontiguousarray(at.duals.reshape(m.classes, m.n)[:, self.lines]).ravel()
         self.order = np.flatnonzero(self.local_status == 0)
-        self.sqnorms = np.empty(self.lines.size)
-        row_kernels.csr_squared_norms(self.part[0], self.part[2], self.sqnorms)
 
     def sweep(self, count: int, deadline: float) -> None:
         """Run ``count`` sweeps in kernel calls of bounded length."""
@@ -151,6 +160,7 @@ class _Run:
         """Return what the gap balls need of the current pair."""
         alpha = self.alpha
         return Certificate(
-            alpha, self.model.beta, self.w, self.scores, self.theta, u, self.primal, 0.0, self.w_sq, 0.0,
-            alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap, 0, 0, 0,
+            alpha, self.model.beta, self.w, self.scores, self.theta, u, np.zeros(u.size), self.primal, 0.0, self.w_sq,
+            0.0, alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap,
+            0, 0, 0,
         )  # fmt: skip

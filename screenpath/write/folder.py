@@ -13,7 +13,7 @@ import numpy as np
 from screenpath.errors import RunFolderError
 from screenpath.write.atomic import Appender, FolderLock, replacing
 from screenpath.write.coefficients import open_coefficients, remove_coefficients, sparse_coefficients
-from screenpath.write.tables import CsvTable, JsonTable, dump_json, readable_json
+from screenpath.write.tables import SCHEMA_VERSION, CsvTable, JsonTable, dump_json, readable_json
 
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
@@ -80,6 +80,11 @@ class RunFolder:
             record["status"], record["identity"], record["totals"]
         except (ValueError, KeyError, TypeError):
             raise RunFolderError(f"{file} is damaged", "start again with --force, or choose another --out") from None
+        if record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            raise RunFolderError(
+                f"{file} has schema version {record['schema_version']}; this program writes {SCHEMA_VERSION}",
+                "use the program that wrote it, choose another --out, or start again with --force",
+            )
         return record
 
     def refuse(self, previous: dict) -> None:
@@ -122,7 +127,7 @@ class RunFolder:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def open(self, columns, n_features: int, checkpoint: Checkpoint | None = None, classes=None) -> None:
+    def open(self, columns, n_features: int, checkpoint=None, classes=None, unit="feature") -> None:
         """Start writing, behind the checkpoint's steps or from nothing.
 
         Parameters
@@ -130,16 +135,19 @@ class RunFolder:
         columns : sequence of str
             Of the step table.
         n_features : int
+            Coefficients of a step without the intercept.
         checkpoint : Checkpoint, optional
         classes : list of float, optional
             Labels of a model that has weights for each of them.
+        unit : {"feature", "sample"}
+            What the coefficients belong to.
         """
         if checkpoint is None:
             self._remove_files()
         keep = checkpoint.sizes if checkpoint else (0, 0)
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", keep[0])
-        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1], classes)
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1], classes, unit)
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())
         else:
