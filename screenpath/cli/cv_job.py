@@ -98,6 +98,7 @@ class CvJob(Job):
 
     def before_walk(self) -> None:
         """Cross-validate, choose, and write what was found, before the path on all data."""
+        self.signals.kept = "the folds are not complete, nothing is kept"
         for name in FILES:
             (self.sink.path / name).unlink(missing_ok=True)
         clock = time.monotonic()
@@ -114,6 +115,7 @@ class CvJob(Job):
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
+        self.signals.kept = "cv.csv and finished steps are kept"
 
     def walk_folds(self, grid, tol: float, what: str) -> list:
         """Return the paths of all folds over a grid, telling of each."""

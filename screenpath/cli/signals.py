@@ -31,6 +31,7 @@ class Signals:
 
     def __init__(self):
         self.received = None
+        self.kept = "finished steps are kept"  # what is said to the first signal
         self._held = self._told = False
         self._before = {}
 
@@ -67,7 +68,7 @@ class Signals:
         if self.received is not None:
             os._exit(128 + number)
         self.received = number
-        print("stopping: finished steps are kept (again to abort at once)", file=sys.stderr, flush=True)
+        print(f"stopping: {self.kept} (again to abort at once)", file=sys.stderr, flush=True)
         if not self._held:
             self._told = True
             raise Stopped(number)
