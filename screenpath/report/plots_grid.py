@@ -26,7 +26,7 @@ def heat_map(figure, panel, grid, values, name: str, parameters, share: bool) ->
     """Draw one heat map; ``share``: the colours run from 0 to 1."""
     limits = {"vmin": 0.0, "vmax": 1.0} if share else {}
     panel.set_facecolor(f.LIGHT)  # where the grid has no point
-    mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, **limits)
+    mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, edgecolors="face", linewidth=0.3, **limits)
     panel.invert_yaxis()
     for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
         every = max(1, -(-len(names) // 5))
