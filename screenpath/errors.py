@@ -33,6 +33,10 @@ class RunFolderError(ScreenpathError):
     """A run folder is damaged, locked, or belongs to another run (exit code 1)."""
 
 
+class InUseError(RunFolderError):
+    """Another process is writing to the folder (exit code 1)."""
+
+
 class ResourceError(ScreenpathError):
     """Memory, disk or a library that is needed is not there (exit code 1)."""
 

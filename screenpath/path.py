@@ -46,13 +46,13 @@ class PathOptions:
 class _Clock:
     """Seconds by phase, and the rows touched since it was made."""
 
-    __slots__ = ("rows", "seconds", "_phase", "_since", "_touched")
+    __slots__ = ("rows", "seconds", "_phase", "_since", "_touched", "_moved")
 
     def __init__(self, rows):
         self.rows = rows
         self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
         self._phase, self._since = "screen", time.perf_counter()
-        self._touched = rows.touched
+        self._touched, self._moved = rows.touched, getattr(rows, "moved", None)
 
     def enter(self, phase: str) -> None:
         """Book the time since the last call on the phase that ends; a new phase begins."""
@@ -64,6 +64,11 @@ class _Clock:
     def touched(self) -> int:
         """Return the rows touched since the clock was made."""
         return self.rows.touched - self._touched
+
+    @property
+    def moved(self) -> dict:
+        """Return the column with the bytes moved since the clock was made; nothing where rows are not on a cluster."""
+        return {} if self._moved is None else {steps.MOVED: self.rows.moved - self._moved}
 
 
 def walk(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
@@ -155,6 +160,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             if decided is not None and solution.decided is not None:
                 chosen = solution.decided != 0
                 decided[reduced.index[chosen]] = solution.decided[chosen]
+            del reduced, solution  # the copy of the survivors
         rounds += 1
         clock.enter("certify")
         certificate = model.certify(parameter, w, theta, certificate)
@@ -178,7 +184,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
     clock.enter("certify")
     passes = (clock.touched + touched) / max(model.rows.n, 1)
     counts = model.counts(certificate, first_screened)
-    extras = counts.pop("extras", {})
+    extras = {**counts.pop("extras", {}), **clock.moved}
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     step = Step(

@@ -108,14 +108,21 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0) -> Preparation:
                 "use --scale maxabs, or --storage dense if the dense array fits in memory",
             )
         shift, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-        # A constant column is centred to 0; its spread is rounding noise and must not blow that up.
-        constant = spread <= 1e-12 * np.maximum(np.abs(shift), np.finfo(float).tiny)
-        return Preparation(scale, np.where(constant, 1.0, spread), shift, bias, d)
+        return Preparation(scale, spread_or_one(spread, shift), shift, bias, d)
     if scale == "maxabs":
         peak = abs(X).max(axis=0) if X.shape[0] else np.zeros(d)
         peak = np.asarray(peak.toarray() if sp.issparse(peak) else peak, dtype=np.float64).ravel()
         return Preparation(scale, np.where(peak > 0.0, peak, 1.0), None, bias, d)
     return Preparation(scale, None, None, bias, d)
+
+
+def spread_or_one(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Return the spreads of columns, 1 for constant ones.
+
+    A constant column is centred to 0; its spread is rounding noise and must not blow that up.
+    """
+    constant = spread <= 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
+    return np.where(constant, 1.0, spread)
 
 
 def prepare(X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64):

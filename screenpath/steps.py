@@ -14,6 +14,7 @@ COLUMNS = (
     "n_survivors", "rejection_ratio", "screening_rate", "n_features_screened", "nnz_w", "solver", "epochs", "rounds",
     "passes", "screen_s", "solve_s", "certify_s", "init_s",
 )  # fmt: skip
+MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,25 @@ def test_slurm_array(run, files, tmp_path):
     assert done.returncode == 2 and "only 3 files" in done.stderr
 
 
+def test_slurm_cluster(run, files, tmp_path):
+    """Scheduler, workers and path as the script starts them; `srun` only starts its command here."""
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    for name, text in (
+        ("srun", 'shift\nexec "$@"'),
+        ("dask", f'exec "{sys.executable}" -m dask "$@"'),
+    ):
+        command = tmp_path / "bin" / name
+        command.write_text(f"#!/bin/sh\n{text}\n")
+        command.chmod(0o755)
+    assert run("screenpath", "convert", files[0], "shards").returncode == 0
+    script = EXAMPLES / "slurm_cluster.sh"
+    done = run("bash", script, "shards", "out/path", SLURM_CPUS_PER_TASK="2")
+    assert done.returncode == 0, done.stderr
+    rows = read_csv(tmp_path / "out/path/steps.csv")
+    assert len(rows) == 50 and all(int(row["bytes_moved"]) > 0 for row in rows)
+    assert not (tmp_path / "out/path.scheduler.json").exists()
+
+
 def test_choose_from_path(run, files):
     done = run(sys.executable, EXAMPLES / "choose_from_path.py", files[0])
     assert done.returncode == 0, done.stderr

@@ -21,10 +21,17 @@ def command(name, seed, n, p, out):
     \b
     wang-toy1, wang-toy2, wang-toy3   two Gaussians in the plane (Wang et al. 2014)
     ogawa-toy                         two Gaussians in the plane (Ogawa et al. 2013)
+    ogawa2014-toy                     two Gaussians in the plane (Ogawa et al. 2014)
     hong-syn1, hong-syn2, hong-syn3   sparse, two classes (Hong et al. 2019)
     hong-syn-multi1, hong-syn-multi2, hong-syn-multi3
                                       sparse, five classes (Hong et al. 2019)
+    big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
     """
+    from screenpath.generate_big import NAME, big_text
+
+    if name == NAME:
+        _write_blocks(big_text(seed, n, p), out)
+        return
     from screenpath.generate import generate
     from screenpath.write.libsvm import libsvm_lines, write_libsvm
 
@@ -34,3 +41,19 @@ def command(name, seed, n, p, out):
         sys.stdout.flush()
     else:
         write_libsvm(out, X, y)
+
+
+def _write_blocks(blocks, out: str) -> None:
+    """Write blocks of text to stdout or to a file, compressed as its name says."""
+    from pathlib import Path
+
+    from screenpath.write.libsvm import open_text
+
+    if out == "-":
+        for block in blocks:
+            sys.stdout.buffer.write(block)
+        sys.stdout.flush()
+        return
+    with open_text(Path(out)) as file:
+        for block in blocks:
+            file.write(block)

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from screenpath import __version__
@@ -27,7 +28,7 @@ IDENTITY = (
 )  # fmt: skip
 
 
-def run_job(spec: ModelSpec, options: dict) -> int:
+def run_job(spec: ModelSpec, options: dict, kind=None) -> int:
     """Compute a path and write it.
 
     Parameters
@@ -35,6 +36,8 @@ def run_job(spec: ModelSpec, options: dict) -> int:
     spec : ModelSpec
     options : dict
         Values of the command's options by name.
+    kind : type, optional
+        Of the job; default :class:`Job`.
 
     Returns
     -------
@@ -42,13 +45,13 @@ def run_job(spec: ModelSpec, options: dict) -> int:
         Exit code: 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by
         signal n.
     """
-    began = time.monotonic()
+    began, kind = time.monotonic(), kind or Job
     check_options(options)
     if options["quiet"]:
         warnings.simplefilter("ignore")
     with Signals() as signals:
         try:
-            return _Job(spec, options, signals, began).run()
+            return kind(spec, options, signals, began).run()
         except Stopped as stop:  # before the first step: nothing to keep
             return 128 + stop.number
 
@@ -71,15 +74,15 @@ def check_options(options: dict) -> None:
         raise UsageError("DATA and --test cannot both be stdin")
 
 
-def default_folder(spec: ModelSpec, data: str) -> Path:
-    """Return ``runs/MODEL-STEM``, the stem being the file's name without compression and format endings."""
+def default_folder(name: str, data: str) -> Path:
+    """Return ``runs/NAME-STEM``, the stem being the file's name without compression and format endings."""
     path = Path("stdin" if data == "-" else data)
     if path.suffix in (".gz", ".bz2", ".xz"):
         path = path.with_suffix("")
-    return Path("runs") / f"{spec.name}-{path.stem}"
+    return Path("runs") / f"{name}-{path.stem}"
 
 
-class _Job:
+class Job:
     """State of one command."""
 
     def __init__(self, spec: ModelSpec, options: dict, signals: Signals, began: float):
@@ -90,22 +93,26 @@ class _Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink, self.resumable = None, False
+        self.sink = self.data = None
+        self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Return the exit code."""
-        self.prepare()
-        self.sink = self.open_sink()
         try:
+            self.prepare()
+            self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
                 return self.exit_code()
+            self.before_walk()
             reference = self.start()
             return self.walk(reference)
         finally:
             if self.sink is not None:
                 self.sink.close()
+            if self.data is not None:
+                self.data.close()
 
     def prepare(self) -> None:
         """Read the data and build the model, the rule and the solver."""
@@ -116,14 +123,28 @@ class _Job:
         o = self.options
         with self.console.compiling():
             began = clock()  # stands still while kernels compile
-            self.data = load.load_training(self.spec, o)
+            self.read()
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            self.data = replace(self.data, targets=None)  # the model has its own
             self.grid = self.spec.grid(self.model, o)
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
         self.tally.seconds["compiling"] = compile_seconds()
+
+    def read(self) -> None:
+        """Read and prepare the training data."""
+        from screenpath.cli import load
+
+        self.data = load.load_training(self.spec, self.options, self.console.say)
+
+    def before_walk(self) -> None:
+        """Do what comes between the opening of the folder and the first step."""
+
+    def more_cells(self, step) -> dict:
+        """Return further cells of a step's row."""
+        return {}
 
     def set_up_walk(self) -> None:
         """Parse rule and solver and collect the columns of the step table."""
@@ -141,6 +162,8 @@ class _Job:
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score[0])
+        if hasattr(self.data.rows, "moved"):
+            extras = (*extras, steps.MOVED)
         self.limits = limits
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
 
@@ -151,7 +174,7 @@ class _Job:
         o = self.options
         if o["out"] == "-":
             return Stream(sys.stdout, o["format"], self.columns)
-        path = Path(o["out"]) if o["out"] else default_folder(self.spec, o["data"])
+        path = Path(o["out"]) if o["out"] else self.default_folder()
         folder = RunFolder(path, o["format"], o["coefficients"])
         try:
             previous = folder.previous() if not o["force"] else None
@@ -171,6 +194,10 @@ class _Job:
         self.resumable = previous is not None
         return folder
 
+    def default_folder(self) -> Path:
+        """Return the folder that is written to without ``--out``."""
+        return default_folder(self.spec.name, self.options["data"])
+
     def identity(self) -> dict:
         """Return all that decides the numbers: version, data, options."""
         o = self.options
@@ -188,7 +215,10 @@ class _Job:
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
         classes = (self.data.labels or {}).get("classes")
-        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint, classes)
+        unit, count = ("feature", self.data.preparation.n_features)
+        if self.spec.rows is not None:
+            unit, count = "sample", self.data.shape[0]
+        self.sink.open(self.columns, count, checkpoint, classes, unit)
         if checkpoint is None:
             self.sink.write_run(self.record(RUNNING))
             return None
@@ -250,7 +280,7 @@ class _Job:
             with self.signals.held():
                 clock = time.perf_counter()
                 weights = self.spec.weights(step, self.data.labels)
-                row = step.record()
+                row = {**step.record(), **self.more_cells(step)}
                 if self.test is not None:
                     row[self.spec.score[0]] = self.spec.score[1](self.test.X @ weights.T, self.test.targets)
                 self.sink.add(row, self.original(weights))
@@ -264,6 +294,8 @@ class _Job:
     def original(self, weights) -> tuple:
         """Return weights and intercept in the units of the data, a row each for several classes."""
         preparation = self.data.preparation
+        if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
+            return weights, 0.0, False
         if weights.ndim == 1:
             return (*preparation.original(weights), preparation.has_intercept)
         parts = [preparation.original(one) for one in weights]
@@ -297,7 +329,9 @@ class _Job:
             "test": self.test.description() if self.test is not None else None,
             "labels": data.labels,
             "preparation": data.preparation_record(),
+            "kernel": data.rows.describe() if self.spec.rows is not None else None,
             "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
@@ -309,6 +343,11 @@ class _Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON can have it."""
+    return value if math.isfinite(value) else None
 
 
 def versions() -> dict:

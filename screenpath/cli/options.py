@@ -6,6 +6,8 @@ import math
 
 import click
 
+from screenpath.errors import UsageError
+from screenpath.memory import parse_bytes
 from screenpath.solvers import NAMES
 
 RULE_HELP = (
@@ -62,9 +64,36 @@ class Finite(click.ParamType):
         return number
 
 
+class Size(click.ParamType):
+    """A number of bytes, with K, M, G or T behind it (1024-based)."""
+
+    name = "SIZE"
+
+    def convert(self, value, param, ctx):
+        """Return an int."""
+        if value is None or isinstance(value, int):
+            return value
+        try:
+            return parse_bytes(value)
+        except UsageError as error:
+            self.fail(f"{error.message}; {error.hint}", param, ctx)
+
+
 data_argument = click.argument("data", metavar="DATA", type=click.Path())
 
+memory_option = click.option(
+    "--max-memory",
+    metavar="SIZE",
+    type=Size(),
+    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
+    "limit; for a kernel matrix half of the free memory]",
+)
+
 reading_options = stack(
+    memory_option,
+    click.option(
+        "--cache", metavar="DIR", type=click.Path(), help="Keep what was parsed here: the same file is parsed once."
+    ),
     click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the file shows fewer."),
     click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1."),
 )
@@ -217,4 +246,15 @@ output_options = stack(
     ),
 )
 
-path_options = stack(data_argument, reading_options, preparation_options, output_options)
+cluster_options = stack(
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Spread the passes over the Dask workers of this scheduler (tcp://node:8786); DATA is a shard folder.",
+    ),
+    click.option(
+        "--local-cluster", metavar="N", type=click.IntRange(min=1), help="The same with N worker processes here."
+    ),
+)
+
+path_options = stack(data_argument, reading_options, preparation_options, cluster_options, output_options)

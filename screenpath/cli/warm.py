@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.kernels.compilation import ensure_compiled
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 
@@ -15,23 +16,29 @@ def tiny_rows(rows) -> MemoryRows:
     """Return a few rows with the storage and the types of the given ones: kernels are compiled for types."""
     points = np.random.default_rng(0).normal(size=(SAMPLES, 3))
     points[: SAMPLES // 2] += 1.5
-    if not rows.sparse:
-        return MemoryRows(points.astype(rows.X.dtype))
-    X = sp.csr_array(points.astype(rows.data.dtype))
-    X.indices, X.indptr = X.indices.astype(rows.indices.dtype), X.indptr.astype(rows.indices.dtype)
+    values, indices = rows.kinds
+    if indices is None:
+        return MemoryRows(points.astype(values))
+    X = sp.csr_array(points.astype(values))
+    X.indices, X.indptr = X.indices.astype(indices), X.indptr.astype(indices)
     return MemoryRows(X)
 
 
 def warm_model(spec, options: dict, rows) -> None:
-    """Walk a short path on toy rows with the rule and the solver of the run.
+    """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
     Parameters
     ----------
     spec : ModelSpec
     options : dict
-    rows : MemoryRows
+    rows : MemoryRows or ShardRows
         Of the run: the toy rows get the same storage and types.
     """
+    if spec.rows is not None:
+        ensure_compiled(*spec.kernel_modules)
+        return
+    if hasattr(rows, "warm_up"):  # passes with kernels of their own
+        rows.warm_up()
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
     model = spec.build(tiny_rows(rows), targets, None, options)
     solver = spec.solver(options["solver"], 0)

@@ -15,6 +15,8 @@ from screenpath.read.faults import Fault, name_fault, not_finite
 from screenpath.read.source import open_source
 
 BLOCK = 1 << 20  # bytes of text parsed at once
+LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+PARSED = 20  # bytes of scratch space for each byte of a block
 GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is unused at the end
 
 
@@ -63,15 +65,19 @@ class Parser:
         Type of the stored values.
     max_faults : int
         Parsing stops at this many.
+    line : int
+        Lines of the source that come before the first one fed.
+    limit : MemoryLimit, optional
+        Asked as the arrays grow.
     """
 
-    def __init__(self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1):
+    def __init__(self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None):
         self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
         self.labels, self.counts = _Growing(np.float64), _Growing(np.int64)
         self.values, self.indices = _Growing(dtype), _Growing(np.int32)
         self.seen = np.array([0, -1], dtype=np.int64)
         self.faults: list[Fault] = []
-        self.lines = 0
+        self.lines, self.limit = line, limit
         self._scratch = None
 
     def feed(self, text: np.ndarray, stop: int) -> None:
@@ -80,6 +86,9 @@ class Parser:
             self._scratch = _Scratch(text.size, self.max_faults)
         if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
             text[:3] = 32  # a byte order mark, as some editors leave it, becomes blanks
+        if self.limit is not None:
+            grown = GROWTH * sum(part.array.nbytes for part in (self.labels, self.counts, self.values, self.indices))
+            self.limit.check(int(grown), f"{self.source}: what was read so far", LARGER_THAN_MEMORY)
         s = self._scratch
         widest = self.seen[1]
         rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
@@ -173,11 +182,13 @@ def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
     held = 0
     while not parser.full:
         if held == buffer.size:  # a line longer than the buffer
+            if parser.limit is not None:
+                parser.limit.check(2 * PARSED * buffer.size, f"{parser.source}: a line this long", "check the file")
             buffer = np.concatenate([buffer, np.empty(buffer.size, dtype=np.uint8)])
         got = stream.readinto(memoryview(buffer)[held:])
         if not got:
             break
-        stop = _last_line_end(buffer, held, held + got)
+        stop = last_line_end(buffer, held, held + got)
         held += got
         if stop:
             parser.feed(buffer, stop)
@@ -187,7 +198,7 @@ def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
         parser.feed(np.append(buffer[:held], np.uint8(10)), held + 1)  # the last line had no newline
 
 
-def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK) -> Dataset:
+def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK, limit=None) -> Dataset:
     """Read LIBSVM text, plain or compressed.
 
     Parameters
@@ -201,6 +212,8 @@ def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, 
     dtype : float64 or float32
     block : int
         Bytes parsed at once.
+    limit : MemoryLimit, optional
+        Of the private memory of this process.
 
     Returns
     -------
@@ -220,7 +233,7 @@ def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, 
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
     """
     with open_source(source) as (stream, name):
-        parser = Parser(name, zero_based, dtype)
+        parser = Parser(name, zero_based, dtype, limit=limit)
         parse_stream(stream, parser, block)
         if parser.faults:
             raise parser.faults[0].error()
@@ -229,7 +242,7 @@ def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, 
         return parser.dataset(n_features)
 
 
-def _last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
+def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
     """Return the position behind the last newline in ``buffer[start:stop]``, 0 where there is none."""
     at = buffer[start:stop].tobytes().rfind(b"\n")
     return start + at + 1 if at >= 0 else 0

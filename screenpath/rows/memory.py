@@ -57,7 +57,7 @@ class MemoryRows:
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
         self.norms = np.sqrt(self._squared_norms())
-        self._blocks = _blocks(self.n, self.size, self.d)
+        self._blocks = sum_blocks(self.n, self.size, self.d)
 
     @property
     def size(self) -> int:
@@ -70,6 +70,11 @@ class MemoryRows:
         if self.sparse:
             return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
         return self.X.nbytes
+
+    @property
+    def kinds(self):
+        """Return the types of the stored arrays: of values, and of indices (None for dense rows)."""
+        return (self.data.dtype, self.indices.dtype) if self.sparse else (self.X.dtype, None)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every row with ``w``; one data pass.
@@ -173,7 +178,7 @@ def _parts(n: int, count: int) -> list[tuple[int, int]]:
     return list(zip(edges[:-1], edges[1:], strict=True))
 
 
-def _blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
+def sum_blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
     """Cut the rows into at most 16 blocks whose partial sums stay below a quarter of the data's size."""
     return _parts(n, max(1, min(16, n // BLOCK, size // max(4 * d, 1))))
 

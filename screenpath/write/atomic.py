@@ -8,7 +8,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from screenpath.errors import RunFolderError
+from screenpath.errors import InUseError, RunFolderError
 
 
 def sync_folder(folder: Path) -> None:
@@ -118,7 +118,7 @@ class FolderLock:
 
     Raises
     ------
-    RunFolderError
+    InUseError
         If another process holds the lock.
     """
 
@@ -131,7 +131,7 @@ class FolderLock:
             except BlockingIOError:
                 owner = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
                 os.close(self._descriptor)
-                raise RunFolderError(
+                raise InUseError(
                     f"{folder} is in use by another run (process {owner or 'unknown'})",
                     "wait for it, or choose another folder with --out",
                 ) from None

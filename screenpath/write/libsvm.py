@@ -77,11 +77,17 @@ def write_libsvm(path, X, y) -> None:
     if hasattr(path, "write"):
         path.writelines(line.encode() for line in lines)
         return
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file, contextlib.closing(_compressor(file, path.suffix)) as out:
+    with open_text(Path(path)) as out:
         for line in lines:
             out.write(line.encode())
+
+
+@contextlib.contextmanager
+def open_text(path: Path):
+    """Open a file for writing, compressed if its name ends in .gz, .bz2 or .xz; it takes its place when complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file, contextlib.closing(_compressor(file, path.suffix)) as out:
+        yield out
 
 
 def _compressor(file, suffix: str):

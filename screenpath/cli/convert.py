@@ -1,0 +1,53 @@
+"""``screenpath convert``: LIBSVM text to binary shards."""
+
+from __future__ import annotations
+
+import click
+
+from screenpath.cli import options as shared
+
+
+@click.command("convert")
+@click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
+@click.argument("out", metavar="OUT", type=click.Path())
+@click.option(
+    "--block-mb",
+    default=32.0,
+    show_default=True,
+    type=click.FloatRange(1.0, 2048.0),
+    help="Megabytes of text that make a shard; memory is about 8 times this for each job.",
+)
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
+@shared.memory_option
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the files show fewer.")
+@click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1.")
+@click.option(
+    "--storage",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "dense", "sparse"]),
+    help="Form of the shards; auto decides by density.",
+)
+@click.option(
+    "--dtype",
+    default="float64",
+    show_default=True,
+    type=click.Choice(["float64", "float32"]),
+    help="Type of the stored values; float32 halves them.",
+)
+@click.option("--force", is_flag=True, help="Replace an older folder.")
+@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+def command(data, out, quiet, **options):
+    """Turn LIBSVM text (plain, .gz, .bz2, .xz; - for stdin) into a folder of binary shards.
+
+    Several files DATA follow one another. The text is read in blocks, so it may be larger than memory. OUT appears when
+    it is complete: after a crash repeat the command. All path commands take OUT in place of a file; svm, lad, quantile
+    and svr leave its rows on disk.
+    """
+    from screenpath.convert import convert
+    from screenpath.report.console import Console
+
+    console = Console(quiet, None)
+    folder = convert(data, out, **options)
+    shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
+    console.say(f"{folder.path}: {shape} in {folder.count} shards")

@@ -1,0 +1,245 @@
+"""LIBSVM text to a folder of binary shards, block by block: what is larger than memory is converted as well."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import DataError, InUseError
+from screenpath.memory import MemoryLimit
+from screenpath.read.labels import label_text
+from screenpath.read.libsvm import BLOCK, Parser, last_line_end
+from screenpath.read.shards import SCHEMA_VERSION, ShardFolder
+from screenpath.read.source import open_source
+from screenpath.write.shards import ShardWriter
+
+BLOCK_MB = 32
+NEWLINE = 10
+SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
+CLASSES = 100  # with more labels they are not listed
+MEMORY_FACTOR = 8  # bytes that a job needs for each byte of its block: text, parsed entries, binary parts
+
+
+def convert(
+    sources,
+    out,
+    *,
+    block_mb: float = BLOCK_MB,
+    jobs: int = 1,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    storage: str = "auto",
+    dtype=np.float64,
+    max_memory: int | None = None,
+    force: bool = False,
+    progress=None,
+) -> ShardFolder:
+    """Convert LIBSVM text to a shard folder.
+
+    Memory is bounded by the blocks under way, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
+    files. The shards are the same for every number of jobs.
+
+    Parameters
+    ----------
+    sources : sequence of path-like
+        Their rows follow one another; ``-`` is standard input. Any compression the reader knows.
+    out : path-like
+        Folder to make. It appears when it is complete; after a crash the same call starts anew.
+    block_mb : float
+        Megabytes of text that make a shard.
+    jobs : int
+        Threads that parse and write.
+    zero_based, n_features, dtype
+        As :func:`screenpath.read_libsvm`.
+    storage : {"auto", "dense", "sparse"}
+        ``auto`` keeps a shard as a dense array where 0.3 of it or more is stored.
+    max_memory : int, optional
+        Bytes of private memory this process may take.
+    force : bool
+        Replace an older folder.
+    progress : callable, optional
+        ``progress(rows, bytes)`` after each shard.
+
+    Returns
+    -------
+    ShardFolder
+
+    Raises
+    ------
+    DataError
+        With file, line, token and remedy.
+    ResourceError
+        Where ``max_memory`` does not suffice.
+    """
+    limit = MemoryLimit(max_memory)
+    size = max(int(block_mb * (1 << 20)), BLOCK)
+    needed = MEMORY_FACTOR * size * (jobs + 1)
+    limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller --block-mb")
+    with closing(ShardWriter(out, force)) as writer:
+        shards, seen = [], _Seen()
+
+        def one(k, name, line, text):
+            data = _parse(name, line, text, zero_based, dtype).dataset(n_features)
+            return data, writer.write(k, data.X, data.y, storage)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            waiting = deque()
+            try:
+                for k, block in enumerate(_blocks(sources, size, limit)):
+                    waiting.append((pool.submit(one, k, *block), block[2].size))
+                    while len(waiting) > jobs:
+                        _collect(waiting.popleft(), shards, seen, progress)
+                while waiting:
+                    _collect(waiting.popleft(), shards, seen, progress)
+            finally:
+                pool.shutdown(cancel_futures=True)
+        if not seen.rows:
+            named = ", ".join(str(source) for source in sources)
+            raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
+        writer.finish(_meta(sources, shards, seen, zero_based, n_features, dtype, size))
+    return ShardFolder(out)
+
+
+def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None = None) -> ShardFolder | None:
+    """Return a text file as shards from a cache folder; what is not there yet is converted.
+
+    The entry's name holds the file's path, size, time of change, first and last bytes, and how it is to be read.
+
+    Returns
+    -------
+    ShardFolder, or None while another process makes the same entry
+    """
+    path = Path(path)
+    try:
+        stat = path.stat()
+        with open(path, "rb") as file:
+            head = file.read(SAMPLED)
+            file.seek(max(stat.st_size - SAMPLED, 0))
+            tail = file.read(SAMPLED)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
+    key = repr((str(path.resolve()), stat.st_size, stat.st_mtime_ns, zero_based, SCHEMA_VERSION)).encode()
+    name = hashlib.sha256(key + head + tail).hexdigest()[:32]
+    entry = Path(cache) / f"{path.name}-{name}.shards"
+    if not entry.exists():
+        try:
+            # sparse: stored zeros stay as they are in the file
+            return convert([path], entry, zero_based=zero_based, storage="sparse", max_memory=max_memory)
+        except InUseError:
+            return None
+    return ShardFolder(entry)
+
+
+class _Seen:
+    """What the shards so far hold together."""
+
+    def __init__(self):
+        self.rows, self.width, self.notices, self.labels = 0, 1, (), {}
+
+    def add(self, data) -> None:
+        """Count one more shard."""
+        self.rows += data.n
+        self.width = max(self.width, data.d)
+        self.notices = data.notices or self.notices
+        if self.labels is None:
+            return
+        for label, count in zip(*np.unique(data.y, return_counts=True), strict=True):
+            self.labels[float(label)] = self.labels.get(float(label), 0) + int(count)
+        if len(self.labels) > CLASSES:
+            self.labels = None
+
+
+def _collect(waiting, shards: list, seen: _Seen, progress) -> None:
+    future, size = waiting
+    data, entry = future.result()
+    shards.append(entry)
+    seen.add(data)
+    if progress:
+        progress(seen.rows, size)
+
+
+def _blocks(sources, size: int, limit: MemoryLimit):
+    """Cut text into blocks of whole lines, at least one line and about ``size`` bytes each.
+
+    Yields
+    ------
+    name : str
+    line : int
+        Lines of the file before the block.
+    text : ndarray of uint8
+        Ends in a newline.
+    """
+    for source in sources:
+        with open_source(source) as (stream, name):
+            lines, held = 0, np.empty(0, dtype=np.uint8)
+            while True:
+                text, held = _next_block(stream, held, size, limit, name)
+                if not text.size:
+                    break
+                yield name, lines, text
+                lines += int(np.count_nonzero(text == NEWLINE))
+
+
+def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: str):
+    """Return whole lines and the beginning of the line behind them."""
+    text = np.empty(max(size, held.size), dtype=np.uint8)
+    text[: held.size] = held
+    filled = held.size
+    while True:
+        while filled < text.size:
+            got = stream.readinto(memoryview(text)[filled:])
+            if not got:
+                whole = text[:filled]
+                if filled and whole[-1] != NEWLINE:
+                    whole = np.append(whole, np.uint8(NEWLINE))  # the last line had no newline
+                return whole, np.empty(0, dtype=np.uint8)
+            filled += got
+        stop = last_line_end(text, 0, filled)
+        if stop:
+            return text[:stop], text[stop:filled].copy()
+        limit.check(
+            MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
+            "raise --max-memory if this is a data file",
+        )  # fmt: skip
+        text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
+
+
+def _parse(name: str, line: int, text: np.ndarray, zero_based: bool, dtype) -> Parser:
+    """Parse a block, a piece at a time: a parser's scratch space is many times the text it is fed at once."""
+    parser = Parser(name, zero_based, dtype, line=line)
+    start = 0
+    while start < text.size:
+        stop = last_line_end(text, start, min(start + BLOCK, text.size))
+        if not stop:  # a line longer than a piece
+            stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
+        parser.feed(text[start:stop], stop - start)
+        if parser.faults:
+            raise parser.faults[0].error()
+        start = stop
+    return parser
+
+
+def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int) -> dict:
+    """Return the content of meta.json; nothing in it depends on when or where it was written."""
+    digest = hashlib.sha256("".join(shard["sha256"] for shard in shards).encode())
+    labels = seen.labels
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": "screenpath",
+        "n": seen.rows,
+        "d": n_features or seen.width,
+        "nnz": sum(shard["nnz"] for shard in shards),
+        "dtype": np.dtype(dtype).name,
+        "zero_based": zero_based,
+        "labels": None if labels is None else {label_text(label): labels[label] for label in sorted(labels)},
+        "notices": list(seen.notices),
+        "sources": [Path(str(source)).name for source in sources],
+        "block_bytes": size,
+        "sha256": digest.hexdigest(),
+        "shards": shards,
+    }

@@ -1,0 +1,42 @@
+"""What writing a shard needs: the columns that occur in it, and their ranges."""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+
+@kernel()
+def mark_columns(indices, rank):
+    """Set ``rank[j]`` to 0 for every column that occurs (it comes as -1); then number those columns from 0.
+
+    Returns
+    -------
+    int
+        How many columns occur.
+    """
+    for p in range(indices.size):
+        rank[indices[p]] = 0
+    count = 0
+    for j in range(rank.size):
+        if rank[j] == 0:
+            rank[j] = count
+            count += 1
+    return count
+
+
+@kernel()
+def column_ranges(data, indices, low, high, counts):
+    """Update the smallest and largest stored value of every column and the number of its stored values."""
+    for p in range(indices.size):
+        j = indices[p]
+        value = np.float64(data[p])
+        low[j] = min(low[j], value)
+        high[j] = max(high[j], value)
+        counts[j] += 1.0
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    indices, v = np.array([0, 1], dtype=np.int32), np.ones(2)
+    mark_columns(indices, np.full(2, -1, dtype=np.int32))
+    column_ranges(v, indices, v.copy(), v.copy(), v.copy())

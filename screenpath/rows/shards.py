@@ -1,0 +1,426 @@
+"""Rows in memory-mapped shards: passes stream shard by shard, only the rows that are asked for are copied.
+
+Scaling and bias never touch the files: they are applied to the few rows that a pass has in hand. The arithmetic is that
+of :class:`rows.memory.MemoryRows`, operation by operation: rows go through the same kernels, and sums over rows are
+formed in the same blocks, each in the order of its rows. So a path on shards has the bytes of the path in memory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.errors import UsageError
+from screenpath.kernels import rows as kernels
+from screenpath.memory import MemoryLimit
+from screenpath.prepare import SCALES, Preparation, spread_or_one
+from screenpath.read.shards import Shard, ShardFolder
+from screenpath.rows.memory import DENSE_FROM, sum_blocks, usable_threads
+
+ROW_VECTORS = 10  # float64 vectors with an entry a row that a path of a box model holds at once
+COLUMN_VECTORS = 16
+COPY_FACTOR = 2.5  # the solver's working set and its temporaries beside the copy of the survivors
+CHUNK_CELLS = 1 << 18  # of dense rows that are prepared at a time: they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows of a shard become rows of a model.
+
+    Parameters
+    ----------
+    dense : bool
+        Form of the model's rows.
+    raw_d : int
+        Columns of the data set.
+    preparation : Preparation
+        Of the columns that the rows of the shard count.
+    """
+
+    dense: bool
+    raw_d: int
+    preparation: Preparation
+
+    @property
+    def d(self) -> int:
+        """Return the columns of the model's rows."""
+        return self.raw_d + bool(self.preparation.bias)
+
+    def columns(self, shard: Shard):
+        """Return the columns that prepared rows of a shard count, as an index into all of them; None for all."""
+        if self.dense or shard.dense is not None:
+            return None
+        return np.append(shard.columns, self.raw_d) if self.preparation.bias else shard.columns
+
+    def prepared(self, shard: Shard, start: int, stop: int):
+        """Yield (first row, rows) for the rows ``start <= i < stop`` of a shard, prepared, a chunk at a time.
+
+        Dense rows are arrays of ``d`` columns. Sparse ones are tuples (data, indices, indptr), whose indices count
+        :meth:`columns`.
+        """
+        p = self.preparation
+        plain = p.kind == "none" and not p.bias
+        if not self.dense:
+            if plain and shard.dense is None:
+                indptr = shard.indptr[start : stop + 1]  # offsets into the whole arrays: nothing is copied
+                yield start, (shard.data, shard.indices, indptr)
+                return
+            yield start, self._sparse(shard, np.arange(start, stop))
+            return
+        if plain and shard.dense is not None and shard.dense.shape[1] == self.raw_d:
+            yield start, shard.dense[start:stop]
+            return
+        step = max(1, CHUNK_CELLS // self.d)
+        for first in range(start, stop, step):
+            yield first, self._dense(shard, np.arange(first, min(first + step, stop)))
+
+    def take(self, shard: Shard, index, signs):
+        """Return prepared rows ``signs[k] * x_index[k]``; the indices of sparse ones count all columns."""
+        if self.dense:
+            return self._dense(shard, index) * signs[:, None]
+        data, indices, indptr = self._sparse(shard, index)
+        columns = self.columns(shard)
+        return data * np.repeat(signs, np.diff(indptr)), indices if columns is None else columns[indices], indptr
+
+    def _dense(self, shard: Shard, index) -> np.ndarray:
+        if shard.dense is None:
+            X = shard.matrix(self.raw_d)[index].toarray()
+        elif shard.dense.shape[1] == self.raw_d:
+            X = shard.dense[index]
+        else:
+            X = np.zeros((index.size, self.raw_d), dtype=shard.dense.dtype)
+            X[:, : shard.dense.shape[1]] = shard.dense[index]
+        return np.ascontiguousarray(self.preparation.apply(X), dtype=np.float64)
+
+    def _sparse(self, shard: Shard, index):
+        if shard.dense is not None:
+            X = shard.matrix(self.raw_d)
+        else:
+            X = sp.csr_array((shard.data, shard.indices, shard.indptr), shape=(shard.rows, shard.columns.size))
+        X = sp.csr_array(self.preparation.apply(X[index]))
+        return X.data.astype(np.float64, copy=False), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
+
+
+# -- what one shard contributes to a pass; `v` and `carry` have an entry for each column that its rows count -----------
+
+
+def shard_products(shard: Shard, plan: Plan, v):
+    """Return the products of a shard's rows with ``v``."""
+    out = np.empty(shard.rows)
+    for first, rows in plan.prepared(shard, 0, shard.rows):
+        if plan.dense:
+            kernels.dense_products(rows, v, out[first : first + len(rows)], 0, len(rows))
+        else:
+            kernels.csr_products(*rows, v, out[first:], 0, rows[2].size - 1)
+    return out
+
+
+def shard_sum(shard: Shard, plan: Plan, start: int, stop: int, theta, carry):
+    """Add ``sum_i theta_i x_i`` over rows of a shard to ``carry``, row by row; return it and the rows touched."""
+    touched = 0
+    for first, rows in plan.prepared(shard, start, stop):
+        here = theta[first - start :]
+        if plan.dense:
+            touched += kernels.dense_sum(rows, here, carry, 0, len(rows))
+        else:
+            touched += kernels.csr_sum(*rows, here, carry, 0, rows[2].size - 1)
+    return carry, touched
+
+
+def shard_squared_norms(shard: Shard, plan: Plan):
+    """Return the squared norms of a shard's rows."""
+    out = np.empty(shard.rows)
+    for first, rows in plan.prepared(shard, 0, shard.rows):
+        if plan.dense:
+            out[first : first + len(rows)] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        else:
+            kernels.csr_squared_norms(rows[0], rows[2], out)
+    return out
+
+
+def shard_take(shard: Shard, plan: Plan, index, signs):
+    """Return rows ``signs[k] * x_index[k]`` of a shard as float64."""
+    return plan.take(shard, index, signs)
+
+
+class ShardRows:
+    """Sample rows of a shard folder, prepared on the fly; see :class:`rows.memory.MemoryRows` for the operations.
+
+    Parameters
+    ----------
+    folder : ShardFolder
+    scale : {"none", "maxabs", "standard", "l2"}
+    bias : float
+        Value of a constant feature behind the others; 0 for none.
+    storage : {"auto", "dense", "sparse"}
+        Form of the model's rows; ``auto`` by the density of the whole.
+    n_features : int, optional
+        Width, at least that of the folder.
+    threads : int, default 1
+    limit : MemoryLimit, optional
+
+    Attributes
+    ----------
+    n, d : int
+        Rows and columns of the prepared rows.
+    sparse : bool
+        Form of the rows that :meth:`take` gives.
+    norms : ndarray of shape (n,)
+    preparation : Preparation
+    touched : int
+
+    Raises
+    ------
+    DataError, UsageError, ResourceError
+    """
+
+    def __init__(
+        self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, threads=1, limit=None
+    ):
+        self.folder, self.limit = folder, limit or MemoryLimit()
+        if scale not in SCALES:
+            raise UsageError(f"unknown scaling '{scale}'", f"use one of {', '.join(SCALES)}")
+        if storage not in ("auto", "dense", "sparse"):
+            raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
+        if not np.isfinite(bias):
+            raise UsageError(f"the bias must be a finite number, not {bias}")
+        self.raw_d = folder.d if n_features is None else folder.checked_width(n_features)
+        self.n, self.d = folder.n, self.raw_d + bool(bias)
+        self.limit.check(
+            8 * (ROW_VECTORS * self.n + COLUMN_VECTORS * self.d),
+            f"a path on {self.n:,} rows and {self.d:,} features (the vectors alone)",
+            "raise --max-memory, or use a machine with more memory",
+        )
+        self.sparse = storage == "sparse" or (storage == "auto" and folder.nnz < DENSE_FROM * self.n * self.raw_d)
+        self.threads = usable_threads(threads)
+        self._at_once = self._tasks_at_once()
+        self._pool = ThreadPoolExecutor(self._at_once) if self._at_once > 1 else None
+        self.touched = 0
+        self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
+        self.preparation = self._prepare(scale, bias)
+        self.norms = np.sqrt(self._squared_norms())
+        self._blocks = sum_blocks(self.n, self.size, self.d)
+
+    @property
+    def size(self) -> int:
+        """Return the number of values that the prepared rows would store."""
+        return self.folder.nnz + self.n * (self.d - self.raw_d) if self.sparse else self.n * self.d
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that a pass reads from the files."""
+        return self.folder.nbytes
+
+    @property
+    def kinds(self):
+        """Return the types of the rows that :meth:`take` gives: of values, and of indices (None for dense rows)."""
+        indices = np.int64 if self.d > np.iinfo(np.int32).max else np.int32
+        return np.dtype(np.float64), np.dtype(indices) if self.sparse else None
+
+    def warm_up(self) -> None:
+        """Compile the kernels of the passes on the first row of a shard of each form."""
+        one, forms = np.ones(1), {}
+        for k, entry in enumerate(self.folder.meta["shards"]):
+            if entry["rows"]:
+                forms.setdefault(entry["dense"], k)
+        for k in forms.values():
+            shard = self.folder.shard(k).head()
+            vector = np.zeros(self.d)
+            shard_products(shard, self._plan(k), self._part(k, vector))
+            shard_sum(shard, self._plan(k), 0, 1, one, self._part(k, vector))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def _tasks_at_once(self) -> int:
+        """Return how many tasks of a pass are under way at once."""
+        return self.threads
+
+    # -- the contract of rows --------------------------------------------------------------------------------------
+
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """Return the product of every prepared row with ``w``, shape (n,); one data pass."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        out = np.empty(self.n)
+        tasks = ((k, self._part(k, w)) for k in range(self.folder.count))
+        for k, found in enumerate(self._each(shard_products, tasks)):
+            out[self.folder.starts[k] : self.folder.starts[k + 1]] = found
+        self.touched += self.n
+        return out
+
+    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``sum_i theta_i x_i`` over the prepared rows, shape (d,); rows with a zero weight are not touched."""
+        total = None
+        for part, touched in self._block_sums(theta):
+            total = part if total is None else np.add(total, part, out=total)  # in the order of the blocks
+            self.touched += touched
+        return total
+
+    def take(self, index: np.ndarray, signs: np.ndarray):
+        """Return a contiguous float64 copy of the prepared rows ``signs[k] * x_index[k]``.
+
+        Raises
+        ------
+        ResourceError
+            Where the copy and what a solver needs beside it cross the limit.
+        """
+        values = index.size * self.size / max(self.n, 1) * (1.5 if self.sparse else 1.0)
+        self.limit.check(
+            int(COPY_FACTOR * 8 * values), f"solving for {index.size:,} of {self.n:,} rows",
+            "let more rows be screened: more grid points closer together, or a smaller --cmax; or raise --max-memory",
+        )  # fmt: skip
+        self.touched += index.size
+        signs = np.asarray(signs, dtype=np.float64)
+        if not self.sparse:
+            out = np.empty((index.size, self.d))
+            for where, rows in self._taken(index, signs):
+                out[where] = rows
+            return out
+        kind = self.kinds[1]
+        found = [rows for _, rows in self._taken(index, signs)]
+        data = np.concatenate([np.empty(0), *(rows[0] for rows in found)])
+        indices = np.concatenate([np.empty(0, dtype=kind), *(rows[1].astype(kind, copy=False) for rows in found)])
+        counts = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(rows[2]) for rows in found)])
+        return data, indices, np.cumsum(counts)
+
+    def whole(self):
+        """Return a copy of all rows as :meth:`take` does."""
+        touched = self.touched
+        found = self.take(np.arange(self.n), np.ones(self.n))
+        self.touched = touched
+        return found
+
+    # -- passes over the shards --------------------------------------------------------------------------------------
+
+    def _run(self, task, k: int, *arguments):
+        """Return what a task gives for shard ``k``."""
+        return task(self.folder.shard(k), self._plan(k), *arguments)
+
+    def _each(self, task, tasks):
+        """Yield what a task gives for each (shard number, arguments...), in order."""
+        yield from self._in_order(lambda k, *arguments: self._run(task, k, *arguments), tasks)
+
+    def _in_order(self, function, tasks):
+        """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number is under way."""
+        if self._pool is None:
+            for arguments in tasks:
+                yield function(*arguments)
+            return
+        waiting = deque()
+        for arguments in tasks:
+            waiting.append(self._pool.submit(function, *arguments))
+            if len(waiting) > self._at_once:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def _block_sums(self, theta):
+        """Yield each block's sum and the rows it touched, in order."""
+
+        def one(start, stop):
+            total, touched = np.zeros(self.d), 0
+            for k, first, last in self._pieces(start, stop):
+                weights = theta[self.folder.starts[k] + first : self.folder.starts[k] + last]
+                if weights.any():
+                    # a sum goes from shard to shard: each adds its rows to those before them
+                    found, rows = self._run(shard_sum, k, first, last, weights, self._part(k, total))
+                    total[self._columns(k)] = found
+                    touched += rows
+            return total, touched
+
+        yield from self._in_order(one, self._blocks)
+
+    def _pieces(self, start: int, stop: int):
+        """Return (shard, first, last) for the parts of the rows ``start <= i < stop`` that lie in one shard each."""
+        starts = self.folder.starts
+        k = int(np.searchsorted(starts, start, side="right")) - 1
+        pieces = []
+        while k < self.folder.count and starts[k] < stop:
+            first, last = max(start, int(starts[k])), min(stop, int(starts[k + 1]))
+            if first < last:
+                pieces.append((k, first - int(starts[k]), last - int(starts[k])))
+            k += 1
+        return pieces
+
+    def _taken(self, index, signs):
+        """Yield (positions, rows) for every run of ``index`` within one shard."""
+        runs = self._runs(index)
+        tasks = ((k, index[a:b] - self.folder.starts[k], signs[a:b]) for a, b, k in runs)
+        for (a, b, _), rows in zip(runs, self._each(shard_take, tasks), strict=True):
+            yield slice(a, b), rows
+
+    def _runs(self, index):
+        """Return (start, stop, shard) for every longest run of entries of ``index`` that lie in one shard."""
+        if not index.size:
+            return []
+        shards = np.searchsorted(self.folder.starts, index, side="right") - 1
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(shards)) + 1])
+        stops = np.append(starts[1:], index.size)
+        return [(int(a), int(b), int(shards[a])) for a, b in zip(starts, stops, strict=True)]
+
+    def _columns(self, k: int):
+        """Return the columns of the model that prepared rows of shard ``k`` count, as an index."""
+        if not self.sparse or self.folder.meta["shards"][k]["dense"]:
+            return slice(None)
+        columns = self.folder.part(k, "columns")
+        return np.append(columns, self.raw_d) if self.preparation.bias else columns
+
+    def _plan(self, k: int) -> Plan:
+        """Return how rows of shard ``k`` become rows of the model."""
+        p = self.preparation
+        if self.sparse and not self.folder.meta["shards"][k]["dense"]:
+            columns = self.folder.part(k, "columns")
+            p = replace(p, scale=None if p.scale is None else p.scale[columns], n_features=columns.size)
+        return Plan(not self.sparse, self.raw_d, p)
+
+    def _part(self, k: int, vector):
+        """Return the entries of a vector that belong to shard ``k``."""
+        return vector[self._columns(k)]
+
+    # -- preparation ---------------------------------------------------------------------------------------------------
+
+    def _prepare(self, scale: str, bias: float) -> Preparation:
+        """Measure what the scaling needs, as ``prepare.fit_preparation`` does for data in memory."""
+        factors = shift = None
+        if scale == "maxabs":
+            low, high = self.folder.ranges(self.raw_d)
+            peak = np.maximum(-low, high)
+            factors = np.where(peak > 0.0, peak, 1.0)
+        elif scale == "standard":
+            if self.sparse:
+                raise UsageError(
+                    "--scale standard subtracts the mean, which would fill these sparse rows",
+                    "use --scale maxabs, or --storage dense if the survivors fit in memory as dense rows",
+                )
+            shift = self._mean(None)
+            factors = spread_or_one(np.sqrt(self._mean(shift)), shift)
+        return Preparation(scale, factors, shift, bias, self.raw_d)
+
+    def _mean(self, shift):
+        """Return the mean of every column, or of its squared differences from ``shift``, added row by row."""
+        total = np.zeros(self.raw_d)
+        for k in range(self.folder.count):
+            shard = self.folder.shard(k)
+            for _, rows in self._plan(k).prepared(shard, 0, shard.rows):
+                values = rows if shift is None else np.square(rows - shift)
+                kernels.dense_sum(values, np.ones(len(rows)), total, 0, len(rows))
+        return total / self.n
+
+    def _squared_norms(self) -> np.ndarray:
+        # As they were computed when the shards were written, unless the rows have another form or width here.
+        same = all(
+            entry["dense"] != self.sparse and (self.sparse or entry["columns"] == self.raw_d)
+            for entry in self.folder.meta["shards"]
+        )
+        if same and self.preparation.kind == "none" and not self.preparation.bias:
+            return self.folder.joined("sqnorms")
+        out = np.empty(self.n)
+        for k, found in enumerate(self._each(shard_squared_norms, ((k,) for k in range(self.folder.count)))):
+            out[self.folder.starts[k] : self.folder.starts[k + 1]] = found
+        return out

@@ -1,0 +1,92 @@
+"""The command line on a cluster."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+from tests.cli.conftest import ROOT, read_csv, screenpath
+
+GRID = ("--grid", "8", "--cmax", "1", "--bias", "1", "--quiet")
+
+
+def rows_without(path, *names):
+    """Return a step table without seconds and the named columns."""
+    rows = read_csv(path)
+    return [{k: v for k, v in row.items() if not k.endswith("_s") and k not in names} for row in rows]
+
+
+@pytest.fixture
+def shards(call, data, monkeypatch):
+    """A folder of several shards made of ``data``."""
+    monkeypatch.setattr("screenpath.convert.BLOCK", 1 << 11)
+    from screenpath.convert import convert
+
+    return convert([data], data.parent / "shards", block_mb=1e-3).path
+
+
+def test_local_cluster(call, data, shards):
+    """A path in memory, on shards and on two workers: the same bytes."""
+    assert call("svm", data, *GRID, "-o", "memory").code == 0
+    assert call("svm", shards, *GRID, "-o", "shards-run").code == 0
+    folder = data.parent / "cluster-run"
+    done = screenpath("svm", shards, *GRID, "-o", folder, "--local-cluster", 2, cwd=data.parent)
+    assert done.returncode == 0, done.stderr
+    memory = rows_without("memory/steps.csv")
+    assert rows_without("shards-run/steps.csv") == memory
+    assert rows_without(folder / "steps.csv", "bytes_moved") == memory
+    assert (folder / "coefficients.csv").read_bytes() == (data.parent / "memory/coefficients.csv").read_bytes()
+    # each step sends a vector to every shard and gets the products of all rows
+    assert all(int(row["bytes_moved"]) > 8 * 120 for row in read_csv(folder / "steps.csv"))
+
+
+def test_scheduler_of_somebody_else(call, data, shards):
+    """A scheduler and a worker that were started on their own, as on a cluster."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"],
+        stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    worker = None
+    try:
+        for line in scheduler.stderr:
+            found = re.search(r"Scheduler at:\s+(tcp://\S+)", line)
+            if found:
+                break
+        address = found.group(1)
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--no-nanny"],
+            stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+        assert call("svm", data, *GRID, "-o", "memory").code == 0
+        done = screenpath("svm", shards, *GRID, "-o", data.parent / "there", "--scheduler", address, cwd=data.parent)
+        assert done.returncode == 0, done.stderr
+        assert rows_without("there/steps.csv", "bytes_moved") == rows_without("memory/steps.csv")
+        assert json.loads((data.parent / "there/run.json").read_text())["columns"][-1] == "bytes_moved"
+    finally:
+        for process in (worker, scheduler):
+            if process is not None:
+                process.terminate()
+                process.wait(timeout=30)
+        scheduler.stderr.close()
+
+
+def test_usage(call, data, shards):
+    for arguments, message in (
+        (("svm", data, "--local-cluster", 2), "screenpath convert DATA SHARDS"),
+        (("sparse-svm", shards, "--local-cluster", 2), "svm, lad, quantile and svr do"),
+        (("svm", shards, "--local-cluster", 2, "--scheduler", "tcp://a:1"), "use one of them"),
+    ):
+        result = call(*arguments)
+        assert result.code == 2 and message in result.err, result.err
+
+
+def test_without_dask(call, shards, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = call("svm", shards, "--local-cluster", 2)
+    assert result.code == 1 and "screenpath[cluster]" in result.err

@@ -1,0 +1,123 @@
+"""Runs that are killed at random moments, again and again: what --resume completes has the bytes of a run left alone.
+
+SCREENPATH_KILLS multiplies the number of kills (default 1: 52 of them).
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from screenpath.cli.app import COMMANDS
+from tests.cli.conftest import ROOT, clouds, libsvm_text, without_times
+
+MANY = int(os.environ.get("SCREENPATH_KILLS", "1"))
+SVM = ("--grid", "40", "--cmax", "1", "--bias", "1", "--quiet")
+SPARSE = ("--betas", "3", "--alphas", "12", "--quiet")
+# Name, command up to the folder, what comes behind it, kills.
+RUNS = [
+    ("svm", ["svm", "DATA", *SVM, "-o"], ["--resume"], 12),
+    ("shards", ["svm", "SHARDS", *SVM, "--format", "json", "-o"], ["--resume"], 10),
+    ("sparse-svm", ["sparse-svm", "DATA", *SPARSE, "-o"], ["--resume"], 10),
+    ("npz", ["lad", "DATA", *SVM, "--coefficients", "npz", "-o"], ["--resume"], 6),
+    ("convert", ["convert", "DATA", "--block-mb", "1", "--jobs", "2", "--quiet"], ["--force"], 14),
+]
+if "cv" in COMMANDS:
+    RUNS.append(("cv", ["cv", "svm", "DATA", "--folds", "3", "--grid", "10", "--quiet", "-o"], ["--resume"], 10))
+
+
+class Zygote:
+    """A warm process that forks and kills commands; see ``zygote.py``."""
+
+    def __init__(self, commands, where):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("zygote.py")), json.dumps(commands)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=where,
+        )  # fmt: skip
+        for line in self.process.stdout:
+            if line == "ready\n":
+                return
+        raise AssertionError("the commands do not run")
+
+    def run(self, argv, after=None, number=signal.SIGKILL):
+        """Return exit status and seconds of a command that is stopped ``after`` some seconds, or never."""
+        request = {"argv": [str(a) for a in argv], "after": after, "signal": int(number)}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        found = json.loads(self.process.stdout.readline())
+        return found["status"], found["seconds"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+        self.process.stdout.close()
+
+
+def content(folder) -> dict:
+    """Return what a folder holds, without what measures time: file names, bytes, rows of step tables."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".csv", ".json") and path.stem.startswith("steps"):
+            found[path.name] = without_times(path)
+        elif path.name == "run.json":
+            record = json.loads(path.read_text())
+            found[path.name] = {name: record[name] for name in ("status", "identity", "labels", "columns")}
+        elif path.is_file():
+            found[str(path.relative_to(folder))] = path.read_bytes()
+    return found
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    """A folder with a data file, its shards and an uninterrupted run of every command."""
+    folder = tmp_path_factory.mktemp("kills")
+    (folder / "data.libsvm").write_text(libsvm_text(*clouds(n=400)))
+    return folder
+
+
+def arguments(run, folder, resumed=True):
+    """Return the command line of a run into a folder."""
+    _, command, resume, _ = run
+    names = {"DATA": "data.libsvm", "SHARDS": "shards"}
+    return [*(names.get(a, a) for a in command), folder, *(resume if resumed else [])]
+
+
+@pytest.fixture(scope="module")
+def zygote(where):
+    """The process that forks; making it computes what every run must give."""
+    first = [["convert", "data.libsvm", "shards", "--block-mb", "1", "--quiet"]]
+    process = Zygote([*first, *(arguments(run, f"whole-{run[0]}", False) for run in RUNS)], where)
+    yield process
+    process.close()
+
+
+@pytest.mark.parametrize("run", RUNS, ids=[run[0] for run in RUNS])
+def test_killed_runs(zygote, where, run):
+    """A run is killed up to three times, resumed after each kill, and compared with the one left alone."""
+    rng = np.random.default_rng(len(run[0]))
+    expected, kills, folders = content(where / f"whole-{run[0]}"), 0, 0
+    _, seconds = zygote.run(arguments(run, f"timed-{run[0]}"))
+    wanted = MANY * run[3]
+    while kills < wanted:  # those that meet a run under way
+        folders += 1
+        assert folders < 10 * wanted
+        folder = f"cut-{run[0]}-{folders}"
+        for _ in range(int(rng.integers(1, 4))):
+            number = signal.SIGKILL if rng.random() < 0.75 else signal.SIGTERM
+            status, _ = zygote.run(arguments(run, folder), float(rng.uniform(0.0, 0.9) * seconds), number)
+            assert status in (0, -number, 128 + number), (status, number)
+            kills += status != 0
+            if status == 0:
+                break
+        assert zygote.run(arguments(run, folder))[0] == 0
+        assert content(where / folder) == expected
+
+
+def test_number_of_kills():
+    assert sum(run[3] for run in RUNS) >= 50

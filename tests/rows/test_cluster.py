@@ -1,0 +1,86 @@
+"""Rows on a cluster: the same bytes, whatever becomes of the workers."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+from screenpath.errors import DataError, ResourceError
+from screenpath.read.shards import ShardFolder
+from screenpath.rows.cluster import ClusterRows, connect, run_task
+from screenpath.rows.shards import ShardRows, shard_products
+from tests.rows.test_shards import as_array, make_folder, random_rows
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A client and two worker processes."""
+    client, cluster = connect(local=2)
+    yield client
+    client.close()
+    cluster.close()
+
+
+class Shared(ClusterRows):
+    """Rows that leave the tests' cluster as it is."""
+
+    def close(self):
+        self._pool.shutdown()
+
+
+def worker_pids(client) -> list[int]:
+    return sorted(client.run(os.getpid).values())
+
+
+@pytest.mark.parametrize(("density", "scale"), [(1.0, "standard"), (0.1, "none"), (0.1, "maxabs"), (1.0, "none")])
+def test_operations_have_the_bytes_of_one_machine(cluster, tmp_path, monkeypatch, density, scale):
+    X, y = random_rows(density=density)
+    folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
+    here, there = ShardRows(folder, scale, 1.0), Shared(cluster, None, folder, scale, 1.0)
+    rng = np.random.default_rng(0)
+    w, theta = rng.normal(size=here.d), rng.normal(size=here.n)
+    same = np.testing.assert_array_equal
+    same(here.norms, there.norms)
+    before = there.moved
+    same(here.margins(w), there.margins(w))
+    assert there.moved - before >= 8 * here.n  # the products have come back
+    same(here.weighted_sum(theta), there.weighted_sum(theta))
+    index, signs = np.arange(0, here.n, 3), np.ones(len(range(0, here.n, 3)))
+    same(*(as_array(rows.take(index, signs), rows.sparse, rows.d) for rows in (here, there)))
+    assert here.touched == there.touched
+    there.close()
+
+
+def test_lost_workers(cluster, tmp_path, monkeypatch):
+    """Workers are killed while passes run; the numbers and the bytes counted stay the same."""
+    X, y = random_rows(n=2000)
+    folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
+    rows, there = ShardRows(folder, "standard"), Shared(cluster, None, folder, "standard")
+    rng, counted = np.random.default_rng(0), set()
+    for attempt in range(3):
+        w, theta = rng.normal(size=rows.d), rng.normal(size=rows.n)
+        if attempt:
+            os.kill(worker_pids(cluster)[attempt % 2 - 1], signal.SIGKILL)
+        before = there.moved
+        np.testing.assert_array_equal(there.margins(w), rows.margins(w))
+        np.testing.assert_array_equal(there.weighted_sum(theta), rows.weighted_sum(theta))
+        counted.add(there.moved - before)
+        cluster.wait_for_workers(2, timeout=60)
+    assert len(counted) == 1
+    there.close()
+
+
+def test_other_data_other_version_no_cluster(cluster, tmp_path, monkeypatch):
+    X, y = random_rows()
+    folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
+    with pytest.raises(DataError, match="sees other data"):
+        run_task(str(folder.path), "another hash", 0, shard_products, None, ())
+    monkeypatch.setattr("screenpath.rows.cluster.__version__", "9.9")
+    with pytest.raises(ResourceError, match="the workers have screenpath"):
+        Shared(cluster, None, ShardFolder(folder.path))
+    monkeypatch.setattr("screenpath.rows.cluster.WAIT", 0.2)
+    with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9"):
+        connect("tcp://127.0.0.1:9")
