@@ -17,7 +17,7 @@ COLUMNS = (
 
 CAPTIONS = {
     "rejection": "What the screening rule fixed before each solve. The dashed line is what any rule could fix at most.",
-    "coefficients": "Weights along the path; the features that become largest are named, the others grey.",
+    "coefficients": "Coefficients along the path; those that become largest are named, the others grey.",
     "gap": "Primal minus dual on the full data, over the primal, at each step; below the dashed line is certified.",
     "time": "Seconds of screening, solving and certifying.",
     "cv": "Mean score over the folds with its standard error, and both choices.",
@@ -99,6 +99,8 @@ def _problem(run) -> list:
             f"{side}{v:g}" if isinstance(v, float) else f"{side}{v}" for side, values in sides.items() for v in values
         ]
         pairs.append(("labels", ", ".join(names)))
+    if run.kernel:
+        pairs.append(("kernel", ", ".join(f"{k} = {_cell(v)}" for k, v in record["kernel"].items() if v is not None)))
     preparation = record["preparation"]
     pairs.append(("scaling", preparation.get("scaling") or "none"))
     if preparation.get("bias"):

@@ -11,12 +11,12 @@ MANY = 60  # from so many grid points on, standard errors are a band in place of
 
 
 def draw_grid(run):
-    """Draw scaling ratio, screened samples and features, and the test score over (alpha, beta), as Hong 2019."""
+    """Draw scaling ratio, screened samples and features, and the score over (alpha, beta), as Hong 2019."""
     grid = series.grid(run)
     count = len(grid.values)
     figure, axes = f.new_figure(3.3 * count + 0.6, 3.6, 1, count, sharey=True)
     for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
-        heat_map(figure, panel, grid, values, name, run.parameters, share=not name.startswith("test"))
+        heat_map(figure, panel, grid, values, name, run.parameters, share=not name.startswith(("test", "cv")))
     axes[0, 0].set_ylabel(run.parameters[1])
     figure.suptitle(f"{run.model}: share screened over the grid", fontsize=10)
     return figure

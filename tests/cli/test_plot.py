@@ -58,10 +58,19 @@ def test_terminal(call, run, data):
     assert result.out.count(" % ") >= 12  # R and L of six steps
     assert "certified" in call("plot", run, "--kind", "gap", "--terminal").out
     assert "solve" in call("plot", run, "--kind", "time", "--terminal").out
-    assert "6 features" not in call("plot", run, "--kind", "coefficients", "--terminal").out
+    assert "5 features have weights" in call("plot", run, "--kind", "coefficients", "--terminal").out
     call("sparse-svm", data, "--betas", "2", "--alphas", "3", "--out", "grid", "--quiet")
     result = call("plot", "grid", "--kind", "grid", "--terminal")
     assert result.code == 0 and "scaling ratio" in result.out and "█" in result.out
+
+
+def test_narrow_terminals_keep_the_numbers(call, run, data, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call("cv", "svm", data, "--grid", "6", "--folds", "3", "--out", "folds", "--quiet").code == 0
+    for arguments in (["folds"], [run, "--kind", "gap"], [run, "--kind", "rejection"]):
+        result = call("plot", *arguments, "--terminal")
+        assert result.code == 0 and "…" not in result.out and max(map(len, result.out.splitlines())) <= 80
+    assert "best" in call("plot", "folds", "--terminal").out
 
 
 def test_pictures_need_no_kernel(run, tmp_path):

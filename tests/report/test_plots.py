@@ -44,6 +44,11 @@ def test_the_largest_coefficients_are_named(runs):
     assert np.allclose(lines[0].get_ydata(), series.feature_paths(runs["path"])[0].values[:, 0])
 
 
+def test_coefficients_of_a_kernel_run_belong_to_samples(runs):
+    words = texts(draw(runs["kernel"], "coefficients"))
+    assert "svm: coefficients of 120 samples" in words and any(word.startswith("sample ") for word in words)
+
+
 def test_names_do_not_overlap(runs):
     from matplotlib.text import Text
 
