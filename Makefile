@@ -45,9 +45,13 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python examples/benchmarks/reading.py
 	$(BIN)/python examples/benchmarks/run.py
 
-# Attacks every screening rule with random problems, weights, storages and reference accuracies.
+# Attacks every screening rule with random problems, weights, storages and reference accuracies; the reader with a
+# million random files; running commands with 520 kills; the cache of compiled kernels with 40 processes at once.
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
+	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
+	SCREENPATH_KILLS=10 $(BIN)/python -m pytest -q tests/cli/test_kills.py
+	SCREENPATH_PROCESSES=40 $(BIN)/python -m pytest -q tests/kernels/test_cache.py -k many_processes
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* runs

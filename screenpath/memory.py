@@ -38,6 +38,10 @@ def in_words(size: float) -> str:
     return f"{size:.1f} TB"
 
 
+ROW_VECTORS = 10  # float64 vectors with an entry a row that a path holds at once
+COLUMN_VECTORS = 16  # and those with an entry a feature
+
+
 def parse_bytes(text: str) -> int:
     """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes.
 
@@ -85,4 +89,21 @@ class MemoryLimit:
                 f"{what} needs {in_words(needed)} beside the {in_words(taken)} in use: more than --max-memory "
                 f"{in_words(self.limit)}",
                 hint,
+            )
+
+    def check_vectors(self, n: int, d: int, source: str) -> None:
+        """Raise where the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take.
+
+        Without a limit of the user the machine's memory is one.
+
+        Raises
+        ------
+        ResourceError
+        """
+        needed = 8 * (ROW_VECTORS * n + COLUMN_VECTORS * d)
+        what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
+        self.check(needed, what, "check the largest index of the data; or raise --max-memory")
+        if needed > physical_bytes():
+            raise ResourceError(
+                f"{what} needs {in_words(needed)}: more than this machine has", "check the largest index of the data"
             )

@@ -2,15 +2,16 @@
 
 Usage: python examples/scaling/measure.py [--read FOLDER] -- screenpath svm FOLDER --grid 20 ...
 
-Prints one JSON line: seconds, exit code, the largest private memory seen (resident size minus pages of files, from
-/proc/PID/smaps_rollup), the largest resident size; with --read also bytes and seconds of two sequential readings of the
-folder's files, before the command (disk or page cache, as it is found) and after it.
+Prints one JSON line: seconds, seconds of processor time, exit code, the largest private memory seen (resident size
+minus pages of files, from /proc/PID/smaps_rollup), the largest resident size; with --read also two sequential readings
+of the folder's files, before the command (disk or page cache, as it is found) and after it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -31,15 +32,16 @@ def look(pid: int) -> tuple[int, int]:
     return sizes.get("Anonymous", 0) + shared_memory, sizes.get("Rss", 0)
 
 
-def read_once(folder: Path) -> tuple[int, float]:
-    """Read the rows of all shards, file by file, and return bytes and seconds."""
-    buffer, total, began = bytearray(BUFFER), 0, time.perf_counter()
+def read_once(folder: Path) -> dict:
+    """Read the rows of all shards, file by file; return bytes, seconds and seconds of processor time."""
+    buffer, total = bytearray(BUFFER), 0
+    began, used = time.perf_counter(), time.process_time()
     for path in sorted(folder.glob("*.npy")):
         if path.stem.split("-")[1] in ("dense", "data", "indices", "indptr"):
             with open(path, "rb", buffering=0) as file:
                 while got := file.readinto(buffer):
                     total += got
-    return total, time.perf_counter() - began
+    return {"bytes": total, "seconds": time.perf_counter() - began, "processor_s": time.process_time() - used}
 
 
 def main() -> int:
@@ -50,7 +52,7 @@ def main() -> int:
     arguments = parser.parse_args()
     found = {}
     if arguments.read:
-        found["bytes"], found["read_before_s"] = read_once(arguments.read)
+        found["read_before"] = read_once(arguments.read)
     began = time.perf_counter()
     process = subprocess.Popen(arguments.command)
     private = resident = 0
@@ -59,9 +61,11 @@ def main() -> int:
         private, resident = max(private, now[0]), max(resident, now[1])
         time.sleep(EVERY)
     found |= {"seconds": time.perf_counter() - began, "code": process.returncode}
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found["processor_s"] = used.ru_utime + used.ru_stime
     found |= {"private_bytes": private, "resident_bytes": resident}
     if arguments.read:
-        found["read_after_s"] = read_once(arguments.read)[1]
+        found["read_after"] = read_once(arguments.read)
     print(json.dumps(found))
     return process.returncode
 

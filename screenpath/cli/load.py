@@ -126,6 +126,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if data is None and spec.streams and is_shard_folder(options["data"]):
         return _stream_shards(spec, options, limit)
     data = read_training(options) if data is None else data
+    limit.check_vectors(data.n, data.d, options["data"])
     targets, labels = spec.targets(data.y, options)
     weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
     digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz

@@ -21,8 +21,6 @@ from screenpath.prepare import SCALES, Preparation, spread_or_one
 from screenpath.read.shards import Shard, ShardFolder
 from screenpath.rows.memory import DENSE_FROM, sum_blocks, usable_threads
 
-ROW_VECTORS = 10  # float64 vectors with an entry a row that a path of a box model holds at once
-COLUMN_VECTORS = 16
 COPY_FACTOR = 2.5  # the solver's working set and its temporaries beside the copy of the survivors
 CHUNK_CELLS = 1 << 18  # of dense rows that are prepared at a time: they stay in the processor's cache
 
@@ -190,11 +188,7 @@ class ShardRows:
             raise UsageError(f"the bias must be a finite number, not {bias}")
         self.raw_d = folder.d if n_features is None else folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
-        self.limit.check(
-            8 * (ROW_VECTORS * self.n + COLUMN_VECTORS * self.d),
-            f"a path on {self.n:,} rows and {self.d:,} features (the vectors alone)",
-            "raise --max-memory, or use a machine with more memory",
-        )
+        self.limit.check_vectors(self.n, self.d, str(folder.path))
         self.sparse = storage == "sparse" or (storage == "auto" and folder.nnz < DENSE_FROM * self.n * self.raw_d)
         self.threads = usable_threads(threads)
         self._at_once = self._tasks_at_once()

@@ -13,7 +13,7 @@ import numpy as np
 from screenpath.errors import RunFolderError
 from screenpath.write.atomic import Appender, FolderLock, replacing
 from screenpath.write.coefficients import open_coefficients, remove_coefficients, sparse_coefficients
-from screenpath.write.tables import CsvTable, JsonTable, dump_json, readable_json
+from screenpath.write.tables import SCHEMA_VERSION, CsvTable, JsonTable, dump_json, readable_json
 
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
@@ -80,6 +80,11 @@ class RunFolder:
             record["status"], record["identity"], record["totals"]
         except (ValueError, KeyError, TypeError):
             raise RunFolderError(f"{file} is damaged", "start again with --force, or choose another --out") from None
+        if record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            raise RunFolderError(
+                f"{file} has schema version {record['schema_version']}; this program writes {SCHEMA_VERSION}",
+                "use the program that wrote it, choose another --out, or start again with --force",
+            )
         return record
 
     def refuse(self, previous: dict) -> None:
