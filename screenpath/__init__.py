@@ -9,8 +9,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "EpsilonGrid": "screenpath.grid",
+    "KernelPathResult": "screenpath.api_kernel",
     "PathResult": "screenpath.api",
     "SparsePathResult": "screenpath.api_sparse",
+    "kernel_svm_path": "screenpath.api_kernel",
     "l1_svm_path": "screenpath.api_l1",
     "lad_path": "screenpath.api",
     "quantile_path": "screenpath.api",

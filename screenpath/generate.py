@@ -60,6 +60,7 @@ SETS: dict[str, SyntheticSet] = {
     "wang-toy2": _wang(0.75),
     "wang-toy3": _wang(0.5),
     "ogawa-toy": SyntheticSet(600, 2, 1.5, 0.75**2, 2, 0.0, "Ogawa et al. 2013, section 5"),
+    "ogawa2014-toy": SyntheticSet(1000, 2, 0.5, 1.5**2, 2, 0.0, "Ogawa et al. 2014, section V-A"),
     "hong-syn1": _hong(10_000, 1_000),
     "hong-syn2": _hong(10_000, 10_000),
     "hong-syn3": _hong(1_000, 10_000),

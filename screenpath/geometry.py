@@ -38,7 +38,23 @@ class Point:
     def scaled(self, factor: float) -> Point:
         """Return ``factor * self``; products follow without touching the data."""
         products = None if self.products is None else factor * self.products
-        return Point(factor * self.vector, products, factor * factor * self.sqnorm)
+        return type(self)(factor * self.vector, products, factor * factor * self.sqnorm)
+
+    def distance(self, other: Point) -> float:
+        """Return the distance to another point, formed from the difference of the two."""
+        return float(np.linalg.norm(self.vector - other.vector))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPoint(Point):
+    """A combination of the rows, given by its dual coefficients: ``sum_i vector_i v_i``.
+
+    ``products`` are always known, ``Q vector`` with ``Q_ij = v_i.v_j``; they carry the inner product.
+    """
+
+    def distance(self, other: Point) -> float:
+        """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``."""
+        return float(np.sqrt(max((self.vector - other.vector) @ (self.products - other.products), 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +163,7 @@ class Lens:
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
         v1, v2 = products
-        distance = float(np.linalg.norm(self.first.center.vector - self.second.center.vector))
+        distance = self.first.center.distance(self.second.center)
         upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         return lower, upper

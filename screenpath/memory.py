@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 from pathlib import Path
 
-from screenpath.errors import ResourceError
+from screenpath.errors import ResourceError, UsageError
 
 STATUS = Path("/proc/self/status")
 
@@ -39,6 +40,25 @@ def in_words(size: float) -> str:
 
 ROW_VECTORS = 10  # float64 vectors with an entry a row that a path holds at once
 COLUMN_VECTORS = 16  # and those with an entry a feature
+
+
+def parse_bytes(text: str) -> int:
+    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes.
+
+    Raises
+    ------
+    UsageError
+    """
+    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    stripped = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = stripped[-1:] if stripped[-1:] in units else ""
+    try:
+        value = float(stripped.removesuffix(unit) if unit else stripped)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0.0):
+        raise UsageError(f"'{text}' is not an amount of memory", "write for example 500M or 8G")
+    return int(value * units[unit])
 
 
 class MemoryLimit:

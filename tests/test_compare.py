@@ -7,8 +7,8 @@ import pytest
 
 from screenpath import compare as module
 from screenpath.cli.app import run
-from screenpath.compare import COLUMNS, DisagreementError, compare
-from screenpath.grid import log_grid
+from screenpath.compare import COLUMNS, SPARSE_COLUMNS, DisagreementError, compare
+from screenpath.grid import EpsilonGrid, log_grid
 from screenpath.models.builders import svm_model
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
@@ -39,8 +39,16 @@ def test_a_chunk_applies_to_the_rules_that_can_serve_one():
     assert single[2]["init_s"] > 0.0
 
 
+def test_all_rules_walk_the_points_of_one_epsilon_path():
+    """Each rule alone would choose its own points, whose optimal values cannot be compared."""
+    X, y = two_classes(150, 3)
+    grid = lambda model: EpsilonGrid(0.01, 10.0, 0.05)  # noqa: E731
+    rows = compare(lambda: svm_model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
+    assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 3
+
+
 def test_contradicting_variants_are_an_error():
-    variants = [module.Variant("none", True), module.Variant("wrong", True)]
+    variants = [module.Variant("none", "shrinking"), module.Variant("wrong", "shrinking")]
     variants[0].intervals, variants[1].intervals = np.array([[1.0, 1.1]]), np.array([[1.2, 1.3]])
     with pytest.raises(DisagreementError, match="'wrong\\+shrinking' proves an optimum of at least 1.2"):
         module._check_agreement(variants, 1e-6)
@@ -67,3 +75,27 @@ def test_command_line_errors(samples, capsys):
     assert "add ssnsv or essnsv" in capsys.readouterr().err
     assert run(["compare", "lad", data, "--chunk-form", "s", "--quiet"]) == 2
     assert run(["compare", "lad", data, "--scale", "standard", "--grid", "5", "--max-epochs", "1", "--quiet"]) in (0, 3)
+
+
+def test_sparse_grids_agree_under_every_rule_and_start(samples, capsys):
+    command = ["compare", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--betas", "2", "--alphas", "5"]
+    rules = "none,iss,ifs,sifs,gap,sifs+gap"
+    assert run([*command, "--rules", rules, "--starts", "warm,cold", "--repeats", "2", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert tuple(rows[0]) == SPARSE_COLUMNS
+    assert [(r["rule"], r["start"]) for r in rows] == [(r, s) for s in ("warm", "cold") for r in rules.split(",")]
+    assert all(row["certified"] == row["points"] == 10 for row in rows)
+    table = {(row["rule"], row["start"]): row for row in rows}
+    assert table["none", "warm"]["speedup"] == table["none", "cold"]["speedup"] == 1.0
+    assert table["none", "warm"]["epochs"] < table["none", "cold"]["epochs"]
+    assert table["none", "warm"]["mean_scaling"] == 0.0 < table["sifs", "warm"]["mean_scaling"]
+    assert table["sifs", "cold"]["mean_scaling"] > 0.0
+
+
+def test_sparse_command_line_errors(samples, capsys):
+    command = ["compare", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--quiet"]
+    assert run([*command, "--solver", "newton", "--starts", "cold"]) == 2
+    assert "use cold starts with sdca" in capsys.readouterr().err
+    assert run([*command, "--starts", "hot"]) == 2
+    assert run([*command, "--rules", "none,dvi"]) == 2
+    assert "unknown rule 'dvi'" in capsys.readouterr().err

@@ -12,6 +12,7 @@ SHAPES = {
     "wang-toy2": (2000, 2),
     "wang-toy3": (2000, 2),
     "ogawa-toy": (600, 2),
+    "ogawa2014-toy": (1000, 2),
     "hong-syn1": (10_000, 1_000),
     "hong-syn2": (10_000, 10_000),
     "hong-syn3": (1_000, 10_000),
@@ -40,16 +41,23 @@ def test_same_seed_same_bytes(name):
 
 
 @pytest.mark.parametrize(
-    "name, mean", [("wang-toy1", 1.5), ("wang-toy2", 0.75), ("wang-toy3", 0.5), ("ogawa-toy", 1.5)]
+    "name, mean, spread",
+    [
+        ("wang-toy1", 1.5, 0.75),
+        ("wang-toy2", 0.75, 0.75),
+        ("wang-toy3", 0.5, 0.75),
+        ("ogawa-toy", 1.5, 0.75),
+        ("ogawa2014-toy", 0.5, 1.5),
+    ],
 )
-def test_planar_sets_have_the_papers_moments(name, mean):
+def test_planar_sets_have_the_papers_moments(name, mean, spread):
     X, y = generate(name, 1)
     assert set(y) == {-1.0, 1.0}
     for sign in (-1.0, 1.0):
         points = X[y == sign]
-        error = 0.75 / np.sqrt(len(points))  # standard error of the mean
+        error = spread / np.sqrt(len(points))  # standard error of the mean
         assert points.mean(axis=0) == pytest.approx([sign * mean] * 2, abs=5 * error)
-        assert np.cov(points.T) == pytest.approx(0.75**2 * np.eye(2), abs=5 * 0.75**2 * np.sqrt(2 / len(points)))
+        assert np.cov(points.T) == pytest.approx(spread**2 * np.eye(2), abs=5 * spread**2 * np.sqrt(2 / len(points)))
 
 
 def test_two_class_sparse_set_has_the_papers_moments():

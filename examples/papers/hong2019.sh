@@ -1,21 +1,24 @@
 #!/bin/sh
 # Tables 1, 3, 4 and 6 and the data of Figs. 1-7 of Hong et al. 2019 (sparse SVMs, SIFS): proximal SDCA without
-# screening, with ISS, with IFS and with SIFS, and the tool's default beside them.
+# screening, with ISS, with IFS, with SIFS and with the dynamic rule, and the tool's default beside them.
 #
 #     examples/papers/hong2019.sh [DATA_FOLDER] [OUTPUT_FOLDER]
 #
 # The synthetic sets are generated; real ones are taken from DATA_FOLDER/binary and DATA_FOLDER/multiclass, and left out
 # where they are absent. STORAGE=dense repeats the paper's setting on its synthetic sets (80 MB to 800 MB each). Sizes
 # that finish here: BETAS=3 ALPHAS=20 by default; the paper has BETAS=10 ALPHAS=100. SETS="syn1 rcv1" runs only these.
+# The paper states neither its gamma (SMOOTHING, 0.5 by default) nor where its solver starts (STARTS): with "cold" every
+# pair starts from theta = 0, screened or not; with "warm" from the previous pair.
 #
-# Each run keeps OUTPUT_FOLDER/SET/RULE/steps.csv: scaling_ratio over (alpha, beta) is Figs. 1 and 5; iss_found and
-# ifs_found, divided by n_R + n_L and by n_inactive_features, are the rejection ratios of each triggering (Figs. 2-4, 6, 7;
+# OUTPUT_FOLDER/SET/sifs/steps.csv is kept: scaling_ratio over (alpha, beta) is Figs. 1 and 5; iss_found and ifs_found,
+# divided by n_R + n_L and by n_inactive_features, are the rejection ratios of each triggering (Figs. 2-4, 6, 7;
 # FIRST=samples for ISS first).
 set -eu
 data=${1:-../shared/data}
 out=${2:-runs/hong2019}
 tool=${SCREENPATH:-screenpath}
 betas=${BETAS:-3} alphas=${ALPHAS:-20} storage=${STORAGE:-auto} first=${FIRST:-features}
+smoothing=${SMOOTHING:-0.5} starts=${STARTS:-warm,cold} rules=${RULES:-none,iss,ifs,sifs,gap} repeats=${REPEATS:-1}
 mkdir -p "$out"
 
 wanted() { # set
@@ -46,20 +49,19 @@ study() { # set, file, for which set of the paper, published speed-up
         echo "$1: left out, $2 is not there"
         return
     fi
-    echo "== $1 (for $3; published speed-up of SIFS: $4)"
-    {
-        for rule in none iss ifs sifs; do
-            one "$1" "$rule" "$2" --rule "$rule" --solver sdca --betas "$betas" --alphas "$alphas"
-        done
-        one "$1" default "$2" --betas "$betas" --alphas "$alphas"
-    } | awk '
-        NR == 1 { printf "%-8s %9s %9s %9s %9s %9s %10s\n", "", "screen s", "solve s", "certify s", "scaling", "speed-up", "certified" }
-        {
-            total = $2 + $3 + $4
-            if (NR == 1) base = total
-            printf "%-8s %9.3f %9.3f %9.3f %9.4f %9.1f %10s\n", $1, $2, $3, $4, $5, base / total, $6
-        }
-    '
+    echo
+    echo "$1 (for $3; published speed-up of SIFS: $4)"
+    echo
+    $tool compare sparse-svm "$2" --rules "$rules" --starts "$starts" --solver sdca --storage "$storage" \
+        --first "$first" --betas "$betas" --alphas "$alphas" --smoothing "$smoothing" --repeats "$repeats" --quiet
+    echo
+    echo "SIFS with SDCA, and the tool's default; seconds of screening, solving, certifying; scaling ratio; certified:"
+    echo
+    for run in sifs default; do
+        options=$([ "$run" = sifs ] && echo "--rule sifs --solver sdca" || echo "")
+        # shellcheck disable=SC2086 # the options are several words
+        one "$1" "$run" "$2" $options --betas "$betas" --alphas "$alphas" --smoothing "$smoothing" | sed 's/^/    /'
+    done
 }
 
 synthetic() { # set, name for generate, published speed-up

@@ -21,6 +21,7 @@ def command(name, seed, n, p, out):
     \b
     wang-toy1, wang-toy2, wang-toy3   two Gaussians in the plane (Wang et al. 2014)
     ogawa-toy                         two Gaussians in the plane (Ogawa et al. 2013)
+    ogawa2014-toy                     two Gaussians in the plane (Ogawa et al. 2014)
     hong-syn1, hong-syn2, hong-syn3   sparse, two classes (Hong et al. 2019)
     hong-syn-multi1, hong-syn-multi2, hong-syn-multi3
                                       sparse, five classes (Hong et al. 2019)

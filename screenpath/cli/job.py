@@ -120,7 +120,7 @@ class _Job:
         o = self.options
         with self.console.compiling():
             began = clock()  # stands still while kernels compile
-            self.data = load.load_training(self.spec, o)
+            self.data = load.load_training(self.spec, o, self.console.say)
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
@@ -195,7 +195,10 @@ class _Job:
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
         classes = (self.data.labels or {}).get("classes")
-        self.sink.open(self.columns, self.data.preparation.n_features, checkpoint, classes)
+        unit, count = ("feature", self.data.preparation.n_features)
+        if self.spec.rows is not None:
+            unit, count = "sample", self.data.shape[0]
+        self.sink.open(self.columns, count, checkpoint, classes, unit)
         if checkpoint is None:
             self.sink.write_run(self.record(RUNNING))
             return None
@@ -271,6 +274,8 @@ class _Job:
     def original(self, weights) -> tuple:
         """Return weights and intercept in the units of the data, a row each for several classes."""
         preparation = self.data.preparation
+        if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
+            return weights, 0.0, False
         if weights.ndim == 1:
             return (*preparation.original(weights), preparation.has_intercept)
         parts = [preparation.original(one) for one in weights]
@@ -304,7 +309,9 @@ class _Job:
             "test": self.test.description() if self.test is not None else None,
             "labels": data.labels,
             "preparation": data.preparation_record(),
+            "kernel": data.rows.describe() if self.spec.rows is not None else None,
             "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
@@ -316,6 +323,11 @@ class _Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON can have it."""
+    return value if math.isfinite(value) else None
 
 
 def versions() -> dict:

@@ -16,6 +16,7 @@ from screenpath.prepare import Preparation, prepare
 from screenpath.read.dataset import Dataset
 from screenpath.read.libsvm import read_libsvm
 from screenpath.read.shards import ShardFolder, is_shard_folder
+from screenpath.rows.gram import GramRows
 from screenpath.rows.memory import DENSE_FROM, MemoryRows
 from screenpath.rows.shards import ShardRows
 
@@ -29,7 +30,7 @@ class Training:
     Parameters
     ----------
     path : str
-    rows : MemoryRows or ShardRows
+    rows : MemoryRows, ShardRows or GramRows
     targets : ndarray of shape (n,), or None once the model has been built
     labels : dict or None
         Map from +1 and -1 to the labels of the file.
@@ -43,7 +44,7 @@ class Training:
     """
 
     path: str
-    rows: MemoryRows | ShardRows
+    rows: MemoryRows | ShardRows | GramRows
     targets: np.ndarray | None
     labels: dict | None
     weights: np.ndarray | None
@@ -87,7 +88,8 @@ class HeldOut:
     Parameters
     ----------
     path : str
-    X : ndarray or csr_array of shape (m, d) or (m, d + 1)
+    X : ndarray or csr_array of shape (m, d) or (m, d + 1), or HeldOutRows
+        What the weights of a step are multiplied with.
     targets : ndarray of shape (m,)
     sha256 : str
     """
@@ -102,8 +104,8 @@ class HeldOut:
         return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
 
 
-def load_training(spec, options: dict) -> Training:
-    """Read and prepare the training data."""
+def load_training(spec, options: dict, tell=None) -> Training:
+    """Read and prepare the training data; ``tell`` hears what a kernel model says about its memory."""
     limit = MemoryLimit(options["max_memory"])
     _check_cluster(spec, options)
     if spec.streams and is_shard_folder(options["data"]):
@@ -113,6 +115,10 @@ def load_training(spec, options: dict) -> Training:
     targets, labels = spec.targets(data.y, options)
     weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
     digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz
+    if spec.rows is not None:
+        X, preparation = prepare(data.X, options["scale"], 0.0, options["storage"])
+        rows = spec.rows(X, targets, options, tell)
+        return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz)
     dtype = np.dtype(options["dtype"])
     dense = data.density >= DENSE_FROM if options["storage"] == "auto" else options["storage"] == "dense"
     values = data.n * (data.d + 1) if dense else 1.5 * nnz
@@ -280,4 +286,6 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
     elif X.shape[1] < d:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     prepared = training.preparation.apply(X if training.rows.sparse else X.toarray())
+    if spec.rows is not None:
+        prepared = training.rows.held_out(prepared)
     return HeldOut(options["test"], prepared, targets, data.fingerprint())

@@ -6,6 +6,8 @@ import math
 
 import click
 
+from screenpath.errors import UsageError
+from screenpath.memory import parse_bytes
 from screenpath.solvers import NAMES
 
 RULE_HELP = (
@@ -71,15 +73,10 @@ class Size(click.ParamType):
         """Return an int."""
         if value is None or isinstance(value, int):
             return value
-        text = value.strip().upper().removesuffix("B").removesuffix("I")
-        power = "KMGT".find(text[-1:]) + 1 if text else 0
         try:
-            number = float(text[:-1] if power else text)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number > 0.0):
-            self.fail(f"'{value}' is not a size; write for example 800M or 2G", param, ctx)
-        return int(number * 1024**power)
+            return parse_bytes(value)
+        except UsageError as error:
+            self.fail(f"{error.message}; {error.hint}", param, ctx)
 
 
 data_argument = click.argument("data", metavar="DATA", type=click.Path())
@@ -88,7 +85,8 @@ memory_option = click.option(
     "--max-memory",
     metavar="SIZE",
     type=Size(),
-    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.",
+    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
+    "limit; for a kernel matrix half of the free memory]",
 )
 
 reading_options = stack(

@@ -164,14 +164,15 @@ grid_options = shared.stack(
         type=click.Choice(["features", "samples"]),
         help="What sifs screens first; the decisions are the same.",
     ),
-    click.option(
-        "--jobs",
-        metavar="N",
-        default=1,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="Processes that share the values of beta; the results are the same.",
-    ),
+)
+
+jobs_option = click.option(
+    "--jobs",
+    metavar="N",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Processes that share the values of beta; the results are the same.",
 )
 
 
@@ -179,6 +180,7 @@ grid_options = shared.stack(
 @shared.path_options
 @shared.label_options
 @grid_options
+@jobs_option
 @shared.solving_options("sifs+gap", ("auto", "newton", "sdca"), RULE_HELP, threaded=False)
 def command(**options):
     """Grid of sparse SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).

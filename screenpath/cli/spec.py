@@ -82,6 +82,11 @@ class ModelSpec:
         ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``.
     walk : callable, optional
         ``walk(options) -> function`` to take the place of ``path.walk``.
+    rows : callable, optional
+        ``rows(X, targets, options, tell) -> rows`` of a kernel model, whose coefficients belong to samples. ``--bias``
+        and ``--dtype`` then are the kernel's, not the data's.
+    kernel_modules : tuple of str
+        Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
     """
@@ -101,6 +106,8 @@ class ModelSpec:
     columns: tuple = ()
     weights: Callable = step_weights
     walk: Callable | None = None
+    rows: Callable | None = None
+    kernel_modules: tuple = ()
     streams: bool = True
 
 

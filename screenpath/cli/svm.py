@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from screenpath.cli import kernel
 from screenpath.cli import options as shared
 from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, chunked, sign_accuracy, sign_targets
 
@@ -32,13 +33,19 @@ SPEC = ModelSpec(
 @shared.class_weight_option
 @shared.weights_option
 @shared.c_grid_options
+@kernel.kernel_options
 @shared.solving_options()
 def command(**options):
-    """Path of linear SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).
+    """Path of linear or kernel SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).
 
     Minimises 1/2 ||w||^2 + C sum_i max(0, 1 - y_i x_i.w) at every C of the grid. The results go to a run folder:
     run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is the intercept).
+
+    With --kernel there is no intercept: --bias B adds B^2 to the kernel, --dtype is that of the stored kernel values,
+    and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and those with
+    +gap, the solvers auto (= newton) and smo.
     """
     from screenpath.cli.job import run_job
 
-    return run_job(chunked(SPEC, options), options)
+    spec = kernel.spec_of(SPEC, options)
+    return run_job(chunked(spec, options) if spec is SPEC else spec, options)

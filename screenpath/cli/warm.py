@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.kernels.compilation import ensure_compiled
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 
@@ -24,7 +25,7 @@ def tiny_rows(rows) -> MemoryRows:
 
 
 def warm_model(spec, options: dict, rows) -> None:
-    """Walk a short path on toy rows with the rule and the solver of the run.
+    """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
     Parameters
     ----------
@@ -33,6 +34,9 @@ def warm_model(spec, options: dict, rows) -> None:
     rows : MemoryRows or ShardRows
         Of the run: the toy rows get the same storage and types.
     """
+    if spec.rows is not None:
+        ensure_compiled(*spec.kernel_modules)
+        return
     if hasattr(rows, "warm_up"):  # passes with kernels of their own
         rows.warm_up()
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)

@@ -9,7 +9,9 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
-BIAS_EVERY = 8  # values visited, in samples, between two exact solves of the bias within a sweep
+# Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
+# the last one hold as many values as there are samples.
+BIAS_SOLVES = 8
 
 
 @kernel(fastmath=SUMS)
@@ -44,6 +46,18 @@ def sparse_spreads(data, indices, indptr, y, out):
         out[j] = np.sqrt(total)
 
 
+@kernel(fastmath=SUMS)
+def bias_sums(slack, y, shift):
+    """Return ``sum y_i r_i``, ``sum r_i`` and the number of positive ``r_i = max(slack_i - y_i shift, 0)``."""
+    total, size, count = 0.0, 0.0, 0.0
+    for i in range(slack.size):
+        r = max(slack[i] - y[i] * shift, 0.0)
+        total += y[i] * r
+        size += r
+        count += 1.0 if r > 0.0 else 0.0
+    return total, size, count
+
+
 @kernel()
 def bias_root(slack, y, bias):
     """Move the bias to the exact minimiser of the loss: the root of ``sum y_i max(slack_i, 0)``, decreasing in b.
@@ -63,14 +77,8 @@ def bias_root(slack, y, bias):
     """
     shift, low, high = 0.0, -np.inf, np.inf
     for step in range(200):
-        total, size, count = 0.0, 0.0, 0
-        for i in range(slack.size):
-            r = slack[i] - y[i] * shift
-            if r > 0.0:
-                total += y[i] * r
-                size += r
-                count += 1
-        if count == 0 or abs(total) <= 1e-16 * size:
+        total, size, count = bias_sums(slack, y, shift)
+        if count == 0.0 or abs(total) <= 1e-16 * size:
             break
         if total > 0.0:
             low = shift
@@ -186,28 +194,19 @@ def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
         Norms of the columns themselves, for the rounding slack ``rounding * (1 + ||f_j|| extent)``.
     radius, offset, extent, rounding : float
     """
-    index = np.empty(vc.size, dtype=np.int64)
-    kept = 0
     offset = min(max(offset, -radius), radius)
     cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
-    for j in range(vc.size):
+    kept = np.empty(vc.size, dtype=np.bool_)
+    for j in range(vc.size):  # without branches, so that the loop vectorises
         goal = 1.0 - rounding * (1.0 + lengths[j] * extent)
-        if abs(vc[j]) + radius * norms[j] < goal:  # the ball alone decides, as for most columns
-            continue
-        largest = -np.inf
         # The root would turn a rounding error of va into its square root: for columns along the normal it is granted.
         square = (norms[j] - va[j]) * (norms[j] + va[j]) + 2.0 * rounding * norms[j] * lengths[j]
-        rim = cap * np.sqrt(max(square, 0.0))
-        for sign in (1.0, -1.0):
-            if sign * va[j] * radius <= offset * norms[j]:
-                value = sign * vc[j] + radius * norms[j]
-            else:
-                value = sign * (vc[j] + offset * va[j]) + rim
-            largest = max(largest, value)
-        if largest >= goal:
-            index[kept] = j
-            kept += 1
-    return index[:kept].copy()
+        rim = cap * np.sqrt(square if square > 0.0 else 0.0)
+        ball, edge, tilt = radius * norms[j], offset * norms[j], va[j] * radius
+        upper = vc[j] + ball if tilt <= edge else vc[j] + offset * va[j] + rim
+        lower = ball - vc[j] if -tilt <= edge else rim - vc[j] - offset * va[j]
+        kept[j] = (upper if upper > lower else lower) >= goal
+    return np.flatnonzero(kept)
 
 
 @kernel(fastmath=SUMS)
@@ -227,7 +226,8 @@ def positive_part(slack):
 def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
-    The bias is solved exactly after each sweep, and within it whenever that costs little beside the columns visited.
+    The bias is solved exactly after each sweep, and a few times within it where that costs little beside the columns:
+    the same number of times whether or not they were screened, so that screening does not change the sweeps needed.
     A step whose decrease the quadratic bound ``||f_j||^2`` does not guarantee is checked and halved.
 
     Parameters
@@ -255,6 +255,10 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
     """
     n = y.size
     size, visited, since = active.size, 0, 0
+    values = 0
+    for k in range(size):
+        values += indptr[active[k] + 1] - indptr[active[k]] if sparse else n
+    solve_after = max(values // BIAS_SOLVES, n)
     violation, room = np.inf, np.inf
     for _ in range(sweeps):
         worst = 0.0
@@ -262,16 +266,23 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
         while k < size:
             j = active[k]
             visited += 1
-            gradient = 0.0
+            old = w[j]
+            gradient, curvature = 0.0, 1e-12 * sqnorms[j]
             if sparse:
-                since += indptr[j + 1] - indptr[j]
-                for p in range(indptr[j], indptr[j + 1]):
-                    gradient -= data[p] * max(slack[indices[p]], 0.0)
+                start, stop = indptr[j], indptr[j + 1]
+                since += stop - start
+                if old == 0.0:
+                    for p in range(start, stop):
+                        gradient -= data[p] * max(slack[indices[p]], 0.0)
+                else:  # the curvature is needed too
+                    for p in range(start, stop):
+                        value, r = data[p], slack[indices[p]]
+                        gradient -= value * max(r, 0.0)
+                        curvature += value * value if r > 0.0 else 0.0
             else:
                 since += n
                 for i in range(n):
                     gradient -= F[j, i] * max(slack[i], 0.0)
-            old = w[j]
             if old == 0.0:
                 miss = max(abs(gradient) - lam, 0.0)
                 if shrinking and abs(gradient) < lam - room:
@@ -284,15 +295,12 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
             k += 1
             if miss == 0.0 or sqnorms[j] == 0.0:
                 continue
-            curvature = 1e-12 * sqnorms[j]
-            if sparse:
-                for p in range(indptr[j], indptr[j + 1]):
-                    value = data[p]
-                    curvature += value * value * (slack[indices[p]] > 0.0)
-            else:
+            if sparse and old == 0.0:
+                for p in range(start, stop):
+                    curvature += data[p] * data[p] if slack[indices[p]] > 0.0 else 0.0
+            elif not sparse:
                 for i in range(n):
-                    value = F[j, i]
-                    curvature += value * value * (slack[i] > 0.0)
+                    curvature += F[j, i] * F[j, i] if slack[i] > 0.0 else 0.0
             if gradient + lam < curvature * old:
                 step = -(gradient + lam) / curvature
             elif gradient - lam > curvature * old:
@@ -333,7 +341,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
                     break
                 step *= 0.5
             w[j] = old + applied
-            if since >= BIAS_EVERY * n:
+            if since >= solve_after:
                 since = 0
                 bias[0] = bias_root(slack, y, bias[0])
         bias[0] = bias_root(slack, y, bias[0])

@@ -8,8 +8,10 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel
-def gather_rows(data, indices, indptr, dense, n, d, labels, classes, status, keep):
+def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, status, keep):
     """Copy the rows with surviving dual variables and the columns with surviving weights.
+
+    Dense data is read from ``by_column``, its values column by column: of few columns, only these are fetched.
 
     Returns
     -------
@@ -48,15 +50,16 @@ def gather_rows(data, indices, indptr, dense, n, d, labels, classes, status, kee
         ptr[k + 1] = ptr[k] + count
     out = np.empty(ptr[lines.size], dtype=data.dtype)
     where = np.empty(0 if dense else out.size, dtype=indices.dtype)
+    if dense:
+        for j in range(width):
+            column = by_column[columns[j] * n : (columns[j] + 1) * n]
+            for k in range(lines.size):
+                out[k * width + j] = column[lines[k]]
+        return lines, columns, out, where, ptr
     for k in range(lines.size):
         i = lines[k]
         q = ptr[k]
-        start = indptr[i]
-        if dense:
-            for j in range(width):
-                out[q + j] = data[start + columns[j]]
-            continue
-        for p in range(start, indptr[i + 1]):
+        for p in range(indptr[i], indptr[i + 1]):
             j = rank[indices[p]]
             if j >= 0:
                 out[q], where[q] = data[p], j
@@ -95,13 +98,14 @@ def sweeps(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha
     """
     k = labels.size
     touched = 0
+    by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
     for _ in range(count):
         for a in range(order.size - 1, 0, -1):
             random[0] ^= random[0] >> np.uint64(12)
             random[0] ^= random[0] << np.uint64(25)
             random[0] ^= random[0] >> np.uint64(27)
             draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
-            b = np.int64(draw % np.uint64(a + 1))
+            b = np.int64((draw * np.uint64(a + 1)) >> np.uint64(31))  # draw has 31 bits
             order[a], order[b] = order[b], order[a]
         for a in range(order.size):
             t = order[a]
@@ -112,10 +116,10 @@ def sweeps(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha
             base = c * width
             margin = 0.0
             if dense:
-                for p in range(start, stop):
-                    x = v[base + p - start]
-                    s = shrink[base + p - start]
-                    margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
+                line, point, limits = data[start:stop], v[base : base + width], shrink[base : base + width]
+                for j in range(width):
+                    x = point[j]
+                    margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
             else:
                 for p in range(start, stop):
                     x = v[base + indices[p]]
@@ -134,7 +138,7 @@ def sweeps(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha
                     margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
                 curvature = 2.0 * sqnorms[i]
             touched += stop - start
-            value = theta[t] + (1.0 - margin / alpha - gamma * theta[t]) / (gamma + curvature / (alpha * n))
+            value = theta[t] + (1.0 - margin * by_alpha - gamma * theta[t]) / (gamma + curvature * by_alpha_n)
             value = min(max(value, 0.0), 1.0)
             step = value - theta[t]
             if step == 0.0:
@@ -143,8 +147,9 @@ def sweeps(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha
             step = step / n if classes > 1 else own * step / n
             sign = -1.0 if classes > 1 else 1.0
             if dense:
-                for p in range(start, stop):
-                    v[base + p - start] += sign * step * data[p]
+                line, point = data[start:stop], v[base : base + width]
+                for j in range(width):
+                    point[j] += sign * step * line[j]
             else:
                 for p in range(start, stop):
                     v[base + indices[p]] += sign * step * data[p]
@@ -189,6 +194,6 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, keep, random = np.ones(2), np.ones(2, dtype=np.int8), np.ones(1, dtype=np.uint64)
-    gather_rows(*view, False, 2, 2, labels, 1, status, keep)
+    gather_rows(*view, view[0], False, 2, 2, labels, 1, status, keep)
     sweeps(*view, False, labels, 1, 2, 2, 0.5, 1.0, a, a, status, a.copy(), a.copy(), np.arange(2), 1, random)
     reduced_terms(a, labels, 2, 1, 0.5, status, a)

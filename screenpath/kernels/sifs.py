@@ -214,18 +214,55 @@ def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row
     return count
 
 
+@kernel(fastmath=SUMS)
+def column_sum(data, indices, start, stop, n, psi):
+    """Return ``x^j . psi`` for the column at ``start:stop``; the same bits as in ``kernels/sparse.py``."""
+    total = 0.0
+    if stop - start == n:
+        column = data[start:stop]
+        for i in range(n):
+            total += column[i] * psi[i]
+    else:
+        for p in range(start, stop):
+            total += data[p] * psi[indices[p]]
+    return total
+
+
 @kernel
-def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n, beta, r1, r2,
-                    distance, paper, gap, extent, rounding, keep, found):  # fmt: skip
-    """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many."""
-    count = 0
+def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq,
+                    n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, found):  # fmt: skip
+    """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
+
+    A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide.
+    Also returns the values touched.
+    """
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    count, touched = 0, 0
     for f in range(keep.size):
         if keep[f] == 0:
             continue
-        v1 = ones_part * u_ones[f] + theta_part * u[f] + move_first[f]
-        v2 = u[f] + move_second[f]
         norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
         limit = beta - rounding * (np.sqrt(col_sq[f]) / n * extent + beta)
+        if u_slack[f] > 0.0:
+            top = np.inf
+            if paper:
+                off = abs(ones_part * u_ones[f] + theta_part * u[f] + move_first[f])
+                top = off + abs(theta_part) * u_slack[f] + r1 * norm
+            if gap:
+                top = min(top, abs(u[f] + move_second[f]) + u_slack[f] + r2 * norm)
+            if top <= limit:
+                keep[f] = 0
+                found[count] = f
+                count += 1
+                continue
+            c = f // d
+            start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+            u[f] = (1.0 / n) * column_sum(data, indices, start, stop, n, psi[c * n : (c + 1) * n])
+            u_slack[f] = 0.0
+            touched += stop - start
+        v1 = ones_part * u_ones[f] + theta_part * u[f] + move_first[f]
+        v2 = u[f] + move_second[f]
         top = np.inf
         if paper:
             top = abs(v1) + r1 * norm
@@ -239,11 +276,11 @@ def decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, c
             keep[f] = 0
             found[count] = f
             count += 1
-    return count
+    return count, touched
 
 
 @kernel
-def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_sq, col_sq, beta, gamma,
+def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, col_sq, beta, gamma,
          scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm,
          samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
          record):  # fmt: skip
@@ -253,8 +290,9 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_
     ----------
     columns, rows : tuple of ndarray
         Both views of the data.
-    scores, w, theta, u, u_ones : ndarray
-        Reference: ``X w``, ``w``, ``theta``, ``X' psi(theta)/n`` and ``X' psi(1)/n``. ``scores`` is overwritten.
+    scores, w, theta, psi, u, u_slack, u_ones : ndarray
+        Reference: ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the errors of that, and
+        ``X' psi(1)/n``. ``scores`` is overwritten; entries of ``u`` with an error are formed anew where needed.
         Dual variables and features that are screened on entry must have their values in ``theta`` and ``w``.
     row_sq, col_sq : ndarray
         Squared norms of samples and of (class, feature) columns of the dual, unconditioned.
@@ -330,9 +368,10 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, u, u_ones, row_
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                                          keep, move_first, move_second, col_part)  # fmt: skip
             r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
-            n_cols = decide_features(u, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n,
-                                     beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm, rounding, keep,
-                                     new_cols)  # fmt: skip
+            n_cols, formed = decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first,
+                                             move_second, col_part, col_sq, n, beta, r1, r2, np.sqrt(between_sq),
+                                             paper, gap, theta_norm, rounding, keep, new_cols)  # fmt: skip
+            touched += formed
             record[trigger, 1] = n_cols
             fresh = n_cols
         used = trigger + 1
@@ -348,5 +387,6 @@ def warm_up():
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a = np.ones(2)
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0,
-         0.0, 1.0, True, True, True, True, False, 1e-12, status, keep, a.copy(), a.copy(), record)  # fmt: skip
+    sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
+         0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, 1e-12, status, keep, a.copy(), a.copy(),
+         record)  # fmt: skip

@@ -19,6 +19,20 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel(fastmath=SUMS)
+def column_sum(data, indices, start, stop, n, psi):
+    """Return ``x^j . psi`` for the column at ``start:stop``; the same bits wherever it is called."""
+    total = 0.0
+    if stop - start == n:
+        column = data[start:stop]
+        for i in range(n):
+            total += column[i] * psi[i]
+    else:
+        for p in range(start, stop):
+            total += data[p] * psi[indices[p]]
+    return total
+
+
+@kernel(fastmath=SUMS)
 def column_sums(data, indices, indptr, n, features, psi, scale, out):
     """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
     d = indptr.size - 1
@@ -29,15 +43,58 @@ def column_sums(data, indices, indptr, n, features, psi, scale, out):
         j = f - c * d
         base = c * n
         start, stop = indptr[j], indptr[j + 1]
-        total = 0.0
-        if stop - start == n:
-            column, weights = data[start:stop], psi[base : base + n]
-            for i in range(n):
-                total += column[i] * weights[i]
-        else:
-            for p in range(start, stop):
-                total += data[p] * psi[base + indices[p]]
-        out[f] = scale * total
+        out[f] = scale * column_sum(data, indices, start, stop, n, psi[base : base + n])
+        touched += stop - start
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def bounded_sums(data, indices, indptr, n, w, psi, before, old, old_slack, sqnorms, beta, rounding, out, slack):
+    """As :func:`column_sums` over all features, leaving out those whose sum is proven to stay within ``beta``.
+
+    ``|x^j.(psi_c - before_c)| <= ||x^j|| ||psi_c - before_c||``: where ``w`` is 0 and an earlier sum, its error and
+    this drift keep below ``beta``, the soft threshold of the sum is 0 whatever it is. The earlier sum then stays, with
+    the grown error.
+
+    Parameters
+    ----------
+    w : ndarray of shape (classes * d,)
+    psi, before : ndarray of shape (classes * n,)
+        Weights of the samples now, and those that ``old`` belongs to.
+    old, old_slack : ndarray of shape (classes * d,)
+        Earlier sums ``x^j . before_c / n`` and bounds on their errors.
+    sqnorms : ndarray of shape (d,)
+        Squared norms of the columns.
+    beta, rounding : float
+        ``rounding``, relative, is added to each drift.
+    out, slack : ndarray of shape (classes * d,)
+        Sums and bounds on their errors, written; 0 where the sum is formed.
+
+    Returns
+    -------
+    touched : int
+    """
+    d = indptr.size - 1
+    touched = 0
+    drift, size = 0.0, 0.0
+    scale, limit = 1.0 / n, beta * (1.0 - rounding)
+    for f in range(out.size):
+        c = f // d
+        j = f - c * d
+        base = c * n
+        if j == 0:
+            drift, size = 0.0, 0.0
+            for i in range(base, base + n):
+                drift += (psi[i] - before[i]) * (psi[i] - before[i])
+                size += psi[i] * psi[i]
+            drift, size = np.sqrt(drift), np.sqrt(size)
+        if w[f] == 0.0:
+            error = old_slack[f] + (drift + rounding * (drift + size)) * np.sqrt(sqnorms[j]) / n
+            if abs(old[f]) + error <= limit:
+                out[f], slack[f] = old[f], error
+                continue
+        start, stop = indptr[j], indptr[j + 1]
+        out[f], slack[f] = scale * column_sum(data, indices, start, stop, n, psi[base : base + n]), 0.0
         touched += stop - start
     return touched
 
@@ -280,6 +337,7 @@ def warm_up():
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, b = np.ones(2), np.ones(2)
     column_sums(*view, 2, np.arange(2), a, 1.0, b)
+    bounded_sums(*view, 2, a, a, a, a, a, a, 1.0, 1e-12, b, b.copy())
     products(*view, 2, a, b)
     weigh(a, labels, 2, 1, b)
     respond(a, labels, 2, 1, 0.5, status, b, b.copy())

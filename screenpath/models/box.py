@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point
 from screenpath.kernels import box as kernels
 from screenpath.models.reduced import Reduced
 
@@ -56,6 +56,9 @@ class Certificate:
         Dual variables at their lower and upper end.
     updates : int
         Times ``total`` has been updated since it was last formed from all rows.
+    total_error : float, default 0
+        Bound on the rounding error of ``total_sq`` beyond a tiny part of its own size. 0 for a linear model, whose
+        ``w`` is a vector; a kernel model sums products that cancel.
     """
 
     C: float
@@ -72,6 +75,7 @@ class Certificate:
     n_R: int
     n_L: int
     updates: int
+    total_error: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -134,6 +138,7 @@ class BoxModel:
         self.norms = np.concatenate([rows.norms, rows.norms]) if mirrored else rows.norms
         self.size = self.c.size
         self._whole = None
+        self._closed_until = None
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
@@ -247,11 +252,18 @@ class BoxModel:
         """
         s = np.where(self.c > 0.0, self.hi, self.lo)
         total = self.weighted_sum(s)
-        slope = self.margins(total)
-        # c_i - C slope_i must not change sign: only rows whose slope has the sign of c_i can end the range.
+        return s, total, self.range_of(self.margins(total))
+
+    def range_of(self, slope: np.ndarray) -> float:
+        """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
         leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
-        limit = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
-        return s, total, limit
+        self._closed_until = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
+        return self._closed_until
+
+    @property
+    def closed_until(self) -> float:
+        """Return the largest C at which the closed form is optimal (Ogawa 2014's C_min); two passes at most."""
+        return self.closed_form()[2] if self._closed_until is None else self._closed_until
 
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
@@ -267,6 +279,22 @@ class BoxModel:
         """Tell whether the start's dual point is still optimal at ``C``."""
         return C <= reference.C
 
+    def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float]:
+        """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).
+
+        Returns
+        -------
+        center : Point
+            Its products with the rows are not known.
+        dual_sq : float
+            ``||C G'theta||^2``.
+        rounding : float
+            Bound on the rounding error of the squared norms beyond a tiny part of their own size.
+        """
+        total, _ = self.updated_sum(theta, reference)
+        center = 0.5 * (reference.point.vector + C * total)
+        return Point(center, None, float(center @ center)), C * C * float(total @ total), 0.0
+
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def screen(self, region) -> Screened:
@@ -274,13 +302,25 @@ class BoxModel:
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
         if isinstance(region, Ball):
-            n_R, n_L = kernels.box_decide_ball(
-                products[0], self.norms, region.radius, region.extent, self.c, ROUNDING, status
-            )
-        else:
-            lower, upper = region.bounds(products, self.norms)
-            n_R, n_L = kernels.box_decide(lower, upper, self.norms, region.extent, self.c, ROUNDING, status)
+            return Screened(status, *self._decide_ball(region, products[0], status))
+        lower, upper = region.bounds(products, self.norms)
+        n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, ROUNDING, status)
+        if isinstance(region, Lens):
+            # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
+            for ball, known in zip((region.first, region.second), products, strict=True):
+                also = np.empty_like(status)
+                self._decide_ball(ball, known, also)
+                np.copyto(status, also, where=status == 0)
+            n_R, n_L = int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0))
         return Screened(status, n_R, n_L)
+
+    def _decide_ball(self, ball: Ball, products, status) -> tuple[int, int]:
+        extent = self.extent(ball)
+        return kernels.box_decide_ball(products, self.norms, ball.radius, extent, self.c, ROUNDING, status)
+
+    def extent(self, region) -> float:
+        """Return the size of which ``ROUNDING`` bounds the error of a product with a row of norm 1."""
+        return region.extent
 
     def nothing_screened(self) -> Screened:
         """Return decisions that leave every dual variable to the solver."""

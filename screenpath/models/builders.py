@@ -6,6 +6,7 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.models.box import BoxModel
+from screenpath.models.kernel import KernelModel
 from screenpath.read.labels import label_text
 
 
@@ -23,6 +24,18 @@ def svm_model(rows, signs, weights=None) -> BoxModel:
     ones = np.ones(rows.n)
     upper = ones if weights is None else _weights(rows, weights)  # one array serves as both
     return BoxModel(rows, ones, np.zeros(rows.n), upper, signs=signs, name="svm")
+
+
+def kernel_svm_model(rows, weights=None) -> KernelModel:
+    """Return the hinge-loss model behind a kernel; the signs are those of the rows (Ogawa 2014, Section IV-D).
+
+    Parameters
+    ----------
+    rows : rows.gram.GramRows
+    weights : ndarray of shape (n,), optional
+        ``s``, one weight a row.
+    """
+    return KernelModel(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights))
 
 
 def lad_model(rows, y, weights=None) -> BoxModel:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING
+from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import sparse as kernels
 
 
@@ -33,8 +33,9 @@ class Certificate:
     scores : ndarray of shape (classes * n,)
         ``X w_c``.
     theta : ndarray of shape (classes * n,)
-    u : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n``.
+    u, u_slack : ndarray of shape (classes * d,)
+        ``X' psi(theta) / n``, and bounds on the errors of its entries. Errors are 0 but where ``w`` is 0 and
+        ``|u| + u_slack <= beta``: there the entry has no share in either objective.
     loss, loss_slack : float
         Mean loss; the losses' share of the gap.
     w_sq, w_l1, shrunk_sq, w_u, w_shrunk, lag_sq : float
@@ -53,6 +54,7 @@ class Certificate:
     scores: np.ndarray
     theta: np.ndarray
     u: np.ndarray
+    u_slack: np.ndarray
     loss: float
     loss_slack: float
     w_sq: float
@@ -201,10 +203,26 @@ class SparseModel:
         self.rows.touched += touched
         return out
 
+    def _bounded_sums(self, w, psi: np.ndarray, reference: Certificate | None):
+        """Return ``X' psi / n`` and bounds on its errors (see :meth:`certify`); all of it without a pair to go by."""
+        out = np.empty(self.u_ones.size)
+        if reference is None or w is None:
+            return self.column_sums(psi), np.zeros(out.size)
+        slack = np.empty(out.size)
+        self.rows.touched += kernels.bounded_sums(
+            *self.views.by_column, self.n, w, psi, self.weigh(reference.theta), reference.u, reference.u_slack,
+            self.views.column_sqnorms, self.beta, ROUNDING, out, slack,
+        )  # fmt: skip
+        return out, slack
+
     # -- certificate ---------------------------------------------------------------------------------------------
 
     def certify(self, alpha: float, w, theta, reference: Certificate | None = None) -> Certificate:
-        """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and one ``X' psi``.
+        """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and what is needed of ``X' psi``.
+
+        The dual reads ``S_beta(u)``. Where the reference's ``u_j``, its error and ``||x^j|| ||psi - psi_0|| / n`` sum
+        up to no more than ``beta`` it is 0 whatever ``u_j``, and the column is not touched: the gap is that of the
+        full data all the same.
 
         Parameters
         ----------
@@ -214,22 +232,22 @@ class SparseModel:
         theta : ndarray of shape (classes * n,) or None
             Dual point in [0, 1]; None takes ``theta(w)``. One of the two must be given.
         reference : Certificate, optional
-            An earlier certificate; of the same ``theta`` it supplies ``u``.
+            An earlier certificate of this model, whose ``u`` bounds the new one.
 
         Returns
         -------
         Certificate
         """
-        psi = np.empty(self.ones.size)
         scores = None
-        if theta is None:
+        if theta is self.ones:
+            u, u_slack = self.u_ones, np.zeros(self.u_ones.size)
+        elif theta is not None:
+            u, u_slack = self._bounded_sums(w, self.weigh(theta), reference)
+        else:
+            psi = np.empty(self.ones.size)
             scores, theta = self.scores(w), np.empty(self.ones.size)
             kernels.respond(scores, self.labels, self.n, self.classes, self.gamma, self.free, theta, psi)
-            u = self.column_sums(psi)
-        elif reference is not None and reference.theta is theta:
-            u = reference.u
-        else:
-            u = self.u_ones if theta is self.ones else self.column_sums(self.weigh(theta))
+            u, u_slack = self._bounded_sums(w, psi, reference)
         if w is None:
             w = np.empty(u.size)
             kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
@@ -240,8 +258,9 @@ class SparseModel:
         )
         w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(w, u, alpha, self.beta)
         return Certificate(
-            alpha, self.beta, w, scores, theta, u, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq, w_u,
-            w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq, loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
+            alpha, self.beta, w, scores, theta, u, u_slack, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq,
+            w_u, w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq,
+            loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
             max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero,
         )  # fmt: skip
 

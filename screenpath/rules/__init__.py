@@ -10,6 +10,8 @@ from screenpath.rules.pathwise import Heuristic, Pathwise
 
 # The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
 STATIC = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
+# Those that are kernelised: they need no far end, whose dome is said with vectors of features.
+KERNEL = ("dvi", "bt1", "bt2", "it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +87,20 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
         far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
         raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
     return Heuristic() if parts == ["heuristic"] else Screening(static, dynamic, text)
+
+
+def parse_kernel_rule(text: str) -> Screening:
+    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a screening of a kernel model, RULE one of ``KERNEL``.
+
+    Raises
+    ------
+    UsageError
+        For any other rule, naming those that work.
+    """
+    parts = {part.strip().lower() for part in text.split("+")}
+    if not parts <= {"none", "gap", *KERNEL}:
+        raise UsageError(
+            f"a kernel model has no rule '{text}'",
+            f"use none, gap, {', '.join(KERNEL)}; or one of these with +gap, such as it+gap",
+        )
+    return parse_rule(text)

@@ -35,7 +35,8 @@ def pair_ball(reference, C: float) -> Ball:
     radius = pair_radius(reference, C)
     # ||C G'theta - (C/C0) w||, rounding error included
     mismatch_sq = dual_sq - 2.0 * C * ratio * reference.inner + ratio * ratio * w_sq
-    mismatch = np.sqrt(max(mismatch_sq, 0.0) + GAP_ROUNDING * (dual_sq + ratio * ratio * w_sq))
+    rounding = GAP_ROUNDING * (dual_sq + ratio * ratio * w_sq) + C * C * reference.total_error
+    mismatch = np.sqrt(max(mismatch_sq, 0.0) + rounding)
     return Ball(reference.point.scaled(0.5 * (1.0 + ratio)), float(radius + 0.5 * mismatch))
 
 
@@ -44,7 +45,7 @@ def pair_radius(reference, C: float) -> float:
     w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
     slope = C * (reference.xi - reference.ell)
     center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
-    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq)
+    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq) + (C * C + reference.C**2) * reference.total_error
     return float(np.sqrt(max(center_sq + slope, 0.0) + error))
 
 
@@ -99,14 +100,12 @@ def guess_ball(model, reference, C: float) -> Ball:
     """
     factor = 0.5 * (1.0 + C / reference.C)
     guess = np.where(model.c > factor * reference.point.products, model.hi, model.lo)
-    total, _ = model.updated_sum(guess, reference)
-    w, w_sq = reference.point.vector, reference.point.sqnorm
-    center = 0.5 * (w + C * total)
+    center, dual_sq, rounding = model.middle(reference, guess, C)
     terms = model.c * guess
-    dual_sq, center_sq = C * C * float(total @ total), float(center @ center)
     slope = C * (reference.xi - float(terms.sum()))
-    error = C * (reference.error + GAP_ROUNDING * float(np.abs(terms).sum())) + GAP_ROUNDING * (w_sq + dual_sq)
-    return Ball(Point(center, None, center_sq), float(np.sqrt(max(center_sq + slope, 0.0) + error)))
+    error = C * (reference.error + GAP_ROUNDING * float(np.abs(terms).sum())) + rounding
+    error += GAP_ROUNDING * (reference.point.sqnorm + dual_sq)
+    return Ball(center, float(np.sqrt(max(center.sqnorm + slope, 0.0) + error)))
 
 
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:

@@ -33,12 +33,14 @@ class ProximalSDCA:
     ----------
     seed : int, default 0
         Seed of the random order; each solve starts its generator from the seed and the parameter's rank.
+    warm : bool, default True
+        Start from the previous grid point; else from ``theta = 0``.
     """
 
     name = "sdca"
 
-    def __init__(self, seed: int = 0):
-        self.seed = seed
+    def __init__(self, seed: int = 0, warm: bool = True):
+        self.seed, self.warm = seed, warm
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap.
@@ -48,7 +50,9 @@ class ProximalSDCA:
         Solution
             ``alpha`` holds all dual variables, on the scale [0, 1].
         """
-        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)))
+        # A second round at the same alpha goes on from the first one, cold start or not.
+        warm = self.warm or reduced.start.alpha == reduced.alpha
+        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)), warm)
         interval, epochs, screened = FIRST_CHECK, 0, 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
@@ -71,13 +75,13 @@ class ProximalSDCA:
 class _Run:
     """Working arrays of one solve."""
 
-    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
+    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence, warm: bool):
         self.model, self.alpha, self.at = reduced.model, reduced.alpha, reduced.screened
         self.own_copy = False
         self.touched = 0
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
         status = self.at.duals
-        self.theta = np.where(status == 0, reduced.start.theta, status > 0)
+        self.theta = np.where(status == 0, reduced.start.theta if warm else 0.0, status > 0)
         self._gather()
         self.evaluate()
 
@@ -91,7 +95,7 @@ class _Run:
             self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
         else:
             self.lines, self.columns, *self.part = kernels.gather_rows(
-                *views.by_row, views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
+                *views.by_row, views.by_column[0], views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
             )
             self.touched += self.part[0].size
         u = np.zeros(at.keep.size)
@@ -151,6 +155,7 @@ class _Run:
         """Return what the gap balls need of the current pair."""
         alpha = self.alpha
         return Certificate(
-            alpha, self.model.beta, self.w, self.scores, self.theta, u, self.primal, 0.0, self.w_sq, 0.0,
-            alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap, 0, 0, 0,
+            alpha, self.model.beta, self.w, self.scores, self.theta, u, np.zeros(u.size), self.primal, 0.0, self.w_sq,
+            0.0, alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap,
+            0, 0, 0,
         )  # fmt: skip

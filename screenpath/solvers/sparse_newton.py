@@ -68,7 +68,8 @@ class _Run:
         self.at, self.own_copy = reduced.screened, False
         self.touched = 0
         start, size = reduced.start, self.model.ones.size
-        self.theta, self.psi, self.scores, self.u = np.empty(size), np.empty(size), start.scores, start.u
+        self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
+        self.u, self.u_slack = start.u, start.u_slack
         self._restrict(start.w, start.theta)
 
     # -- evaluation ----------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ class _Run:
 
     def _new_u(self) -> None:
         n = self.model.n
-        self.u = np.empty(self.w.size)
+        self.u, self.u_slack = np.empty(self.w.size), np.zeros(self.w.size)
         self.touched += sums.column_sums(*self.view, n, self.features, self.psi, 1.0 / n, self.u)
 
     def _evaluate(self) -> None:
@@ -196,8 +197,9 @@ class _Run:
     def _point(self) -> Certificate:
         """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
         return Certificate(
-            self.alpha, self.model.beta, self.w, self.scores, self.theta, self.u, self.primal, 0.0, self.w_sq, 0.0,
-            self.shrunk_sq, 0.0, self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap, 0, 0, 0,
+            self.alpha, self.model.beta, self.w, self.scores, self.theta, self.u, self.u_slack, self.primal, 0.0,
+            self.w_sq, 0.0, self.shrunk_sq, 0.0, self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap,
+            0, 0, 0,
         )  # fmt: skip
 
 

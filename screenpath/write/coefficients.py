@@ -30,13 +30,16 @@ def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercep
 
 
 class CsvCoefficients(Appender):
-    """``coefficients.csv`` with the columns step, feature, value; of several classes: step, class, feature, value."""
+    """``coefficients.csv`` with the columns step, feature, value; of several classes: step, class, feature, value.
 
-    def __init__(self, folder: Path, n_features: int, keep: int = 0, classes=None):
+    Of a kernel model: step, sample, value, the samples numbered from 1 as in the file.
+    """
+
+    def __init__(self, folder: Path, n_features: int, keep: int = 0, classes=None, unit: str = "feature"):
         super().__init__(folder / "coefficients.csv", keep)
         self.classes = classes
         if not keep:
-            self.append(b"step,feature,value\n" if classes is None else b"step,class,feature,value\n")
+            self.append(f"step,{unit},value\n".encode() if classes is None else b"step,class,feature,value\n")
 
     def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
         """Append the coefficients of one step, or of one class of it."""
@@ -52,12 +55,12 @@ class CsvCoefficients(Appender):
 class NpzCoefficients(Appender):
     """``coefficients.npz``: a matrix of shape (n_steps, 1 + d) for ``scipy.sparse.load_npz``.
 
-    Column 0 is the intercept, column j feature j as numbered in the file; of several classes each step has one row a
-    class, in the order of their labels. While the run goes on,
+    Column 0 is the intercept, column j feature j as numbered in the file (for a kernel model: sample j); of several
+    classes each step has one row a class, in the order of their labels. While the run goes on,
     ``coefficients.npz.records.partial`` holds plain records (``RECORD``).
     """
 
-    def __init__(self, folder: Path, n_features: int, keep: int = 0, classes=None):
+    def __init__(self, folder: Path, n_features: int, keep: int = 0, classes=None, unit: str = "feature"):
         super().__init__(folder / "coefficients.npz.records", keep)
         self.n_features, self.blocks = n_features, 1 if classes is None else len(classes)
         self.target = folder / "coefficients.npz"
@@ -85,9 +88,9 @@ class NpzCoefficients(Appender):
 WRITERS = {"csv": CsvCoefficients, "npz": NpzCoefficients}
 
 
-def open_coefficients(kind: str, folder: Path, n_features: int, keep: int = 0, classes=None):
+def open_coefficients(kind: str, folder: Path, n_features: int, keep: int = 0, classes=None, unit: str = "feature"):
     """Return the writer of that kind; None for ``none``. ``classes``: labels of a model with weights for each."""
-    return WRITERS[kind](folder, n_features, keep, classes) if kind != "none" else None
+    return WRITERS[kind](folder, n_features, keep, classes, unit) if kind != "none" else None
 
 
 def remove_coefficients(folder: Path) -> None:

@@ -127,7 +127,7 @@ class RunFolder:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def open(self, columns, n_features: int, checkpoint: Checkpoint | None = None, classes=None) -> None:
+    def open(self, columns, n_features: int, checkpoint=None, classes=None, unit="feature") -> None:
         """Start writing, behind the checkpoint's steps or from nothing.
 
         Parameters
@@ -135,16 +135,19 @@ class RunFolder:
         columns : sequence of str
             Of the step table.
         n_features : int
+            Coefficients of a step without the intercept.
         checkpoint : Checkpoint, optional
         classes : list of float, optional
             Labels of a model that has weights for each of them.
+        unit : {"feature", "sample"}
+            What the coefficients belong to.
         """
         if checkpoint is None:
             self._remove_files()
         keep = checkpoint.sizes if checkpoint else (0, 0)
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", keep[0])
-        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1], classes)
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep[1], classes, unit)
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())
         else:

@@ -21,7 +21,7 @@ class Stream:
         self.table = (CsvTable if format == "csv" else JsonLines)(columns)
         self.count = 0
 
-    def open(self, columns, n_features, checkpoint=None, classes=None) -> None:
+    def open(self, columns, n_features, checkpoint=None, classes=None, unit="feature") -> None:
         """Write the header."""
         self._write(self.table.opening())
 

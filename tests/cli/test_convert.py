@@ -81,7 +81,7 @@ def test_memory_limit(call, data, shards, tmp_path):
         assert result.code == 1 and "--max-memory 1.0 MB" in result.err, result.err
         assert call("svm", where, *GRID, "--max-memory", "4G", "-o", f"r-{where.name}").code == 0
     result = call("svm", data, "--max-memory", "much")
-    assert result.code == 2 and "800M or 2G" in result.err
+    assert result.code == 2 and "500M or 8G" in result.err
     result = call("convert", data, "out", "--max-memory", "1M")
     assert result.code == 1 and "--block-mb" in result.err
 

@@ -85,3 +85,24 @@ def test_sparse_vector_returns_what_it_was_given():
     kept = SparseVector.of(dense)
     assert kept.index.size == 2
     np.testing.assert_array_equal(kept.dense(), dense)
+
+
+@pytest.mark.parametrize(("classes", "rule"), [(2, "sifs"), (2, "none"), (4, "sifs+gap"), (4, "gap")])
+def test_sums_that_are_only_bounded_change_no_value_of_a_certificate(classes, rule):
+    _, _, base = problem(classes, n=80, d=300, density=0.1)
+    model = base.at(0.5 * base.beta_max)
+    grid = model.alpha_max() * np.geomspace(0.98, 0.05, 30)
+    left_out = 0
+    for _, found in walk(model, grid, parse_sparse_rule(rule), make_sparse_solver("auto"), PathOptions()):
+        exact = model.certify(found.alpha, found.w, found.theta)
+        assert not exact.u_slack.any()
+        assert (found.primal, found.gap, found.shrunk_sq) == (exact.primal, exact.gap, exact.shrunk_sq)
+        bounded = found.u_slack > 0.0
+        left_out += np.count_nonzero(bounded)
+        np.testing.assert_array_equal(found.u[~bounded], exact.u[~bounded])
+        assert np.all(np.abs(found.u - exact.u) <= found.u_slack)
+        assert np.all(np.abs(exact.u[bounded]) <= model.beta) and not found.w[bounded].any()
+        for alpha in (found.alpha, 0.9 * found.alpha):  # the decisions are those of the exact sums
+            ours, theirs = (parse_sparse_rule("sifs").before(model, c, alpha) for c in (found, exact))
+            np.testing.assert_array_equal(ours.status, theirs.status)
+    assert left_out > 1000

@@ -1,0 +1,59 @@
+# Read by the scripts of this folder: where things are, and the steps that their studies share.
+#
+# DATA_FOLDER (default ../shared/data) holds binary/, multiclass/ and regression/ with the LIBSVM files; sets that are
+# not there are left out, saying so. Every script writes OUTPUT_FOLDER/NAME.md and the figures' data as CSV beside it.
+# GRID, REPEATS: points of the paths and runs of each variant. SETS="toy1 wine" runs only these.
+here=$(cd "$(dirname "$0")" && pwd)
+data=${1:-${SCREENPATH_DATA:-../shared/data}}
+tool=${SCREENPATH:-screenpath} python=${PYTHON:-python3}
+grid=${GRID:-100} repeats=${REPEATS:-3}
+points="--grid $grid" # of a study; empty where its options choose the points
+
+begin() { # name, title
+    out=${out:-runs/$1} page=$out/$1.md
+    mkdir -p "$out"
+    printf '# %s\n\n' "$2" >"$page"
+    $python "$here/tables.py" about "$tool" >>"$page"
+}
+
+say() { # a line of the page, shown as well
+    printf '%s\n' "$*" | tee -a "$page"
+}
+
+section() { # title, text
+    say ""
+    say "## $1"
+    say ""
+    [ -z "${2:-}" ] || { say "$2" && say ""; }
+}
+
+there() { # set, file
+    case " ${SETS:-$1} " in *" $1 "*) ;; *) return 1 ;; esac
+    [ -f "$2" ] && return 0
+    echo "$1: left out, $2 is not there"
+    return 1
+}
+
+# One set under several rules. Exit code 3 (a point is not certified) is no reason to stop: the table says so.
+study() { # set, model, file, rules, published ratios "VARIANT=RATIO ...", options
+    set_=$1 model=$2 file=$3 rules=$4 published=$5
+    shift 5
+    there "$set_" "$file" || return 0
+    name=$(echo "$set_ $*" | tr -cs 'a-zA-Z0-9.\n' '-')
+    $tool compare "$model" "$file" --rules "$rules" $points --repeats "$repeats" --format json --quiet \
+        -o "$out/$name.json" "$@" || [ $? -eq 3 ]
+    $python "$here/tables.py" rows "$set_" "$out/$name.json" $published | tee -a "$page"
+}
+
+# The figures' data: one column of the step table over C, for several rules.
+figure() { # set, model, file, rules, column, options
+    set_=$1 model=$2 file=$3 rules=$4 column=$5
+    shift 5
+    there "$set_" "$file" || return 0
+    runs=
+    for rule in $(echo "$rules" | tr , ' '); do
+        $tool "$model" "$file" --rule "$rule" --coefficients none --quiet --force --out "$out/$set_/$rule" "$@" || [ $? -eq 3 ]
+        runs="$runs $rule=$out/$set_/$rule/steps.csv"
+    done
+    say "- $set_ ($column over C in $set_-$column.csv): mean $($python "$here/tables.py" curves "$column" "$out/$set_-$column.csv" $runs)"
+}

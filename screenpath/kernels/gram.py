@@ -1,0 +1,48 @@
+"""Sums over rows of a stored kernel matrix, and its square parts."""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@kernel(fastmath=SUMS)
+def add_rows(Q, index, weights, out):
+    """Add ``sum_k weights[k] * Q[index[k]]`` to ``out``; four rows at a time, in blocks that stay in the cache."""
+    n, size = out.size, index.size
+    width = 2048
+    for start in range(0, n, width):
+        stop = min(start + width, n)
+        part = out[start:stop]
+        k = 0
+        while k + 4 <= size:
+            a, b = Q[index[k], start:stop], Q[index[k + 1], start:stop]
+            c, d = Q[index[k + 2], start:stop], Q[index[k + 3], start:stop]
+            wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+            for j in range(part.size):
+                part[j] += wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
+            k += 4
+        while k < size:
+            a, wa = Q[index[k], start:stop], weights[k]
+            for j in range(part.size):
+                part[j] += wa * a[j]
+            k += 1
+
+
+@kernel()
+def gather(Q, rows, columns, out):
+    """Write ``Q[rows][:, columns]`` to ``out``."""
+    for i in range(rows.size):
+        row = Q[rows[i]]
+        for j in range(columns.size):
+            out[i, j] = row[columns[j]]
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    index, weights = np.arange(2), np.ones(2)
+    for dtype in (np.float64, np.float32):
+        Q = np.eye(2, dtype=dtype)
+        add_rows(Q, index, weights, np.zeros(2))
+        gather(Q, index, index, np.empty((2, 2)))

@@ -1,0 +1,126 @@
+"""Greedy coordinate ascent on the dual of a box problem: pairs chosen by their second-order gain.
+
+LIBSVM's working-set selection (Fan, Chen and Lin 2005) for problems without an equality constraint (Steinwart, Hush and
+Scovel 2011): the first of the pair has the largest gain on its own, the second the largest gain together with it.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@kernel(fastmath=SUMS)
+def _pair(qi, qj, q, ti, tj, li, ui, lj, uj):
+    """Steps (si, sj) inside their ranges that maximise ``t.s - s'Q s / 2`` over two coordinates."""
+    det = qi * qj - q * q
+    if det > 1e-12 * qi * qj:
+        si, sj = (ti * qj - tj * q) / det, (tj * qi - ti * q) / det
+        if li <= si <= ui and lj <= sj <= uj:
+            return si, sj
+    best, bi, bj = -1.0, 0.0, 0.0
+    for edge in range(4):  # the maximum lies on an edge of the rectangle
+        if edge < 2:
+            si = li if edge == 0 else ui
+            sj = min(max((tj - q * si) / qj, lj), uj)
+        else:
+            sj = lj if edge == 2 else uj
+            si = min(max((ti - q * sj) / qi, li), ui)
+        gain = ti * si + tj * sj - 0.5 * (qi * si * si + 2.0 * q * si * sj + qj * sj * sj)
+        if gain > best:
+            best, bi, bj = gain, si, sj
+    return bi, bj
+
+
+@kernel(fastmath=SUMS)
+def slack(t, lo, hi, alpha):
+    """Return ``sum_i phi_i(t_i) - alpha_i t_i``: the part of the gap that these coordinates make."""
+    total = 0.0
+    for i in range(t.size):
+        total += max(lo[i] * t[i], hi[i] * t[i]) - alpha[i] * t[i]
+    return total
+
+
+@kernel(fastmath=SUMS)
+def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
+    """Take up to ``limit`` pair steps, in place.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (k, k)
+    diagonal : ndarray of shape (k,)
+        Of Q, positive.
+    lo, hi, alpha : ndarray of shape (k,)
+        Box and dual point; ``alpha`` is updated.
+    t : ndarray of shape (k,)
+        Gradient of the dual, ``c - (Q alpha)``, fixed rows included; updated.
+    limit : int
+    target : float
+        Stop when the part of the gap that these coordinates make, ``sum_i phi_i(t_i) - alpha_i t_i``, is at most this.
+
+    Returns
+    -------
+    steps : int
+        Pair steps taken.
+    """
+    size = t.size
+    every = max(size // 4, 16)
+    inverse, gains = 1.0 / diagonal, np.zeros(size)
+    for step in range(limit):
+        if step % every == 0 and slack(t, lo, hi, alpha) <= target:
+            return step
+        for j in range(size):
+            s = min(max(t[j] * inverse[j], lo[j] - alpha[j]), hi[j] - alpha[j])
+            gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
+        i = _largest(gains)
+        if i < 0:
+            return step
+        row, ti, qi = Q[i], t[i], diagonal[i]
+        for j in range(size):
+            tj, qj, q = t[j], diagonal[j], row[j]
+            room = hi[j] - alpha[j] if tj > 0.0 else alpha[j] - lo[j]
+            det = max(qi * qj - q * q, 1e-12 * qi * qj)
+            gain = max((ti * ti * qj - 2.0 * ti * tj * q + tj * tj * qi) / det, 0.0)
+            gains[j] = gain if room > 0.0 else 0.0
+        gains[i] = 0.0
+        j = _largest(gains)
+        if j < 0:
+            s = min(max(ti / qi, lo[i] - alpha[i]), hi[i] - alpha[i])
+            alpha[i] = min(max(alpha[i] + s, lo[i]), hi[i])
+            for k in range(size):
+                t[k] -= s * row[k]
+            continue
+        second = Q[j]
+        low_i, high_i, low_j, high_j = lo[i] - alpha[i], hi[i] - alpha[i], lo[j] - alpha[j], hi[j] - alpha[j]
+        si, sj = _pair(qi, diagonal[j], row[j], ti, t[j], low_i, high_i, low_j, high_j)
+        alpha[i] = min(max(alpha[i] + si, lo[i]), hi[i])
+        alpha[j] = min(max(alpha[j] + sj, lo[j]), hi[j])
+        for k in range(size):
+            t[k] -= si * row[k] + sj * second[k]
+    return limit
+
+
+@kernel()
+def _largest(gains):
+    """Return the position of the largest of non-negative numbers, the first of several; -1 where all are 0.
+
+    Their bits are compared as integers, whose order is the same: that maximum is found many at a time.
+    """
+    bits = gains.view(np.int64)
+    best = 0
+    for j in range(bits.size):
+        best = max(best, bits[j])
+    if best == 0:
+        return -1
+    for j in range(bits.size):
+        if bits[j] == best:
+            return j
+    return -1
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    one = np.ones(2)
+    slack(one, one, one, one)
+    smo(np.eye(2), one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

@@ -1,0 +1,244 @@
+"""Rows seen through a kernel: the matrix ``Q_ij = s_i s_j K(x_i, x_j)``, precomputed or row by row in a cache."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.kernels import gram as kernels
+from screenpath.rows.budget import BLOCK_BYTES, plan_gram
+from screenpath.rows.kernel_functions import KernelBlocks
+from screenpath.rows.memory import usable_threads
+
+TILE = 1024  # rows and columns of one block while the matrix is precomputed
+
+
+class GramRows:
+    """The kernel matrix of signed rows.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    function : kernel_functions.KernelFunction
+    signs : ndarray of shape (n,)
+    max_memory : int, optional
+        Bytes; half of the free memory by default.
+    dtype : float64 or float32
+        Of the stored values. With float32 the solver works on rounded values; sums that certify or screen are formed
+        from the data in float64.
+    keep : {"auto", "full", "cache"}
+        See :func:`rows.budget.plan_gram`.
+    threads : int, default 1
+        For computing blocks of the matrix. Results are the same bytes for every number.
+    tell : callable, optional
+        Called with one sentence about the memory before it is allocated.
+
+    Attributes
+    ----------
+    n, d : int
+    norms : ndarray of shape (n,)
+        ``sqrt(Q_ii)``.
+    sparse : bool
+        Whether the data came as a sparse array.
+    touched : int
+        Kernel rows summed over so far; ``touched / n`` is the number of passes over the matrix.
+    seconds : float
+        Time that precomputing the matrix took.
+
+    Raises
+    ------
+    ResourceError
+        If the plan does not fit.
+    """
+
+    def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, keep="auto", threads=1, tell=None):
+        self.n, self.d = (int(size) for size in X.shape)
+        self.sparse = sp.issparse(X)
+        self.dtype = np.dtype(dtype)
+        self.plan = plan_gram(self.n, self.dtype.itemsize, max_memory, keep)
+        if tell is not None:
+            tell(self.plan.describe())
+        self.signs = np.asarray(signs, dtype=np.float64)
+        self.blocks = KernelBlocks(X, function)
+        self.norms = np.sqrt(self.blocks.diagonal)
+        self.touched = 0
+        self._height = max(1, min(self.n, BLOCK_BYTES // (8 * self.n)))
+        self._slots = OrderedDict()  # row number to slot of the store, least recently used first
+        self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
+        self.seconds = 0.0
+        if self.plan.full:
+            began = time.perf_counter()
+            self._fill(usable_threads(threads))
+            self.seconds = time.perf_counter() - began
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether the stored values are float64."""
+        return self.dtype == np.float64
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the stored kernel values."""
+        return self._store.nbytes
+
+    def describe(self) -> dict:
+        """Return the kernel and how its matrix is kept, for records."""
+        return {
+            **self.blocks.function.describe(),
+            "matrix": "full" if self.plan.full else "cache",
+            "rows_kept": self.plan.rows,
+            "dtype": self.dtype.name,
+            "bytes": self.nbytes,
+            "seconds": self.seconds,
+        }
+
+    def forget(self) -> None:
+        """Empty the cache of rows, so that the next path starts as the first did; a precomputed matrix stays."""
+        self._slots.clear()
+
+    def held_out(self, X) -> HeldOutRows:
+        """Return other rows, prepared like the training data, as a matrix to be multiplied with dual coefficients."""
+        return HeldOutRows(self.blocks, X)
+
+    # -- sums ----------------------------------------------------------------------------------------------------
+
+    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``Q theta`` in float64; rows with a zero weight are not touched.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        index = np.flatnonzero(theta)
+        self.touched += index.size
+        out = np.zeros(self.n)
+        if self.plan.full and self.exact:
+            kernels.add_rows(self._store, index, theta[index], out)
+            return out
+        for cut in self._slices(index.size):
+            part = index[cut]
+            if self.exact:
+                kernels.add_rows(self._store, self._fetch(part), theta[part], out)
+            else:
+                out += ((theta * self.signs)[part] @ self.blocks.block(part)) * self.signs
+        return out
+
+    def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
+        self.touched += index.size * target.size / self.n
+        out = np.zeros(self.n)
+        for part in self._slices(index.size):
+            rows = index[part] if self.plan.full else self._fetch(index[part])
+            kernels.add_rows(self._store, rows, weights[part], out)
+        return out[target]
+
+    def square(self, index: np.ndarray) -> np.ndarray:
+        """Return ``Q[index][:, index]``, float64 and contiguous; not to be written to.
+
+        Parameters
+        ----------
+        index : ndarray of int64 of shape (m,)
+            At most ``plan.square`` rows, or all of them where a float64 matrix is stored.
+        """
+        if self.plan.full and self.exact and index.size == self.n:
+            return self._store
+        out = np.empty((index.size, index.size))
+        for part in self._slices(index.size):
+            rows = index[part] if self.plan.full else self._fetch(index[part])
+            kernels.gather(self._store, rows, index, out[part])
+        return out
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def _slices(self, size: int) -> list[slice]:
+        """Cut ``size`` rows so that each part fits into the cache and into one block."""
+        height = min(self._height, self.plan.rows)
+        return [slice(start, min(start + height, size)) for start in range(0, size, height)]
+
+    def _signed(self, rows, columns=slice(None)) -> np.ndarray:
+        block = self.blocks.block(rows, columns)
+        block *= self.signs[rows][:, None]
+        block *= self.signs[columns]
+        return block
+
+    def _fill(self, threads: int) -> None:
+        """Compute the matrix in blocks, each once: the other triangle is its mirror image."""
+        size = min(self._height, TILE)
+        cuts = [slice(start, min(start + size, self.n)) for start in range(0, self.n, size)]
+
+        def one(pair):
+            rows, columns = pair
+            block = self._signed(rows, columns)
+            self._store[rows, columns] = block
+            if rows != columns:
+                self._store[columns, rows] = block.T
+
+        pairs = [(rows, columns) for k, rows in enumerate(cuts) for columns in cuts[k:]]
+        if threads == 1:
+            for pair in pairs:
+                one(pair)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(one, pairs))
+        np.fill_diagonal(self._store, self.blocks.diagonal)
+
+    def _fetch(self, index: np.ndarray) -> np.ndarray:
+        """Bring rows into the cache; return their slots. At most as many as the cache and one block hold."""
+        wanted = index.tolist()
+        missing = []
+        for i in wanted:
+            if i in self._slots:
+                self._slots.move_to_end(i)
+            else:
+                missing.append(i)
+        if missing:
+            block = self._signed(np.array(missing))
+            block[np.arange(len(missing)), missing] = self.blocks.diagonal[missing]
+            for k, i in enumerate(missing):
+                full = len(self._slots) == self.plan.rows
+                slot = self._slots.popitem(last=False)[1] if full else len(self._slots)
+                self._slots[i] = slot
+                self._store[slot] = block[k]
+        return np.array([self._slots[i] for i in wanted], dtype=np.int64)
+
+
+class HeldOutRows:
+    """Rows outside the training data, behind the same kernel.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+        Of the training data.
+    X : ndarray or scipy.sparse of shape (m, d)
+    """
+
+    def __init__(self, blocks: KernelBlocks, X):
+        self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
+
+    def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n,)
+            Of the training rows, signs included.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        support = np.flatnonzero(coefficients)
+        out = np.zeros(self.shape[0])
+        height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
+        for start in range(0, out.size if support.size else 0, height):
+            cut = slice(start, start + height)
+            out[cut] = self.blocks.block(cut, support, self.X) @ coefficients[support]
+        return out

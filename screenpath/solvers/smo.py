@@ -1,0 +1,211 @@
+"""Solver of a kernel model's reduced problem: greedy pair steps on a working set, finished by projected Newton steps.
+
+Each epoch takes a working set of survivors (all of them, those that shrinking leaves, or as many as fit in memory),
+makes pair steps on its square part of the kernel matrix, and then, in the hybrid, Newton steps on the coordinates that
+are inside their box. Pair steps find out which these are; one Newton step then solves for them exactly. Stops when the
+duality gap of the reduced problem is at most ``tol`` times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.kernels import box as box_kernels
+from screenpath.kernels import gram as gram_kernels
+from screenpath.kernels import smo as kernels
+from screenpath.models.kernel import PRODUCT_ROUNDING, KernelReduced
+from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.face_newton import FaceNewton
+
+NAMES = ("auto", "newton", "smo")
+AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
+PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
+REBUILD = 0.7  # a smaller working set gets a square part of its own once it is below this fraction of the last one
+
+
+class Smo:
+    """Greedy coordinate ascent, with or without shrinking and Newton steps.
+
+    Parameters
+    ----------
+    newton : bool, default True
+    shrinking : bool, default True
+        Leave out of an epoch the coordinates at an end of their box whose gradient points outward by more than any
+        coordinate violates its optimality. All of them are looked at again when the gap is evaluated.
+    """
+
+    def __init__(self, newton: bool = True, shrinking: bool = True):
+        self.newton, self.shrinking = newton, shrinking
+        self.name = "smo+newton" if newton else "smo"
+
+    def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Parameters
+        ----------
+        reduced : KernelReduced
+        tol : float
+            Relative gap of the reduced problem to reach.
+        budget : Budget
+        dynamic : bool
+            Screen with the gap ball of the current iterate whenever the gap is evaluated.
+        rank : int
+            Not used: nothing here is random.
+
+        Returns
+        -------
+        Solution
+        """
+        run = _Run(reduced)
+        epochs, converged = 0, False
+        touched = reduced.rows.touched
+        while True:
+            converged = run.check(tol, dynamic)
+            if converged or run.alive.size == 0 or run.stuck:
+                break
+            if epochs >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+            run.epoch(AIM * tol * abs(run.primal), self.shrinking, self.newton)
+            epochs += 1
+        extra, reduced.rows.touched = reduced.rows.touched - touched, touched  # booked once, by the walk
+        return Solution(None, run.alpha, epochs, extra + run.touched, converged, run.screened, self.name, run.decided)
+
+
+class _Run:
+    """State of one solve, on the survivors."""
+
+    def __init__(self, reduced: KernelReduced):
+        self.reduced = reduced
+        self.alpha = np.minimum(np.maximum(reduced.start_alpha, reduced.lo), reduced.hi)
+        self.products = reduced.start_products.copy()
+        self.w_sq = reduced.start_w_sq
+        self.alive = np.arange(reduced.size)
+        self.decided = np.zeros(reduced.size, dtype=np.int8)
+        self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
+        self.newton = FaceNewton()
+        self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
+        self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
+        # Sums over rows of a stored matrix run over all its columns: few survivors are worth a matrix of their own.
+        few = 0 < reduced.size <= min(REBUILD * reduced.rows.n, reduced.rows.plan.square)
+        self.compact = reduced.rows.square(reduced.index) if few else None
+        step = self.alpha - reduced.start_alpha
+        if step.any():
+            self._move(np.flatnonzero(step), step[step != 0.0])
+
+    # -- gap and screening ---------------------------------------------------------------------------------------
+
+    def check(self, tol: float, dynamic: bool) -> bool:
+        """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
+        r = self.reduced
+        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha)
+        # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
+        gap = loss - linear + float(self.alpha @ self.products)
+        self.primal = r.offset + linear - 0.5 * self.w_sq + gap
+        if gap <= tol * abs(self.primal):
+            return True
+        dual = self.primal - gap
+        self.waited = 0 if dual > self.highest else self.waited + 1
+        self.highest = max(dual, self.highest)
+        self.stuck = self.stuck or self.waited > PATIENCE
+        if dynamic:
+            spread = float(np.abs(self.alpha) @ r.norms)
+            error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + PRODUCT_ROUNDING * spread * spread
+            self._screen(np.sqrt(max(gap, 0.0) + error), spread)
+        return False
+
+    def _screen(self, radius: float, spread: float) -> None:
+        r = self.reduced
+        status = np.empty(r.size, dtype=np.int8)
+        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + PRODUCT_ROUNDING / ROUNDING * spread
+        box_kernels.box_decide_ball(self.products, r.norms, radius, extent, r.c, ROUNDING, status)
+        fresh = self.alive[status[self.alive] != 0]
+        if fresh.size == 0:
+            return
+        ends = np.where(status[fresh] < 0, r.lo[fresh], r.hi[fresh])
+        step = ends - self.alpha[fresh]
+        self.alpha[fresh] = ends
+        moved = step != 0.0
+        if moved.any():
+            self._move(fresh[moved], step[moved])
+        self.alive = self.alive[status[self.alive] == 0]
+        self.screened += fresh.size
+        self.decided[fresh] = status[fresh]
+
+    def _move(self, index: np.ndarray, step: np.ndarray) -> None:
+        """Bring products and norm to an alpha that has changed by ``step``."""
+        r = self.reduced
+        before = float(step @ self.products[index])
+        if self.compact is not None:
+            gram_kernels.add_rows(self.compact, index, step, self.products)
+            self.touched += index.size * r.size / r.rows.n
+        else:
+            self.products += r.rows.sum_at(r.index[index], step, r.index)
+        self.w_sq += before + float(step @ self.products[index])
+
+    # -- one epoch -----------------------------------------------------------------------------------------------
+
+    def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
+        """Improve the dual on a working set, then bring the products of all survivors up to date."""
+        r = self.reduced
+        self._choose(shrinking)
+        W, Q = self.members, self.square
+        target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
+        alpha, t = self.alpha[W], r.c[W] - self.products[W]
+        lo, hi = r.lo[W], r.hi[W]
+        steps = kernels.smo(Q, np.maximum(r.norms[W] ** 2, 1e-300), lo, hi, alpha, t, W.size, target)
+        self.touched += 2.0 * steps * W.size / r.rows.n
+        if newton:
+            self.touched += self.newton.improve(Q, lo, hi, alpha, t, target) * W.size / r.rows.n
+        step = alpha - self.alpha[W]
+        moved = np.flatnonzero(step)
+        self.stuck = self.stuck or moved.size == 0
+        self.alpha[W] = alpha
+        self._move(W[moved], step[moved])
+
+    def _choose(self, shrinking: bool) -> None:
+        """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
+        r, alive = self.reduced, self.alive
+        t = r.c[alive] - self.products[alive]
+        low, high = self.alpha[alive] <= r.lo[alive], self.alpha[alive] >= r.hi[alive]
+        violation = np.where(low, np.maximum(t, 0.0), np.where(high, np.maximum(-t, 0.0), np.abs(t)))
+        violation[low & high] = 0.0
+        if shrinking:
+            alive = alive[~((low & (t < -violation.max())) | (high & (t > violation.max())))]
+        most = r.rows.plan.square
+        if alive.size > most and not (alive.size == r.rows.n and r.rows.exact and r.rows.plan.full):
+            free = np.zeros(r.size)
+            free[self.alive] = violation + 1e-3 * violation.max() * ~(low | high)
+            alive = np.sort(alive[np.argsort(-free[alive], kind="stable")[:most]])
+        if self.square is not None and alive.size >= REBUILD * self.members.size:
+            member = np.zeros(r.size, dtype=bool)
+            member[self.members] = True
+            if member[alive].all():
+                return
+        self.members, self.square = alive, self._part(alive)
+
+    def _part(self, index: np.ndarray) -> np.ndarray:
+        """Return the square part of Q that belongs to some of the survivors."""
+        if self.compact is None:
+            return self.reduced.rows.square(self.reduced.index[index])
+        if index.size == self.reduced.size:
+            return self.compact
+        part = np.empty((index.size, index.size))
+        gram_kernels.gather(self.compact, index, index, part)
+        return part
+
+
+def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:
+    """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both kinds.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name.
+    """
+    if name not in NAMES:
+        raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
+    return Smo(newton=name != "smo", shrinking=shrinking)

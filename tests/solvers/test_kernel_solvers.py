@@ -1,0 +1,87 @@
+"""Solvers of the kernel model: they agree, they stop where asked, they manage singular matrices and small memory."""
+
+import numpy as np
+import pytest
+
+from screenpath import kernel_svm_path
+from screenpath.errors import UsageError
+from screenpath.rows import budget
+from screenpath.solvers import face_newton
+from screenpath.solvers.smo import make_kernel_solver
+from tests.conftest import two_classes
+
+GRID = [0.01, 0.2, 3.0, 40.0, 500.0]
+
+
+def path(X, y, **options):
+    return kernel_svm_path(X, y, **{"gamma": 0.3, "grid": GRID, "tol": 1e-8, **options})
+
+
+@pytest.mark.parametrize("solver", ["newton", "smo"])
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_solvers_agree(solver, shrinking):
+    X, y = two_classes(200, 5, seed=1, noise=1.3)
+    one, other = path(X, y, solver=solver, shrinking=shrinking), path(X, y, solver="newton", rule="none")
+    assert one.certified and other.certified
+    for a, b in zip(one.steps, other.steps, strict=True):
+        assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("options", [{"kernel": "linear"}, {"kernel": "poly", "degree": 2, "coef0": 1.0}])
+def test_singular_matrices_take_few_epochs(options):
+    """Of rank 5 and 21: without a ridge the Newton steps run into the box along directions that change nothing."""
+    X, y = two_classes(200, 5, seed=2, noise=1.5)
+    found = path(X, y, **options)
+    assert found.certified and max(step.epochs for step in found.steps) < 60
+
+
+def test_repeated_rows_and_rows_of_zeros():
+    X, y = two_classes(60, 3, seed=3)
+    X = np.vstack([X, X, X, np.zeros((4, 3))])
+    y = np.concatenate([y, y, -y, [1.0, 1.0, -1.0, -1.0]])
+    for kernel in ("rbf", "linear"):
+        assert path(X, y, kernel=kernel, **({} if kernel == "rbf" else {"gamma": 1.0})).certified
+
+
+def test_an_epoch_limit_leaves_points_uncertified():
+    X, y = two_classes(200, 5, seed=4, noise=2.0)
+    found = path(X, y, solver="smo", max_epochs=1, tol=1e-12)
+    assert "budget" in [step.status for step in found.steps] and not found.certified
+    assert all(step.primal >= step.dual for step in found.steps)
+
+
+def test_a_gap_below_the_rounding_ends():
+    X, y = two_classes(80, 5, seed=5, noise=1.5)
+    found = path(X, y, bias=1e4, tol=1e-13, grid=[50.0])
+    assert not found.certified and found.steps[0].epochs < 5000
+
+
+def test_a_working_set_that_does_not_fit_is_solved_in_parts(monkeypatch):
+    monkeypatch.setattr(budget, "LEAST_ROWS", 20)
+    monkeypatch.setattr(budget, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(budget, "SQUARE", 40)
+    X, y = two_classes(200, 4, seed=6, noise=1.5)
+    whole = path(X, y)
+    for gram in ("cache", "full"):
+        parts = path(X, y, max_memory=120_000 if gram == "cache" else 400_000, gram=gram, tol=1e-6)
+        assert parts.rows.plan.square < 100 and parts.certified
+        for a, b in zip(parts.steps, whole.steps, strict=True):
+            assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
+
+
+def test_rounded_values_are_certified_in_double_precision():
+    X, y = two_classes(150, 5, seed=7, noise=1.5)
+    rounded, whole = path(X, y, dtype=np.float32, tol=1e-6), path(X, y)
+    assert rounded.certified and rounded.rows.nbytes == 4 * 150 * 150
+    for a, b in zip(rounded.steps, whole.steps, strict=True):
+        assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
+
+
+def test_a_matrix_that_is_no_kernel_is_refused():
+    with pytest.raises(np.linalg.LinAlgError):
+        face_newton.FaceNewton().solve(np.array([[1.0, 5.0], [5.0, 1.0]]), np.ones(2))
+
+
+def test_unknown_solver():
+    with pytest.raises(UsageError, match="auto, newton, smo"):
+        make_kernel_solver("cd")
