@@ -1,10 +1,11 @@
-"""The rows of a sparse-SVM grid in several processes: same steps, same order, same numbers.
+"""Worker processes, and the rows of a sparse-SVM grid in several: same steps, same order, same numbers.
 
 The data is written to a temporary folder once and mapped by every process, so that it is in memory once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
 import tempfile
@@ -53,22 +54,47 @@ def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=No
         return
     with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
         _save(model.base, Path(folder))
-        context = multiprocessing.get_context("spawn")  # a forked child would inherit threads half way
-        setting = (folder, screening, solver, options)
-        others = set(multiprocessing.active_children())
-        with ProcessPoolExecutor(min(jobs, len(rows)), context, _open, setting) as pool:
-            tasks = [([pairs[rank] for rank in row], row[0], reference if row[0] == first else None) for row in rows]
-            try:
-                for found, row in zip(pool.map(_walk_row, tasks), rows, strict=True):
-                    yield from found
-                    if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
-                        return
-            except BrokenProcessPool:
-                raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for child in set(multiprocessing.active_children()) - others:
-                    child.terminate()
+        tasks = [([pairs[rank] for rank in row], row[0], reference if row[0] == first else None) for row in rows]
+        with workers(min(jobs, len(rows)), _open, (folder, screening, solver, options)) as pool:
+            for found, row in zip(pool.map(_walk_row, tasks), rows, strict=True):
+                yield from found
+                if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
+                    return
+
+
+@contextlib.contextmanager
+def workers(jobs: int, initializer, arguments: tuple):
+    """Give a pool of processes; whatever ends the block ends them too.
+
+    Parameters
+    ----------
+    jobs : int
+    initializer : callable
+        Called in each process first; it should call :func:`close_to_signals`.
+    arguments : tuple
+        Of the initializer.
+
+    Raises
+    ------
+    ResourceError
+        If a process dies.
+    """
+    context = multiprocessing.get_context("spawn")  # a forked child would inherit threads half way
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(jobs, context, initializer, arguments) as pool:
+        try:
+            yield pool
+        except BrokenProcessPool:
+            raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+
+
+def close_to_signals() -> None:
+    """Leave it to the parent to decide what Ctrl-C means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _save(base: SparseModel, folder: Path) -> None:
@@ -87,7 +113,7 @@ _worker: dict = {}  # of a worker process: model, screening, solver, options
 
 
 def _open(folder: str, screening, solver, options) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    close_to_signals()
 
     def load(name):
         path = Path(folder) / f"{name}.npy"

@@ -13,7 +13,7 @@ from screenpath.runs import Run
 UNLABELLED = 0.0  # what files without labels have in their place, unless it is a label of the run
 
 
-def decision_values(run: Run, step: dict, X) -> tuple[np.ndarray, str | None]:
+def decision_values(run: Run, step: dict, X, training: str | None = None) -> tuple[np.ndarray, str | None]:
     """Return the linear forms of a step for new data.
 
     Parameters
@@ -23,6 +23,8 @@ def decision_values(run: Run, step: dict, X) -> tuple[np.ndarray, str | None]:
         Row of the step table.
     X : csr_array of shape (m, any)
         In the units of the data file; features that the training data lacks are ignored.
+    training : str, optional
+        For a kernel run: its training data, where they are no longer where the run read them.
 
     Returns
     -------
@@ -31,12 +33,16 @@ def decision_values(run: Run, step: dict, X) -> tuple[np.ndarray, str | None]:
     notice : str or None
         What was ignored.
     """
-    weights, intercepts = run.coefficients(step)
     d, notice = run.n_features, None
     if X.shape[1] > d:
-        notice = f"features above {d}, the width of the run, have no coefficient and are ignored"
+        notice = f"features above {d}, the width of the run, are ignored"
     X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
     X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+    if run.kernel:
+        from screenpath.predict_kernel import kernel_values
+
+        return kernel_values(run, step, X, training), notice
+    weights, intercepts = run.coefficients(step)
     if run.record["preparation"].get("scaling") == "l2":  # the only scaling that the coefficients do not undo
         X = Preparation("l2", None, None, 0.0, d).apply(X)
     values = X @ weights.T + intercepts

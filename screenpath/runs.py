@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.cv.choose import best_and_one_se
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.scores import higher_is_better
 from screenpath.write.coefficients import RECORD
 from screenpath.write.folder import COMPLETE
 from screenpath.write.tables import SCHEMA_VERSION
@@ -71,9 +73,25 @@ class Run:
         return self.record["data"]["n_features"]
 
     @property
+    def kernel(self) -> str | None:
+        """Return the name of the kernel; None for a linear model. Coefficients of a kernel model belong to samples."""
+        return (self.record.get("kernel") or {}).get("kernel")
+
+    @property
+    def unit(self) -> str:
+        """Return what the coefficients belong to: ``feature`` or ``sample``."""
+        return "sample" if self.kernel else "feature"
+
+    @property
+    def width(self) -> int:
+        """Return the number of features, or of samples for a kernel model."""
+        return self.record["data"]["n_samples" if self.kernel else "n_features"]
+
+    @property
     def score_column(self) -> str | None:
-        """Return the column with the score on the test data; None for a run without ``--test``."""
-        return next((name for name in self.record["columns"] if name.startswith("test_")), None)
+        """Return the column that ranks the steps: of cross-validation, else of the test data, else None."""
+        columns = self.record["columns"]
+        return next((name for name in columns if f"{name}_se" in columns or name.startswith("test_")), None)
 
     def describe(self, step: dict) -> str:
         """Return a step in words: ``step 3 (C = 0.1)``."""
@@ -86,7 +104,8 @@ class Run:
         Parameters
         ----------
         text : str
-            ``best`` (highest test score, lowest test error), the number of a step, or ``NAME=VALUE``, several joined
+            ``best`` (highest score or lowest error of cross-validation or on the test data), ``one-se`` (the most
+            regularised within one standard error of it), the number of a step, or ``NAME=VALUE``, several joined
             by commas. Of equal scores the first in the order of the walk is taken, the most regularised.
 
         Raises
@@ -94,31 +113,34 @@ class Run:
         UsageError
             Naming the steps that exist.
         """
-        if text == "best":
-            return self._best()
+        if text in ("best", "one-se"):
+            return self._best(text == "one-se")
         if "=" in text:
             return self._nearest(text)
         try:
             number = int(text)
         except ValueError:
             raise UsageError(
-                f"--step '{text}' is not a step", f"use best, a number, or {self.parameters[0]}=VALUE"
+                f"--step '{text}' is not a step", f"use best, one-se, a number, or {self.parameters[0]}=VALUE"
             ) from None
         for row in self.steps:
             if row["step"] == number:
                 return row
         raise UsageError(f"{self.path} has no solution of step {number}", self._existing())
 
-    def _best(self) -> dict:
+    def _best(self, one_se: bool = False) -> dict:
         column = self.score_column
         scored = [row for row in self.steps if column and row[column] is not None]
         if not scored:
             raise UsageError(
                 f"{self.path} was computed without --test: no step is known to be the best",
-                f"name one with --step; {self._existing()}",
+                f"name one with --step, or cross-validate (screenpath cv); {self._existing()}",
             )
-        choose = max if column.endswith("accuracy") else min
-        return choose(scored, key=lambda row: row[column])
+        if one_se and not column.startswith("cv_"):
+            raise UsageError(f"{self.path} has no standard errors", "use --step best, or compute it with screenpath cv")
+        mean = np.array([row[column] for row in scored])
+        se = np.array([row[f"{column}_se"] for row in scored]) if one_se else np.zeros(mean.size)
+        return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
 
     def _nearest(self, text: str) -> dict:
         wanted = {}
@@ -154,7 +176,7 @@ class Run:
     # -- coefficients --------------------------------------------------------------------------------------------
 
     def coefficients(self, step: dict) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights and intercepts of a step, in the units of the data file.
+        """Return weights and intercepts of a step, in the units of the data file; for a kernel model ``y_i alpha_i``.
 
         Parameters
         ----------
@@ -189,7 +211,7 @@ class Run:
     @cached_property
     def matrix(self) -> sp.csr_array:
         """All coefficients: shape (steps x classes, 1 + d), column 0 the intercepts."""
-        if self.model not in LINEAR or self.record["options"].get("kernel") not in (None, "linear"):
+        if self.model not in LINEAR:
             raise RunFolderError(
                 f"{self.path} holds a run of another kind: its solutions are not weights of features",
                 f"this works for {', '.join(LINEAR)}",
@@ -212,10 +234,10 @@ class Run:
 
     def _assemble(self, rows, features, values) -> sp.csr_array:
         last = max((row["step"] for row in self.steps), default=-1)
-        shape = ((last + 1) * self._blocks, 1 + self.n_features)
+        shape = ((last + 1) * self._blocks, 1 + self.width)
         keep = rows < shape[0]  # a step whose row of the table was lost has no say
         if rows.size and (rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]):
-            raise ValueError(f"a step or feature out of range; the data has {self.n_features} features")
+            raise ValueError(f"a step or {self.unit} out of range; the data has {self.width} {self.unit}s")
         if not np.all(np.isfinite(values)):
             raise ValueError("a value is not a finite number")
         return sp.csr_array((values[keep], (rows[keep], features[keep])), shape=shape)
@@ -226,7 +248,7 @@ class Run:
             text = text[: text.rfind(b"\n") + 1]
         header, _, body = text.partition(b"\n")
         columns = header.decode("utf-8").strip().split(",")
-        expected = ["step", "class", "feature", "value"] if self.classes else ["step", "feature", "value"]
+        expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
         if columns != expected:
             raise ValueError(f"the columns are not {', '.join(expected)}")
         if not body.strip():
@@ -236,7 +258,7 @@ class Run:
             raise ValueError(f"the lines do not have {len(expected)} numbers")
         whole = table[:, [0, -2]]
         if not np.array_equal(whole, np.floor(whole)):
-            raise ValueError("a step or feature is not a whole number")
+            raise ValueError(f"a step or {self.unit} is not a whole number")
         rows, features = whole.astype(np.int64).T
         if self.classes:
             classes = np.array(self.classes)
@@ -253,8 +275,8 @@ class Run:
 
     def _read_npz(self, file: Path) -> sp.csr_array:
         stored = sp.coo_array(sp.load_npz(io.BytesIO(file.read_bytes())))
-        if stored.shape[1] != 1 + self.n_features:
-            raise ValueError(f"{stored.shape[1]} columns in place of {1 + self.n_features}")
+        if stored.shape[1] != 1 + self.width:
+            raise ValueError(f"{stored.shape[1]} columns in place of {1 + self.width}")
         return self._assemble(stored.row, stored.col, stored.data)
 
 

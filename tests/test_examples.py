@@ -90,6 +90,23 @@ def test_choose_from_path(run, files):
     assert done.stdout.startswith("best C: ") and "held-out accuracy: " in done.stdout
 
 
+def test_choose_c_on_the_digits(run, tmp_path):
+    pytest.importorskip("liblinear.liblinearutil", reason="needs liblinear-official (extra: test)")
+    done = run("bash", EXAMPLES / "choose_c.sh", PYTHON=sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert "LIBLINEAR decides 397 of 397 rows alike" in done.stdout
+    assert "accuracy: 0.9" in done.stderr
+    assert len(read_csv(tmp_path / "runs" / "choose_c" / "cv.csv")) == 20
+
+
+def test_choose_c_on_two_labels(run, files, tmp_path):
+    options = ("--grid", "5", "--certify", "--out", tmp_path / "other")
+    plain = run("bash", EXAMPLES / "choose_c.sh", *files[:2], tmp_path / "out", "--grid", "5", PYTHON=sys.executable)
+    assert plain.returncode == 0, plain.stderr
+    refused = run("bash", EXAMPLES / "choose_c.sh", *files[:2], tmp_path / "out", *options)
+    assert refused.returncode == 2 and "--certify bounds the error of two classes" in refused.stderr
+
+
 def test_no_example_is_forgotten():
     text = Path(__file__).read_text()
     names = [path.name for path in EXAMPLES.iterdir() if path.suffix in (".sh", ".py")]

@@ -5,7 +5,7 @@ import re
 
 import click
 
-from screenpath import api
+from screenpath import api, api_kernel
 from screenpath.cli.app import COMMANDS, cli
 from screenpath.read import libsvm
 from screenpath.rules import STATIC, parse_rule
@@ -20,6 +20,7 @@ def test_python_examples(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).failed == 0
     assert doctest.testmod(api).failed == 0
+    assert doctest.testmod(api_kernel).failed == 0
     assert doctest.testmod(libsvm).failed == 0
 
 
@@ -35,7 +36,11 @@ def test_commands_rules_solvers_and_columns_are_documented():
 def test_options_of_the_readme_exist():
     known = {"--version", "--help", "--out"}
     with click.Context(cli) as context:
-        for name in COMMANDS:
-            known |= {o for p in cli.get_command(context, name).params for o in (*p.opts, *p.secondary_opts)}
-    used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README))
+        commands = [cli.get_command(context, name) for name in COMMANDS]
+        commands += [
+            c.get_command(context, n) for c in commands if isinstance(c, click.Group) for n in c.list_commands(context)
+        ]
+        for command in commands:
+            known |= {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+    used = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", README))
     assert used <= known, used - known

@@ -45,15 +45,33 @@ study() { # set, model, file, rules, published ratios "VARIANT=RATIO ...", optio
     $python "$here/tables.py" rows "$set_" "$out/$name.json" $published | tee -a "$page"
 }
 
-# The figures' data: one column of the step table over C, for several rules.
+# The figures' data: one column of the step table over C, for several rules. The papers' references are taken as exact;
+# here they are solved to 1e-8, and every rule pays for the rest.
 figure() { # set, model, file, rules, column, options
     set_=$1 model=$2 file=$3 rules=$4 column=$5
     shift 5
     there "$set_" "$file" || return 0
     runs=
     for rule in $(echo "$rules" | tr , ' '); do
-        $tool "$model" "$file" --rule "$rule" --coefficients none --quiet --force --out "$out/$set_/$rule" "$@" || [ $? -eq 3 ]
+        $tool "$model" "$file" --rule "$rule" --tol "${TOL:-1e-8}" --coefficients none --quiet --force \
+            --out "$out/$set_/$rule" "$@" || [ $? -eq 3 ]
         runs="$runs $rule=$out/$set_/$rule/steps.csv"
     done
     say "- $set_ ($column over C in $set_-$column.csv): mean $($python "$here/tables.py" curves "$column" "$out/$set_-$column.csv" $runs)"
+}
+
+value() { # column, step, steps.csv
+    awk -F, -v name="$1" -v step="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } $1 == step { print $at }' "$3"
+}
+
+product() { # numbers to multiply
+    awk 'BEGIN { x = 1; for (i = 1; i < ARGC; i++) x *= ARGV[i]; printf "%.10g\n", x }' "$@"
+}
+
+single() { # set, file, rule, reference, C, options: screen once, from one reference
+    set_=$1 file=$2 rule=$3 from=$4 to=$5
+    shift 5
+    $tool svm "$file" --rule "$rule" --reference "$from" --c "$to" --coefficients none --quiet --force \
+        --out "$out/$set_/single-$rule" "$@" || [ $? -eq 3 ]
+    steps=$out/$set_/single-$rule/steps.csv
 }

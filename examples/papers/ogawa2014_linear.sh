@@ -12,27 +12,11 @@ out=${2:-}
 begin ogawa2014_linear "Ogawa et al. 2014: Safe sample screening for support vector machines (linear kernel)"
 binary=$data/binary multiclass=$data/multiclass eps=${EPS:-1e-3} cmax=${CMAX:-1e4}
 
-value() { # column, step, steps.csv
-    awk -F, -v name="$1" -v step="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } $1 == step { print $at }' "$3"
-}
-
-product() { # numbers to multiply
-    awk 'BEGIN { x = 1; for (i = 1; i < ARGC; i++) x *= ARGV[i]; printf "%.10g\n", x }' "$@"
-}
-
 least() { # set, file, options: C_min, below which the solution is known in closed form (Lemma 9)
     set_=$1 file=$2
     shift 2
     $tool svm "$file" --c-list 1e-300 --coefficients none --quiet --force --out "$out/$set_/least" "$@"
     sed -n 's/.*"closed_form_until": \([^,]*\),.*/\1/p' "$out/$set_/least/run.json"
-}
-
-single() { # set, file, rule, reference, C, options: screen once, from one reference
-    set_=$1 file=$2 rule=$3 from=$4 to=$5
-    shift 5
-    $tool svm "$file" --rule "$rule" --reference "$from" --c "$to" --coefficients none --quiet --force \
-        --out "$out/$set_/single-$rule" "$@" || [ $? -eq 3 ]
-    steps=$out/$set_/single-$rule/steps.csv
 }
 
 toy=$out/toy.libsvm

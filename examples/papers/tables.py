@@ -39,7 +39,7 @@ def rows(name: str, file: str, published: dict) -> None:
                     f"{row['mean_rejection']:.3f}",
                     f"{row['passes']:.1f}",
                     f"{reference['passes'] / row['passes']:.1f}",
-                    f"{reference['total_s'] / row['total_s']:.2f}",
+                    f"{reference['cpu_s'] / row['cpu_s']:.2f}",
                     published.get(variant, ""),
                 )
             )
@@ -65,7 +65,7 @@ def curves(column: str, target: str, sources: dict) -> None:
 def about(tool: str) -> None:
     """Print what produced the tables."""
     version = subprocess.run([*tool.split(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"{version}. Speed-ups are ratios of run times within one process, the variants in alternation; passes are")
+    print(f"{version}. Speed-ups are ratios of CPU seconds within one process, the variants in alternation; passes are")
     print("rows touched over rows in the data, a grid point. Ours is warm-started with and without screening.")
 
 

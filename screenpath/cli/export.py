@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.predict import model_spec, run_argument, say_step, step_option, write_text
+from screenpath.errors import UsageError
 
 
 @click.command("export")
@@ -29,6 +30,10 @@ def command(run, step, kind, out, quiet):
 
     run = open_run(run)
     model_spec(run)  # refuses other kinds
+    if run.kernel:
+        raise UsageError(
+            f"{run.path} is a kernel run: it has no weights of features", "use predict, which reads its support vectors"
+        )
     chosen = run.choose(step)
     write_text(out, FORMATS[kind](run, chosen))
     if not quiet:

@@ -28,7 +28,7 @@ IDENTITY = (
 )  # fmt: skip
 
 
-def run_job(spec: ModelSpec, options: dict) -> int:
+def run_job(spec: ModelSpec, options: dict, kind=None) -> int:
     """Compute a path and write it.
 
     Parameters
@@ -36,6 +36,8 @@ def run_job(spec: ModelSpec, options: dict) -> int:
     spec : ModelSpec
     options : dict
         Values of the command's options by name.
+    kind : type, optional
+        Of the job; default :class:`Job`.
 
     Returns
     -------
@@ -43,13 +45,13 @@ def run_job(spec: ModelSpec, options: dict) -> int:
         Exit code: 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by
         signal n.
     """
-    began = time.monotonic()
+    began, kind = time.monotonic(), kind or Job
     check_options(options)
     if options["quiet"]:
         warnings.simplefilter("ignore")
     with Signals() as signals:
         try:
-            return _Job(spec, options, signals, began).run()
+            return kind(spec, options, signals, began).run()
         except Stopped as stop:  # before the first step: nothing to keep
             return 128 + stop.number
 
@@ -72,15 +74,15 @@ def check_options(options: dict) -> None:
         raise UsageError("DATA and --test cannot both be stdin")
 
 
-def default_folder(spec: ModelSpec, data: str) -> Path:
-    """Return ``runs/MODEL-STEM``, the stem being the file's name without compression and format endings."""
+def default_folder(name: str, data: str) -> Path:
+    """Return ``runs/NAME-STEM``, the stem being the file's name without compression and format endings."""
     path = Path("stdin" if data == "-" else data)
     if path.suffix in (".gz", ".bz2", ".xz"):
         path = path.with_suffix("")
-    return Path("runs") / f"{spec.name}-{path.stem}"
+    return Path("runs") / f"{name}-{path.stem}"
 
 
-class _Job:
+class Job:
     """State of one command."""
 
     def __init__(self, spec: ModelSpec, options: dict, signals: Signals, began: float):
@@ -103,6 +105,7 @@ class _Job:
             self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
                 return self.exit_code()
+            self.before_walk()
             reference = self.start()
             return self.walk(reference)
         finally:
@@ -120,7 +123,7 @@ class _Job:
         o = self.options
         with self.console.compiling():
             began = clock()  # stands still while kernels compile
-            self.data = load.load_training(self.spec, o, self.console.say)
+            self.read()
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
@@ -129,6 +132,19 @@ class _Job:
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
         self.tally.seconds["compiling"] = compile_seconds()
+
+    def read(self) -> None:
+        """Read and prepare the training data."""
+        from screenpath.cli import load
+
+        self.data = load.load_training(self.spec, self.options, self.console.say)
+
+    def before_walk(self) -> None:
+        """Do what comes between the opening of the folder and the first step."""
+
+    def more_cells(self, step) -> dict:
+        """Return further cells of a step's row."""
+        return {}
 
     def set_up_walk(self) -> None:
         """Parse rule and solver and collect the columns of the step table."""
@@ -158,7 +174,7 @@ class _Job:
         o = self.options
         if o["out"] == "-":
             return Stream(sys.stdout, o["format"], self.columns)
-        path = Path(o["out"]) if o["out"] else default_folder(self.spec, o["data"])
+        path = Path(o["out"]) if o["out"] else self.default_folder()
         folder = RunFolder(path, o["format"], o["coefficients"])
         try:
             previous = folder.previous() if not o["force"] else None
@@ -177,6 +193,10 @@ class _Job:
             raise
         self.resumable = previous is not None
         return folder
+
+    def default_folder(self) -> Path:
+        """Return the folder that is written to without ``--out``."""
+        return default_folder(self.spec.name, self.options["data"])
 
     def identity(self) -> dict:
         """Return all that decides the numbers: version, data, options."""
@@ -260,7 +280,7 @@ class _Job:
             with self.signals.held():
                 clock = time.perf_counter()
                 weights = self.spec.weights(step, self.data.labels)
-                row = step.record()
+                row = {**step.record(), **self.more_cells(step)}
                 if self.test is not None:
                     row[self.spec.score[0]] = self.spec.score[1](self.test.X @ weights.T, self.test.targets)
                 self.sink.add(row, self.original(weights))

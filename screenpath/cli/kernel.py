@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, sign_targets
 from screenpath.errors import UsageError
 
 KERNELS = ("rbf", "linear", "poly")
@@ -87,7 +87,7 @@ SPEC = ModelSpec(
     targets=sign_targets,
     build=build,
     grid=c_grid,
-    score=("test_accuracy", sign_accuracy),
+    score=("test_accuracy", accuracy),
     own_options=("positive", *C_GRID, "class_weight", "kernel", *DEFAULTS, "gram"),
     rule=rule,
     solver=solver,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import ModelSpec, sign_accuracy, sign_targets
+from screenpath.cli.spec import ModelSpec, accuracy, sign_targets
 from screenpath.errors import UsageError
 
 RULE_HELP = "Screening rule: none, vi (from the previous lambda), gap (dynamic), or vi+gap."
@@ -61,7 +61,7 @@ SPEC = ModelSpec(
     targets=sign_targets,
     build=build,
     grid=grid,
-    score=("test_accuracy", sign_accuracy),
+    score=("test_accuracy", accuracy),
     own_options=("positive", *LAMBDA_GRID),
     rule=rule,
     solver=solver,
@@ -85,6 +85,13 @@ grid_options = shared.stack(
 )
 
 
+def resolve(options):
+    """Return the model and the options of a job."""
+    if options["bias"] != 0.0:
+        raise UsageError("l1svm has a free bias of its own", "leave out --bias")
+    return SPEC, {**options, "seed": 0}
+
+
 @click.command("l1svm")
 @shared.path_options
 @shared.label_options
@@ -98,6 +105,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    if options["bias"] != 0.0:
-        raise UsageError("l1svm has a free bias of its own", "leave out --bias")
-    return run_job(SPEC, {**options, "seed": 0})
+    return run_job(*resolve(options))

@@ -26,6 +26,11 @@ SPEC = ModelSpec(
 )
 
 
+def resolve(options):
+    """Return the model and the options of a job."""
+    return chunked(SPEC, options), options
+
+
 @click.command("lad")
 @shared.path_options
 @shared.weights_option
@@ -39,4 +44,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    return run_job(chunked(SPEC, options), options)
+    return run_job(*resolve(options))

@@ -104,13 +104,28 @@ class HeldOut:
         return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
 
 
-def load_training(spec, options: dict, tell=None) -> Training:
-    """Read and prepare the training data; ``tell`` hears what a kernel model says about its memory."""
+def read_training(options: dict):
+    """Return the training data as the file says, in memory."""
+    return read_data(options["data"], options, MemoryLimit(options["max_memory"]), options["n_features"])
+
+
+def load_training(spec, options: dict, tell=None, data=None) -> Training:
+    """Read and prepare the training data.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    options : dict
+    tell : callable, optional
+        Hears what a kernel model says about its memory.
+    data : Dataset, optional
+        What :func:`read_training` has returned already.
+    """
     limit = MemoryLimit(options["max_memory"])
     _check_cluster(spec, options)
-    if spec.streams and is_shard_folder(options["data"]):
+    if data is None and spec.streams and is_shard_folder(options["data"]):
         return _stream_shards(spec, options, limit)
-    data = read_data(options["data"], options, limit, options["n_features"])
+    data = read_training(options) if data is None else data
     limit.check_vectors(data.n, data.d, options["data"])
     targets, labels = spec.targets(data.y, options)
     weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
@@ -145,9 +160,7 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit) -> Training:
         folder, options, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit
     )
     shape = rows.n, rows.raw_d
-    return Training(
-        options["data"], rows, targets, labels, weights, rows.preparation, folder.sha256, shape, folder.nnz
-    )
+    return Training(options["data"], rows, targets, labels, weights, rows.preparation, folder.sha256, shape, folder.nnz)
 
 
 def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit) -> ShardRows:

@@ -13,7 +13,10 @@ import click
 
 from screenpath.errors import RunFolderError, UsageError
 
-STEP_HELP = "best (on the run's --test data), the number of a step, or NAME=VALUE, for example C=0.1."
+STEP_HELP = (
+    "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
+    "for example C=0.1."
+)
 step_option = click.option("--step", "step", metavar="STEP", required=True, help=STEP_HELP)
 run_argument = click.argument("run", metavar="RUN", type=click.Path())
 
@@ -25,12 +28,14 @@ run_argument = click.argument("run", metavar="RUN", type=click.Path())
 @click.option("--decision", is_flag=True, help="Decision values beside the labels.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
+@click.option("--training", metavar="DATA", type=click.Path(), help="A kernel run's training data, if it has moved.")
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def command(run, data, step, decision, out, zero_based, quiet):
+def command(run, data, step, decision, out, zero_based, training, quiet):
     """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.
 
     One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
-    and width are those of the run. The score goes to stderr where DATA has labels; where it has none, write 0.
+    and width are those of the run; a kernel run reads its support vectors from its training data. The score goes to
+    stderr where DATA has labels; where it has none, write 0.
     """
     from screenpath.predict import decision_values
     from screenpath.read.libsvm import read_libsvm
@@ -39,6 +44,8 @@ def command(run, data, step, decision, out, zero_based, quiet):
     run = open_run(run)
     spec = model_spec(run)
     chosen = run.choose(step)
+    if training is not None and run.kernel is None:
+        raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
     if decision and run.labels is None:
         raise UsageError(f"{run.model} is a regression: its values are what predict writes", "leave out --decision")
     zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
@@ -46,7 +53,7 @@ def command(run, data, step, decision, out, zero_based, quiet):
         if quiet:
             warnings.simplefilter("ignore")
         read = read_libsvm(data, zero_based=zero_based)
-    values, notice = decision_values(run, chosen, read.X)
+    values, notice = decision_values(run, chosen, read.X, training)
     score = score_line(spec, run, values, read.y)  # before anything is written: wrong data must not leave a file
     write_text(out, table(run, values, decision))
     if not quiet:

@@ -26,6 +26,11 @@ SPEC = ModelSpec(
 )
 
 
+def resolve(options):
+    """Return the model and the options of a job."""
+    return chunked(SPEC, options), options
+
+
 @click.command("quantile")
 @shared.path_options
 @click.option("--tau", default=0.5, show_default=True, type=shared.Finite(), help="Quantile level, between 0 and 1.")
@@ -41,4 +46,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    return run_job(chunked(SPEC, options), options)
+    return run_job(*resolve(options))

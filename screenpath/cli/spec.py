@@ -169,13 +169,37 @@ def sign_targets(y, options, known=None):
     return np.where(y == known["+1"], 1.0, -1.0), known
 
 
+def class_targets(y, options, known=None):
+    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels.
+
+    Raises
+    ------
+    DataError
+        If test data has a label that the training data lacks.
+    """
+    import numpy as np
+
+    if known is not None and "classes" not in known:
+        return sign_targets(y, options, known)
+    classes = np.unique(y) if known is None else np.array(known["classes"])
+    if known is None and (classes.size <= 2 or options.get("positive") is not None):
+        return sign_targets(y, options)
+    codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+    strange = y[classes[codes] != y]
+    if strange.size:
+        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks")
+    return codes, {"classes": [float(label) for label in classes]}
+
+
 def _label_map(y, signs):
     return {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
 
 
-def sign_accuracy(products, targets) -> float:
-    """Return the share of rows whose linear form has the sign of their label (0 counts as negative)."""
-    return float(((products > 0.0) == (targets > 0.0)).mean())
+def accuracy(products, targets) -> float:
+    """Return the share of rows decided as labelled."""
+    from screenpath import scores
+
+    return scores.accuracy(products, targets)
 
 
 def real_targets(y, options, known=None):
@@ -185,4 +209,6 @@ def real_targets(y, options, known=None):
 
 def absolute_error(products, targets) -> float:
     """Return the mean absolute error."""
-    return float(abs(products - targets).mean())
+    from screenpath import scores
+
+    return scores.mae(products, targets)

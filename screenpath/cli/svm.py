@@ -2,34 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from screenpath.cli import kernel
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, c_grid, chunked, sign_accuracy, sign_targets
+from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, chunked, class_targets, sign_targets
+from screenpath.errors import UsageError
+
+
+def targets(y, options, known=None):
+    """Return signs and their map, or with ``--one-vs-rest`` and more than two labels class numbers and the labels."""
+    several = "classes" in known if known is not None else options.get("one_vs_rest")
+    return (class_targets if several else sign_targets)(y, options, known)
 
 
 def build(rows, targets, weights, options):
-    """Return the hinge-loss model."""
+    """Return the hinge-loss model, or one for each class."""
     from screenpath.models.builders import svm_model
+    from screenpath.one_vs_rest import OneVsRest
 
-    return svm_model(rows, targets, weights)
+    return svm_model(rows, targets, weights) if targets.min() < 0 else OneVsRest(rows, targets, weights)
+
+
+def walk(options):
+    """Return the walk of all classes in step."""
+    from screenpath.one_vs_rest import walk_classes
+
+    return walk_classes
 
 
 SPEC = ModelSpec(
     name="svm",
     objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
-    targets=sign_targets,
+    targets=targets,
     build=build,
     grid=c_grid,
-    score=("test_accuracy", sign_accuracy),
-    own_options=("positive", *C_GRID, "class_weight"),
+    score=("test_accuracy", accuracy),
+    own_options=("positive", "one_vs_rest", *C_GRID, "class_weight"),
 )
+
+
+def resolve(options):
+    """Return the model and the options of a job."""
+    spec = kernel.spec_of(SPEC, options)
+    if spec is not SPEC and options["one_vs_rest"]:
+        raise UsageError("--one-vs-rest has no kernel", "use --positive LABEL, one run a class")
+    if spec is not SPEC:
+        return spec, options
+    spec = chunked(SPEC, options)
+    if not options["one_vs_rest"]:
+        return spec, options
+    if options["positive"] is not None:
+        raise UsageError("--positive is one class against the rest, --one-vs-rest all of them", "use one of the two")
+    for name in ("eps_path", "chunk"):
+        if options[name] is not None:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} follows a single path, --one-vs-rest has one a class", "use one of the two")
+    if options.get("certify"):
+        raise UsageError("--certify bounds the error of two classes", "leave out --one-vs-rest")
+    return replace(spec, objective=f"for each class against the rest: {SPEC.objective}", walk=walk), options
 
 
 @click.command("svm")
 @shared.path_options
 @shared.label_options
+@click.option(
+    "--one-vs-rest", is_flag=True, help="More than two labels: a path for each, on one grid; the largest form decides."
+)
 @shared.class_weight_option
 @shared.weights_option
 @shared.c_grid_options
@@ -47,5 +88,4 @@ def command(**options):
     """
     from screenpath.cli.job import run_job
 
-    spec = kernel.spec_of(SPEC, options)
-    return run_job(chunked(spec, options) if spec is SPEC else spec, options)
+    return run_job(*resolve(options))

@@ -11,7 +11,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, status, keep):
     """Copy the rows with surviving dual variables and the columns with surviving weights.
 
-    Dense data is read from ``by_column``, its values column by column: of few columns, only these are fetched.
+    Of few columns of dense data only these are fetched, from ``by_column``: the values column by column.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, 
         ptr[k + 1] = ptr[k] + count
     out = np.empty(ptr[lines.size], dtype=data.dtype)
     where = np.empty(0 if dense else out.size, dtype=indices.dtype)
-    if dense:
+    if dense and 8 * width <= d:  # else every cache line of a row holds a value that is wanted
         for j in range(width):
             column = by_column[columns[j] * n : (columns[j] + 1) * n]
             for k in range(lines.size):
@@ -59,7 +59,12 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, 
     for k in range(lines.size):
         i = lines[k]
         q = ptr[k]
-        for p in range(indptr[i], indptr[i + 1]):
+        start = indptr[i]
+        if dense:
+            for j in range(width):
+                out[q + j] = data[start + columns[j]]
+            continue
+        for p in range(start, indptr[i + 1]):
             j = rank[indices[p]]
             if j >= 0:
                 out[q], where[q] = data[p], j

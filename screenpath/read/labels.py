@@ -52,6 +52,7 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
     if labels.size > 2:
         raise DataError(
             f"{where}two labels are needed, these are {labels.size}: {named}",
-            "choose one against the rest with --positive LABEL (in Python: y == label), or fit all with sparse-svm",
+            "choose one against the rest with --positive LABEL (in Python: y == label), or fit all: svm --one-vs-rest, "
+            "sparse-svm",
         )
     return np.where(y == labels[1], 1.0, -1.0), {"+1": label_text(labels[1]), "-1": label_text(labels[0])}

@@ -14,7 +14,7 @@ from screenpath.rows.budget import BLOCK_BYTES, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks
 from screenpath.rows.memory import usable_threads
 
-TILE = 1024  # rows and columns of one block while the matrix is precomputed
+TILE = 256  # rows and columns of one block while the matrix is precomputed
 
 
 class GramRows:

@@ -1,8 +1,9 @@
 """Proximal stochastic dual coordinate ascent: the solver family of Hong 2019 (Shalev-Shwartz & Zhang 2016).
 
 One dual variable at a time is maximised exactly, in random order, with ``v = X' psi(theta)/n`` kept and
-``w = S_beta(v)/alpha`` formed where it is read. The rows and columns that screening left are copied first, so that an
-epoch costs what survives. Stops when the gap of the reduced problem is at most ``tol`` times its primal value.
+``w = S_beta(v)/alpha`` formed where it is read. Where features were screened, the rows and columns left are copied
+first, so that an epoch costs what survives. Stops when the gap of the reduced problem is at most ``tol`` times its
+primal value.
 
 The accelerated outer loop of the paper's reference is left out: it pays where ``max ||x||^2 / (alpha gamma)`` is well
 above ``n``, and on the papers' grids it is below.
@@ -86,18 +87,24 @@ class _Run:
         self.evaluate()
 
     def _gather(self) -> None:
-        """Copy the surviving rows and columns and form ``v`` from the dual point."""
+        """Copy the surviving rows and columns and form ``v`` from the dual point.
+
+        Where no feature went there is nothing to gain: the sweeps visit surviving samples only, wherever they are.
+        """
         m, at = self.model, self.at
         views = m.views
         features = np.flatnonzero(at.keep)
         self.part = None  # an earlier copy must go before the next one is made
-        if features.size == at.keep.size and not at.duals.any():
+        if features.size == at.keep.size:
             self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
+            self.sqnorms = views.row_sqnorms
         else:
             self.lines, self.columns, *self.part = kernels.gather_rows(
                 *views.by_row, views.by_column[0], views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
             )
             self.touched += self.part[0].size
+            self.sqnorms = np.empty(self.lines.size)
+            row_kernels.csr_squared_norms(self.part[0], self.part[2], self.sqnorms)
         u = np.zeros(at.keep.size)
         self.touched += sums.column_sums(*views.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u)
         self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
@@ -105,8 +112,6 @@ class _Run:
         self.shrink = np.where(keep, m.beta, np.inf)
         self.local_status = np.ascontiguousarray(at.duals.reshape(m.classes, m.n)[:, self.lines]).ravel()
         self.order = np.flatnonzero(self.local_status == 0)
-        self.sqnorms = np.empty(self.lines.size)
-        row_kernels.csr_squared_norms(self.part[0], self.part[2], self.sqnorms)
 
     def sweep(self, count: int, deadline: float) -> None:
         """Run ``count`` sweeps in kernel calls of bounded length."""

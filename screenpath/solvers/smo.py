@@ -23,6 +23,8 @@ from screenpath.solvers.face_newton import FaceNewton
 
 NAMES = ("auto", "newton", "smo")
 AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
+PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
+FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
 REBUILD = 0.7  # a smaller working set gets a square part of its own once it is below this fraction of the last one
 
@@ -156,8 +158,13 @@ class _Run:
         target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
         alpha, t = self.alpha[W], r.c[W] - self.products[W]
         lo, hi = r.lo[W], r.hi[W]
-        steps = kernels.smo(Q, np.maximum(r.norms[W] ** 2, 1e-300), lo, hi, alpha, t, W.size, target)
-        self.touched += 2.0 * steps * W.size / r.rows.n
+        diagonal, left = np.maximum(r.norms[W] ** 2, 1e-300), kernels.slack(t, lo, hi, alpha)
+        while True:
+            steps = kernels.smo(Q, diagonal, lo, hi, alpha, t, W.size, target)
+            self.touched += 2.0 * steps * W.size / r.rows.n
+            before, left = left, kernels.slack(t, lo, hi, alpha)
+            if left <= target or not newton or not _pairs_are_cheaper(before, left, target, lo, hi, alpha):
+                break
         if newton:
             self.touched += self.newton.improve(Q, lo, hi, alpha, t, target) * W.size / r.rows.n
         step = alpha - self.alpha[W]
@@ -196,6 +203,24 @@ class _Run:
         part = np.empty((index.size, index.size))
         gram_kernels.gather(self.compact, index, index, part)
         return part
+
+
+def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:
+    """Tell whether more pair steps, going on at the rate of the last round, cost less than a Newton step.
+
+    Parameters
+    ----------
+    before, left : float
+        Part of the gap that the working set makes, before and after as many pair steps as it has coordinates.
+    target : float
+        Part that may be left.
+    lo, hi, alpha : ndarray of shape (k,)
+    """
+    if not 0.0 < left < 0.5 * before:
+        return False
+    rounds = np.log(left / target) / np.log(before / left)
+    free = np.count_nonzero((alpha > lo) & (alpha < hi))
+    return rounds * PAIR_STEP * alpha.size**2 < FACTOR * free**3
 
 
 def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:

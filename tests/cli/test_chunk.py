@@ -16,13 +16,13 @@ def test_chunks_resume_to_the_same_numbers(samples, tmp_path, monkeypatch, form)
     monkeypatch.setattr("screenpath.write.folder.EVERY", 0.0)  # a checkpoint behind every step
     from screenpath.cli import job
 
-    plain, seen = job._Job.keep_steps, []
+    plain, seen = job.Job.keep_steps, []
 
     def stop_behind_three(self, found):
         seen.append(1)
         return plain(self, (pair for _, pair in zip(range(3 if len(seen) == 1 else 99), found, strict=False)))
 
-    monkeypatch.setattr(job._Job, "keep_steps", stop_behind_three)
+    monkeypatch.setattr(job.Job, "keep_steps", stop_behind_three)
     assert run([*base, str(tmp_path / "parts")]) == 3
     assert run([*base, str(tmp_path / "parts"), "--resume"]) == 0
 

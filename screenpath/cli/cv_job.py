@@ -1,0 +1,266 @@
+"""The job of ``screenpath cv``: folds, bounds and tables around the path on all data."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.cli.app import UNCERTIFIED
+from screenpath.cli.job import Job
+from screenpath.cli.job import default_folder as folder_of
+from screenpath.cv import folds as drawing
+from screenpath.cv.certify import Certified
+from screenpath.cv.choose import at_boundary, choose
+from screenpath.cv.refine import refine
+from screenpath.cv.run import COLUMNS, Samples, Task, fold_paths
+from screenpath.errors import UsageError
+from screenpath.read.labels import label_text
+from screenpath.scores import CLASSIFICATION, REGRESSION, choose_score
+from screenpath.steps import CERTIFIED
+from screenpath.write.atomic import replacing
+from screenpath.write.tables import SCHEMA_VERSION, CsvTable, readable_json
+
+FILES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
+
+
+class CvJob(Job):
+    """A path on all data whose steps carry cross-validated scores."""
+
+    # -- data, folds and score: all checked before anything is computed --
+
+    def read(self) -> None:
+        """Read the data, draw the folds and check them."""
+        from screenpath.cli import load
+
+        o = self.options
+        raw = load.read_training(o)
+        self.data = load.load_training(self.spec, o, data=raw)
+        self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
+        task = REGRESSION if self.data.labels is None else CLASSIFICATION
+        classes = len((self.data.labels or {}).get("classes", (-1, 1)))
+        self.score = choose_score(o["score"], self.spec.name, task, classes, o.get("tau"))
+        self.splits = self.draw(task)
+        self.task = Task(
+            self.spec, o, self.score, self.data.labels, load.class_weights(o.get("class_weight")),
+            "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
+        )  # fmt: skip
+
+    def draw(self, task: str) -> list:
+        """Return the checked folds."""
+        o, n = self.options, self.samples.y.size
+        if task == REGRESSION and o["stratify"]:
+            raise UsageError(f"--stratify needs classes, and {self.spec.name} is a regression", "leave it out")
+        self.stratified = task == CLASSIFICATION and o["stratify"] is not False and o["fold_file"] is None
+        if o["fold_file"] is not None:
+            splits, drawn = drawing.read_fold_file(o["fold_file"], n), None
+        else:
+            drawn = o["folds"]
+            drawing.check_count(n, drawn)
+            targets = self.samples.targets if self.stratified else None
+            if self.stratified:
+                drawing.check_counts(targets, drawn, self.class_name)
+            splits = drawing.draw_folds(n, drawn, o["repeats"], o["fold_seed"], targets)
+        if task == CLASSIFICATION:
+            everywhere = self.score.name in ("balanced-accuracy", "f1", "auc")
+            drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name)
+        return splits
+
+    def class_name(self, target) -> str:
+        """Return a class as the file names it."""
+        labels = self.data.labels
+        label = labels["classes"][int(target)] if "classes" in labels else labels["+1" if target > 0 else "-1"]
+        return label if isinstance(label, str) else label_text(label)
+
+    def set_up_walk(self) -> None:
+        """Add the columns of the scores to those of the path."""
+        super().set_up_walk()
+        name = f"cv_{self.score.column}"
+        self.cv_columns = (name, f"{name}_se")
+        self.columns = (*self.columns, *self.cv_columns)
+        if self.options["certify"] and len(self.grid) < 2:
+            raise UsageError("--certify needs a range of C", "use --grid with 2 or more points")
+
+    def default_folder(self):
+        """Return ``runs/cv-MODEL-DATA``."""
+        return folder_of(f"cv-{self.spec.name}", self.options["data"])
+
+    # -- the folds --
+
+    def before_walk(self) -> None:
+        """Cross-validate, choose, and write what was found, before the path on all data."""
+        for name in FILES:
+            (self.sink.path / name).unlink(missing_ok=True)
+        clock = time.monotonic()
+        self.certified = None
+        self.folds = self.walk_folds(self.grid, self.options["tol"], "")
+        if self.options["certify"]:
+            self.certify()
+        self.seconds = time.monotonic() - clock
+        scores = np.full((len(self.folds), len(self.grid)), np.nan)
+        for row, fold in zip(scores, self.folds, strict=True):
+            row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
+        self.choice = choose(scores, self.score.higher)
+        self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
+        self.boundary = at_boundary(self.parameters, self.choice.best)
+        self.write_tables()
+
+    def walk_folds(self, grid, tol: float, what: str) -> list:
+        """Return the paths of all folds over a grid, telling of each."""
+        found = []
+        for fold in fold_paths(self.samples, self.task, self.splits, grid, tol, self.options["jobs"]):
+            found.append(fold)
+            self.signals.check()
+            if self.console.progress:
+                self.console.say(f"cv {self.spec.name}: fold {len(found)}/{len(self.splits)}{what}")
+        return found
+
+    def certify(self) -> None:
+        """Bound the error over the whole range, and refine the grid where ``--certify-to`` asks for it."""
+        o = self.options
+        self.added = 0
+        self.cut()
+        if len(self.grid) < 2:
+            return
+        self.certified = Certified([fold.held_out for fold in self.folds])
+        if o["certify_to"] is not None:
+            self.added = refine(
+                self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more, self.deadline
+            )
+
+    def solve_more(self, points: list, tol: float) -> None:
+        """Solve further values of C, or known ones closer, for all folds."""
+        what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
+        more = self.walk_folds(np.array(points), tol, what)
+        for fold in more:
+            for row in fold.rows:  # the closer accuracy is our own wish
+                row["status"] = CERTIFIED if row["rel_gap"] <= self.options["tol"] else row["status"]
+        self.folds = [fold.merged(other) for fold, other in zip(self.folds, more, strict=True)]
+        self.cut()
+        self.certified.update([fold.held_out for fold in self.folds], again=points)
+
+    def cut(self) -> None:
+        """Keep the values of C that every fold has reached: the deadline may have come between."""
+        common = set.intersection(*({line.C for line in fold.held_out.lines} for fold in self.folds))
+        self.folds = [fold.only(common) for fold in self.folds]
+        self.grid = np.array(sorted(common))
+
+    # -- what is said about it --
+
+    def more_cells(self, step) -> dict:
+        """Return the scores of a step."""
+        return dict(zip(self.cv_columns, (self.choice.mean[step.step], self.choice.se[step.step]), strict=True))
+
+    def exit_code(self) -> int:
+        """Return 0 if every step of every fold and of the path on all data is certified, else 3."""
+        whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
+        good = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
+        return super().exit_code() if good else UNCERTIFIED
+
+    def write_tables(self) -> None:
+        """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
+        names = list(self.parameters[0])
+        scored = np.isfinite(self.choice.mean)
+        rows = [
+            {
+                "step": k, **self.parameters[k], "mean": self.choice.mean[k], "se": self.choice.se[k],
+                "n_folds": len(self.folds) if scored[k] else 0,
+                "best": int(k == self.choice.best), "one_se": int(k == self.choice.one_se),
+            }
+            for k in range(len(self.grid))
+        ]  # fmt: skip
+        self.write("cv.csv", ("step", *names, "mean", "se", "n_folds", "best", "one_se"), rows)
+        cells = [
+            {"repeat": fold.split.repeat, "fold": fold.split.fold, "step": k, **row}
+            for fold in self.folds
+            for k, row in enumerate(fold.rows)
+        ]
+        self.write("folds.csv", ("repeat", "fold", "step", *names, "score", *COLUMNS), cells)
+        if self.certified is not None:
+            whole = self.certified.denominator
+            bounds = [
+                {"C_from": s.low, "C_to": s.high, "lower": s.lower / whole, "upper": s.upper / whole}
+                for s in self.certified.segments
+            ]
+            self.write("bounds.csv", ("C_from", "C_to", "lower", "upper"), bounds)
+        with replacing(self.sink.path / "cv.json") as file:
+            file.write((readable_json(self.cv_record()) + "\n").encode())
+
+    def write(self, name: str, columns, rows) -> None:
+        """Write one table."""
+        table = CsvTable(columns)
+        text = [table.opening(), *(table.record(row, first=k == 0) for k, row in enumerate(rows))]
+        with replacing(self.sink.path / name) as file:
+            file.write("".join(text).encode())
+
+    def cv_record(self) -> dict:
+        """Return the content of cv.json."""
+        o = self.options
+        file = o["fold_file"] is not None
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "model": self.spec.name,
+            "data": self.data.path,
+            "score": self.score.name,
+            "higher_is_better": self.score.higher,
+            "folds": len({split.fold for split in self.splits}),
+            "repeats": 1 if file else o["repeats"],
+            "stratified": self.stratified,
+            "fold_seed": None if file else o["fold_seed"],
+            "fold_file": o["fold_file"],
+            "fold_sizes": [split.held_out.size for split in self.splits],
+            "grid": "one for all folds, made from all data",
+            "n_grid": len(self.grid),
+            "parameters": list(self.parameters[0]),
+            "best": self.chosen(self.choice.best),
+            "one_se": self.chosen(self.choice.one_se),
+            "at_boundary": self.boundary,
+            "certified": self.certified_record(),
+            "seconds": self.seconds,
+        }
+
+    def chosen(self, step: int) -> dict:
+        """Return what is known of a step."""
+        mean, se = float(self.choice.mean[step]), float(self.choice.se[step])
+        return {"step": step, "parameters": self.parameters[step], "mean": mean, "se": se}
+
+    def certified_record(self) -> dict | None:
+        """Return the bound over the range of C."""
+        c = self.certified
+        if c is None:
+            return None
+        target = self.options["certify_to"]
+        return {
+            "cmin": c.grid[0],
+            "cmax": c.grid[-1],
+            "best_error": c.errors[c.best] / c.denominator,
+            "best_C": c.grid[c.best],
+            "lower_bound": c.lower / c.denominator,
+            "difference": c.difference,
+            "target": target,
+            "reached": None if target is None else c.difference <= target,
+            "added_points": self.added,
+        }
+
+    def summary(self, status: str) -> list:
+        """Return the lines of the closing table."""
+        lines = []
+        for what, step in (("best", self.choice.best), ("one standard error", self.choice.one_se)):
+            where = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters[step].items())
+            mean, se = self.choice.mean[step], self.choice.se[step]
+            lines.append((what, f"{where}: {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds"))
+        if self.boundary:
+            lines.append(("warning", f"best has {self.boundary}: a wider grid may hold a better one"))
+        record = self.certified_record()
+        if record is not None:
+            across = f"[{record['cmin']:g}, {record['cmax']:g}]"
+            lines += [
+                ("best error found", f"{record['best_error']:.6g} (C = {record['best_C']:.6g})"),
+                ("lower bound", f"{record['lower_bound']:.6g} for every C in {across}"),
+                ("at most", f"{record['difference']:.6g} better anywhere in {across}"),
+            ]
+            if record["reached"] is False:
+                lines.append(
+                    ("warning", f"--certify-to {record['target']:g} was not reached, {self.added} points added")
+                )
+        return [*lines, *super().summary(status)]

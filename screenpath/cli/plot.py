@@ -1,0 +1,58 @@
+"""``screenpath plot``: pictures of a run, as files or on the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from screenpath.cli.predict import run_argument, write_text
+from screenpath.errors import UsageError
+
+# As screenpath.report.series.KINDS; --help must not import numpy.
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
+
+
+@click.command("plot")
+@run_argument
+@click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
+@click.option("-o", "--out", metavar="FILE", help="Picture ending in .png or .svg.  [default: RUN/KIND.png]")
+@click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
+@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+def command(run, kind, out, terminal, quiet):
+    """Draw the run folder RUN.
+
+    \b
+    rejection     what the rule fixed at each step, stacked
+    coefficients  weights along the path, the largest named
+    gap           duality gap against its target
+    time          seconds of screening, solving, certifying
+    cv            cross-validation curve, choices, certified bound
+    grid          heat maps over (alpha, beta) of sparse-svm
+    """
+    from screenpath.report import series
+    from screenpath.runs import open_run
+
+    if terminal and out:
+        raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
+    suffix = Path(out).suffix.lower() if out else ".png"
+    if suffix not in (".png", ".svg"):
+        raise UsageError(f"-o '{out}' does not end in .png or .svg", "choose one of the two formats by the file's name")
+    run = open_run(run)
+    kind = kind or series.available(run)[0]
+    series.check_kind(run, kind)
+    if not quiet:
+        for notice in run.notices:
+            click.echo(notice, err=True)
+    if terminal:
+        from screenpath.report.terminal import show
+
+        show(run, kind)
+        return
+    from screenpath.report.figures import to_bytes
+    from screenpath.report.plots import draw
+
+    out = out or str(run.path / f"{kind}.png")
+    write_text(out, to_bytes(draw(run, kind), suffix[1:]))
+    if not quiet:
+        click.echo(f"wrote {out}", err=True)

@@ -1,0 +1,292 @@
+r"""Bounds on the cross-validation error of the linear SVM over *every* C of a range.
+
+The idea is that of Shibagaki et al. (2015): certified solutions at some C decide held-out samples for whole intervals
+of C, and the certain errors are a lower bound on the cross-validation error at every C.
+
+Between two neighbours ``C0 < C1`` of the grid, ``C = (1 - s) C0 + s C1``, the certified pairs are interpolated: the
+primal points and the dual ones, times C, linearly in ``s``. That is feasible at every C between, and optimal where the
+path has no kink between them. The gap-inflated ball of this pair (:func:`screenpath.rules.box.pair_radius`) has
+the centre ``c(s) = (1 - s) c0 + s c1``, ``c_k = (w_k + C_k G'theta_k)/2``, and, the loss ``xi`` being convex in w, a
+squared radius of at most::
+
+    r(s)^2 = (1 - s) r0^2 + s r1^2 + s (1 - s) K,    K = (C1 - C0) (xi0 - xi1) - ||c1 - c0||^2,
+
+with ``r_k`` the radius at ``C_k`` itself. With K raised to at least 0, ``x.c(s) - ||x|| r(s)`` is convex in ``s``. So
+a held-out sample that is certainly wrong at both ends is undecided on one closed interval between them, if on any,
+given by the roots of a quadratic, and the heaviest pile of such intervals over one C, found by sweeping their sorted
+end points, is what the bound has to give away. Nothing is sampled.
+
+Rounding: radii and products carry the slack of :mod:`screenpath.geometry`, and so do the quadratics; all of it errs
+towards "undecided". Errors are counted in whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.rules.box import pair_radius
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a certified pair says about the held-out samples; 8 (m + d) bytes.
+
+    Parameters
+    ----------
+    C : float
+    center : ndarray of shape (d,)
+        ``(w + C G'theta)/2``.
+    radius_sq : float
+        The optimum at C is no further from the centre, rounding included.
+    xi, xi_error : float
+        Sum of the training losses of ``w``, and a bound on its rounding error.
+    products : ndarray of shape (m,)
+        Held-out rows times the centre.
+    extent : float
+        Norm by which the rounding of the products is bounded.
+    errors : int
+        Held-out samples that ``w`` gets wrong; a product of 0 counts as negative.
+    """
+
+    C: float
+    center: np.ndarray
+    radius_sq: float
+    xi: float
+    xi_error: float
+    products: np.ndarray
+    extent: float
+    errors: int
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out samples of one fold and the lines of its certified solutions.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (m,)
+    norms : ndarray of shape (m,)
+        Of the prepared rows, bias included, enlarged for rounding.
+    lines : list of Line
+        In the order of C.
+    """
+
+    signs: np.ndarray
+    norms: np.ndarray
+    lines: list
+
+    @classmethod
+    def of(cls, X, signs, lines) -> HeldOut:
+        """Return the record of prepared rows ``X`` of shape (m, d)."""
+        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) * (1.0 + ROUNDING)
+        return cls(np.asarray(signs, dtype=np.float64), norms, lines)
+
+    def margins(self, line: Line, side: np.ndarray) -> np.ndarray:
+        """Return ``side x.c``, lowered by its rounding."""
+        return side * line.products - ROUNDING * self.norms * line.extent
+
+    def certain_errors(self, line: Line) -> int:
+        """Return how many samples the optimum at ``line.C`` certainly gets wrong."""
+        p = self.margins(line, -self.signs)
+        return int(np.count_nonzero(p > self.norms * math.sqrt(line.radius_sq) * (1.0 + ROUNDING)))
+
+
+def certified_line(certificate, X, products, signs) -> Line:
+    """Return the line of a certificate of the box model.
+
+    Parameters
+    ----------
+    certificate : models.box.Certificate
+    X : ndarray or csr_array of shape (m, d)
+        Prepared held-out rows.
+    products : ndarray of shape (m,)
+        ``X w``.
+    signs : ndarray of shape (m,)
+    """
+    C, w, xi = certificate.C, certificate.point.vector, certificate.xi
+    center = 0.5 * (w + C * certificate.total)
+    extent = 0.5 * (math.sqrt(certificate.point.sqnorm) + C * math.sqrt(certificate.total_sq))
+    wrong = int(np.count_nonzero((products > 0.0) != (signs > 0.0)))
+    radius = pair_radius(certificate, C)
+    return Line(C, center, radius * radius, xi, certificate.error, X @ center, extent, wrong)
+
+
+def bend(first: Line, second: Line) -> float:
+    """Return ``K``, at least 0: what the squared radius gains in the middle, times 4."""
+    step, delta = second.C - first.C, second.center - first.center
+    rounding = step * (first.xi_error + second.xi_error) + 4.0 * GAP_ROUNDING * (first.extent**2 + second.extent**2)
+    return max(step * (first.xi - second.xi) - float(delta @ delta) + rounding, 0.0)
+
+
+def undecided(fold: HeldOut, first: Line, second: Line, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
+
+    Parameters
+    ----------
+    fold : HeldOut
+    first, second : Line
+        Neighbours.
+    side : ndarray of shape (m,)
+        -1 or +1: the sign of ``x.w*`` that is to be certain.
+
+    Returns
+    -------
+    start, end : ndarray of shape (m,)
+        ``start > end`` where the sample is certain for all ``s``.
+    """
+    K, r0, r1 = bend(first, second), first.radius_sq, second.radius_sq
+    p0, p1 = fold.margins(first, side), fold.margins(second, side)
+    square = fold.norms**2
+    # p(s)^2 - ||x||^2 r(s)^2 = A s^2 + B s + D, lowered by what rounding can make of it
+    A = (p1 - p0) ** 2 + square * K
+    D = p0 * p0 - square * r0 - 8.0 * ROUNDING * (p0 * p0 + p1 * p1 + square * (r0 + r1 + K))
+    B = 2.0 * p0 * (p1 - p0) - square * (r1 - r0 + K)
+    at_first, at_second = (p0 > 0.0) & (D > 0.0), (p1 > 0.0) & (A + B + D > 0.0)
+    with np.errstate(all="ignore"):
+        root = np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0))
+        half = -0.5 * (B + np.copysign(root, B))
+        roots = np.sort(np.nan_to_num(np.stack([half / A, D / half]), nan=np.inf), axis=0)
+    start = np.where(at_first, np.clip(roots[0], 0.0, 1.0), 0.0)
+    end = np.where(at_second, np.clip(roots[1], 0.0, 1.0), 1.0)
+    # certain at both ends, and no root between
+    lowest = -0.5 * B
+    free = at_first & at_second & ((lowest <= 0.0) | (lowest >= A) | (B * B < 4.0 * A * D))
+    return np.where(free, 1.0, start), np.where(free, 0.0, end)
+
+
+def heaviest(starts, ends, weights) -> tuple[int, float]:
+    """Return the largest total weight of closed intervals with a point in common, and the middle of such points.
+
+    Parameters
+    ----------
+    starts, ends : ndarray of shape (m,)
+        ``starts <= ends``, within [0, 1].
+    weights : ndarray of int or object of shape (m,)
+
+    Returns
+    -------
+    weight : int
+    point : float
+    """
+    if starts.size == 0:
+        return 0, 0.5
+    by_start, by_end = np.argsort(starts, kind="stable"), np.argsort(ends, kind="stable")
+    at, sorted_ends = starts[by_start], ends[by_end]
+    opened = np.cumsum(weights[by_start])
+    closed = np.concatenate([np.zeros(1, dtype=weights.dtype), np.cumsum(weights[by_end])])
+    # The heaviest point is some start; of equal starts the last has counted them all.
+    weight = opened - closed[np.searchsorted(sorted_ends, at, side="left")]
+    top = int(np.argmax(weight))
+    until = sorted_ends[np.searchsorted(sorted_ends, at[top], side="left")]
+    return int(weight[top]), float(0.5 * (at[top] + until))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Bounds between two neighbours of the grid, in units of ``1 / Certified.denominator``.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends in C.
+    lower, upper : int
+        Bounds on the error that hold at every C of the segment.
+    weakest : float
+        A C at which the lower bound is reached.
+    """
+
+    low: float
+    high: float
+    lower: int
+    upper: int
+    weakest: float
+
+
+class Certified:
+    """The bounds over all segments of a grid; a finer grid is worked out only where it is new.
+
+    A held-out sample of a fold of size ``m`` weighs ``L/m``, ``L`` the least common multiple of all sizes, and the mean
+    over the folds divides by ``denominator = L x folds``.
+
+    Parameters
+    ----------
+    folds : list of HeldOut
+        With the same values of C each, two or more.
+    """
+
+    def __init__(self, folds: list[HeldOut]):
+        sizes = [fold.signs.size for fold in folds]
+        whole = math.lcm(*sizes)
+        self.denominator = whole * len(sizes)
+        # Python's own integers where 64 bits would not do: slower, and as exact.
+        self._kind = np.int64 if self.denominator < 2**62 else object
+        self._weights = [whole // size for size in sizes]
+        self._known: dict = {}
+        self.update(folds)
+
+    def update(self, folds: list[HeldOut], again=()) -> None:
+        """Take in the lines of a finer grid, and those of the values of C that were solved again."""
+        self._folds = folds
+        self._known = {ends: segment for ends, segment in self._known.items() if not set(ends) & set(again)}
+        self.grid = [line.C for line in folds[0].lines]
+        self.errors = [self._total(k, lambda fold, line: line.errors) for k in range(len(self.grid))]
+        self.segments = [self._segment(k) for k in range(len(self.grid) - 1)]
+
+    @property
+    def best(self) -> int:
+        """Return the step with the least error found; of equal ones the first."""
+        return self.errors.index(min(self.errors))
+
+    @property
+    def lower(self) -> int:
+        """Return the lower bound over the whole range."""
+        return min(segment.lower for segment in self.segments)
+
+    @property
+    def difference(self) -> float:
+        """Return by how much any C of the range could be better than the best one found."""
+        return max(self.errors[self.best] - self.lower, 0) / self.denominator
+
+    def weak(self, target: float) -> list[Segment]:
+        """Return the segments whose lower bound is more than ``target`` below the best error found, weakest first."""
+        limit = self._limit(target)
+        return sorted((s for s in self.segments if s.lower < limit), key=lambda s: (s.lower, s.low))
+
+    def loose(self, target: float) -> list[float]:
+        """Return the values of C whose own solutions are too inaccurate to certify the target there."""
+        limit = self._limit(target)
+        certain = [self._total(k, HeldOut.certain_errors) for k in range(len(self.grid))]
+        return [C for C, errors in zip(self.grid, certain, strict=True) if errors < limit]
+
+    def _limit(self, target: float) -> float:
+        return self.errors[self.best] - target * self.denominator
+
+    def _total(self, k: int, count) -> int:
+        """Return the weighted sum of ``count(fold, line)`` over the folds at one C."""
+        return sum(s * count(fold, fold.lines[k]) for fold, s in zip(self._folds, self._weights, strict=True))
+
+    def _segment(self, k: int) -> Segment:
+        low, high = self.grid[k], self.grid[k + 1]
+        if (low, high) not in self._known:
+            lower, s = self._heaviest(k, wrong=True)
+            upper, _ = self._heaviest(k, wrong=False)
+            self._known[low, high] = Segment(low, high, self.denominator - lower, upper, (1.0 - s) * low + s * high)
+        return self._known[low, high]
+
+    def _heaviest(self, k: int, wrong: bool) -> tuple[int, float]:
+        """Return the largest weight over one ``s`` of samples not certainly wrong (or right), and such an s."""
+        starts, ends, weights = [], [], []
+        for fold, weight in zip(self._folds, self._weights, strict=True):
+            side = -fold.signs if wrong else fold.signs
+            start, end = undecided(fold, fold.lines[k], fold.lines[k + 1], side)
+            left = np.flatnonzero(start <= end)
+            starts.append(start[left])
+            ends.append(end[left])
+            weights.append(np.full(left.size, weight, dtype=self._kind))
+        return heaviest(np.concatenate(starts), np.concatenate(ends), np.concatenate(weights))

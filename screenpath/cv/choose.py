@@ -1,0 +1,84 @@
+"""From the scores of the folds to a grid point: mean, standard error, best, and the one-standard-error choice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.errors import ResourceError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Scores over a grid and what follows from them.
+
+    Parameters
+    ----------
+    mean, se : ndarray of shape (steps,)
+        Mean over the folds (of all repeats) and its standard error, ``std(ddof=1) / sqrt(number of folds)``. nan where
+        a fold has no score. Folds share training samples, so that the standard error is a convention, not a guarantee.
+    best : int
+        Step of the best mean; of equal ones the first in the order of the walk, the most regularised.
+    one_se : int
+        Most regularised step whose mean is within one standard error of the best (Breiman et al. 1984, section 3.4.3).
+    """
+
+    mean: np.ndarray
+    se: np.ndarray
+    best: int
+    one_se: int
+
+
+def choose(scores, higher: bool) -> Choice:
+    """Choose a step; the first in the order of the walk is the most regularised.
+
+    Paths of C go upwards, those of lambda downwards; a grid of (alpha, beta) counts the larger beta, then the larger
+    alpha, as the more regularised.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (folds, steps)
+        nan where a fold did not get to the step.
+    higher : bool
+        Whether more is better.
+
+    Raises
+    ------
+    ResourceError
+        If no step has the scores of all folds.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    mean = scores.mean(axis=0)
+    se = scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
+    if not np.isfinite(mean).any():
+        raise ResourceError("no grid point was reached by all folds", "raise --time-limit, or use a smaller grid")
+    return Choice(mean, se, *best_and_one_se(mean, se, higher))
+
+
+def best_and_one_se(mean, se, higher: bool) -> tuple[int, int]:
+    """Return the best step and the first within one standard error of it; nan means are passed over."""
+    loss = np.where(np.isfinite(mean), -mean if higher else mean, np.inf)
+    best = int(loss.argmin())
+    return best, int(np.flatnonzero(loss <= loss[best] + se[best])[0])
+
+
+def at_boundary(grid: list[dict], best: int) -> str | None:
+    """Say which parameter of the best step stands at an end of its values; None for an inner one.
+
+    Parameters
+    ----------
+    grid : list of dict
+        Parameters of every step. Of two parameters, the first varies within the rows of the second.
+    best : int
+    """
+    names = list(grid[0])
+    said = []
+    for rank, name in enumerate(names):
+        others = names[rank + 1 :]
+        values = [p[name] for p in grid if all(p[other] == grid[best][other] for other in others)]
+        low, high = min(values), max(values)
+        if low < high and grid[best][name] in (low, high):
+            said.append(f"{name} at the {'lower' if grid[best][name] == low else 'upper'} end of the grid")
+    return " and ".join(said) or None

@@ -1,0 +1,167 @@
+"""Which samples are held out together: drawn, or read from a file; checked before anything is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.errors import DataError, UsageError
+from screenpath.read.labels import label_text
+
+
+@dataclass(frozen=True)
+class Split:
+    """One training part and one held-out part.
+
+    Parameters
+    ----------
+    repeat, fold : int
+        From 0; of a fold file, ``fold`` is the rank of its number.
+    held_out : ndarray of int64
+        Held-out samples, increasing; all others are trained on.
+    """
+
+    repeat: int
+    fold: int
+    held_out: np.ndarray
+
+    def training(self, n: int) -> np.ndarray:
+        """Return the samples that are not held out, increasing."""
+        keep = np.ones(n, dtype=bool)
+        keep[self.held_out] = False
+        return np.flatnonzero(keep)
+
+
+def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Split]:
+    """Draw ``repeats`` partitions of the samples into ``k`` folds.
+
+    Parameters
+    ----------
+    n : int
+    k, repeats : int
+    seed : int
+        The same seed gives the same folds, whatever else is asked for.
+    classes : ndarray of shape (n,), optional
+        Labels: each fold gets each of them in the same proportion, to one sample. Without, the sizes of the folds
+        differ by at most one.
+
+    Returns
+    -------
+    list of Split
+        All folds of the first repeat, then of the second, ...
+    """
+    splits = []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([seed, repeat])
+        order = rng.permutation(n)
+        if classes is not None:  # one class behind the other, dealt out in turns: sizes stay equal across classes
+            order = order[np.argsort(np.asarray(classes)[order], kind="stable")]
+        member = np.empty(n, dtype=np.int64)
+        member[order] = np.arange(n) % k
+        splits.extend(Split(repeat, fold, np.flatnonzero(member == fold)) for fold in range(k))
+    return splits
+
+
+def read_fold_file(path, n: int) -> list[Split]:
+    """Read the fold of every sample: one whole number a line, in the order of the data.
+
+    Raises
+    ------
+    DataError
+        With file, line and token for a line that is not a whole number; for another number of lines than samples, or
+        fewer than two folds.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(
+            f"{path}: the folds cannot be read ({why})", "one fold number a line, one line a sample"
+        ) from None
+    member = np.empty(len(lines), dtype=np.int64)
+    for k, line in enumerate(lines):
+        try:
+            member[k] = int(line)
+        except (ValueError, OverflowError):
+            raise DataError(
+                f"{path}, line {k + 1}: the fold is not a whole number: '{line.strip()}'",
+                "one fold number a line, one line a sample",
+            ) from None
+    if member.size != n:
+        raise DataError(f"{path} has {member.size} lines for {n} samples", "write one fold number a sample, in order")
+    names = np.unique(member)
+    if names.size < 2:
+        raise DataError(f"{path} names one fold only ({names[0]})", "cross-validation needs two or more")
+    return [Split(0, rank, np.flatnonzero(member == name)) for rank, name in enumerate(names)]
+
+
+def check_count(n: int, k: int) -> None:
+    """Refuse a number of folds that the samples cannot fill.
+
+    Raises
+    ------
+    UsageError
+    """
+    if k > n:
+        raise UsageError(f"--folds {k} is more than the {n} samples", f"use --folds {n} (leave one out) or fewer")
+
+
+def check_counts(classes, k: int, name=label_text) -> None:
+    """Refuse more folds than the rarest class has samples: stratified folds promise one in each.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n,)
+    k : int
+    name : callable
+        ``name(value) -> str``, the class as the file names it.
+
+    Raises
+    ------
+    DataError
+        Naming class, count and the largest number of folds that works.
+    """
+    values, counts = np.unique(classes, return_counts=True)
+    rare = int(counts.argmin())
+    if counts[rare] >= k:
+        return
+    found = f"{counts[rare]} sample{'s' if counts[rare] > 1 else ''}"
+    if counts[rare] == 1:
+        hint = "one sample cannot be trained on and held out as well: remove the class"
+    else:
+        hint = f"use --folds {counts[rare]} or fewer, or --no-stratify"
+    raise DataError(f"the class {name(values[rare])} has {found}, fewer than the {k} folds", hint)
+
+
+def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text) -> None:
+    """Make sure that every training part has every class, and every held-out part where the score needs it.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n,)
+    splits : list of Split
+    everywhere : bool
+        Whether held-out parts need all classes too.
+    name : callable
+        ``name(value) -> str``, the class as the file names it.
+
+    Raises
+    ------
+    DataError
+        Naming fold, class, count and the largest number of stratified folds that works.
+    """
+    values, counts = np.unique(classes, return_counts=True)
+    n = len(classes)
+    for split in splits:
+        parts = [("training", split.training(n))] + ([("held-out", split.held_out)] if everywhere else [])
+        for part, index in parts:
+            missing = np.setdiff1d(values, classes[index])
+            if missing.size:
+                count = int(counts[np.searchsorted(values, missing[0])])
+                raise DataError(
+                    f"the {part} part of fold {split.fold} has no sample of the class {name(missing[0])}, "
+                    f"which has {count} in all",
+                    f"use --stratify with --folds {count} or fewer" if count > 1 else "remove the class",
+                )

@@ -1,0 +1,77 @@
+"""Where the certified bound needs more: closer solutions at the points there are, or points between them."""
+
+from __future__ import annotations
+
+import time
+
+from screenpath.cv.certify import Certified
+
+TIGHTER, FLOOR = 1e-3, 1e-12  # factor from one accuracy to the next, and the last relative gap that is tried
+
+
+def refine(certified: Certified, target: float, budget: int, tol: float, solve, deadline: float) -> int:
+    """Make the bound reach a target, if it can be.
+
+    Where a solution is too inaccurate to decide enough held-out samples at its own C, no neighbour helps: it is solved
+    again, closer. Otherwise the weakest segments are divided, all of them at once.
+
+    Parameters
+    ----------
+    certified : Certified
+        Brought up to date by ``solve``.
+    target : float
+        Difference of best error and lower bound.
+    budget : int
+        Grid points that may be added.
+    tol : float
+        Relative gap of the solutions so far.
+    solve : callable
+        ``solve(points, tol)`` solves the values of C for all folds and updates ``certified``.
+    deadline : float
+        ``time.monotonic()`` value.
+
+    Returns
+    -------
+    int
+        Points added.
+    """
+    added, solved = 0, dict.fromkeys(certified.grid, tol)
+    while certified.difference > target and time.monotonic() < deadline:
+        loose = certified.loose(target)
+        if loose and tol > FLOOR and all(solved[C] <= tol for C in loose):
+            tol = max(TIGHTER * tol, FLOOR)
+        points = [C for C in loose if solved[C] > tol]
+        if not points:
+            points = new_points(certified, target, budget - added)
+            added += len(points)
+        if not points:
+            break
+        solve(points, tol)
+        solved.update(dict.fromkeys(points, tol))
+    return added
+
+
+def new_points(certified: Certified, target: float, limit: int) -> list[float]:
+    """Return where the grid should be finer: one point in each of the weakest segments.
+
+    The point at which the bound is weakest, kept off the ends of its segment by a quarter of its width in log C.
+
+    Parameters
+    ----------
+    certified : Certified
+    target : float
+    limit : int
+        How many at most.
+
+    Returns
+    -------
+    list of float
+        Increasing; empty where no segment is weak or can be divided.
+    """
+    found = []
+    for segment in certified.weak(target):
+        ratio = segment.high / segment.low
+        point = min(max(segment.weakest, segment.low * ratio**0.25), segment.high / ratio**0.25)
+        if ratio > 1.0 + 1e-9 and len(found) < limit:
+            found.append(float(point))
+    return sorted(found)

@@ -1,0 +1,174 @@
+"""What all pictures share: colours, the axis along a path, and the way to a file. matplotlib is imported here only."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.errors import ResourceError
+
+# Okabe and Ito's colours: told apart with colour-blind eyes; their lightness differs, so grey prints work too.
+BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442",
+)  # fmt: skip
+BLACK, GREY, LIGHT = "#000000", "#8c8c8c", "#d9d9d9"
+LINES = [(BLUE, "-"), (ORANGE, "-"), (GREEN, "-"), (RED, "-"), (BLACK, "-"), (PURPLE, "--"), (SKY, "--"), (GREY, "--")]
+MAP = "cividis"  # even in lightness, the same for colour-blind eyes
+
+FEW = 3  # so few steps are drawn as bars with names instead of curves
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "svg.hashsalt": "screenpath",  # the same bytes for the same run
+    "savefig.dpi": 150,
+}
+
+
+@dataclass(frozen=True)
+class PathAxis:
+    """Where the steps of a path stand on the horizontal axis.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_steps,)
+    label : str
+    log : bool
+    reverse : bool
+        Whether the path walks towards smaller values; it is drawn from left to right all the same.
+    groups : list of slice
+        Steps to be joined by lines: one group, or one for each ``beta`` of a grid.
+    names : list of str
+        Names of the steps where they are few.
+    """
+
+    x: np.ndarray
+    label: str
+    log: bool
+    reverse: bool
+    groups: list
+    names: list
+
+    @property
+    def few(self) -> bool:
+        """Return whether bars are drawn."""
+        return len(self.names) > 0
+
+    def apply(self, axes) -> None:
+        """Set scale, limits and labels."""
+        if self.few:
+            axes.set_xticks(self.x, self.names)
+            axes.set_xlim(-0.8, self.x.size - 0.2)
+            return
+        if self.log:
+            axes.set_xscale("log")
+        axes.set_xlabel(self.label)
+        low, high = float(self.x.min()), float(self.x.max())
+        axes.set_xlim((high, low) if self.reverse else (low, high))
+        for group in self.groups[1:]:
+            axes.axvline(self.x[group.start] - 0.5, color=GREY, linewidth=0.6, linestyle=":")
+
+
+def path_axis(steps: list, parameters: list) -> PathAxis:
+    """Return the axis of a path.
+
+    Parameters
+    ----------
+    steps : list of dict
+        Rows with the parameters, in the order of the walk.
+    parameters : list of str
+
+    Returns
+    -------
+    PathAxis
+        The parameter; with two of them the number of the step, each ``beta`` a group.
+    """
+    n = len(steps)
+    if n <= FEW:
+        names = ["\n".join(f"{name} = {row[name]:.4g}" for name in parameters) for row in steps]
+        return PathAxis(np.arange(n, dtype=float), "", False, False, [slice(0, n)], names)
+    if len(parameters) == 1:
+        x = np.array([row[parameters[0]] for row in steps])
+        log = bool(x.min() > 0 and x.max() >= 5 * x.min())
+        return PathAxis(x, parameters[0], log, bool(x[-1] < x[0]), [slice(0, n)], [])
+    second = np.array([row[parameters[1]] for row in steps])
+    starts = [0, *(np.flatnonzero(np.diff(second)) + 1).tolist(), n]
+    groups = [slice(a, b) for a, b in zip(starts, starts[1:], strict=False)]
+    label = f"step (one {parameters[1]} between two dotted lines, {parameters[0]} falling within)"
+    return PathAxis(np.array([row["step"] for row in steps], dtype=float), label, False, False, groups, [])
+
+
+def need_matplotlib():
+    """Import and return matplotlib.
+
+    Raises
+    ------
+    ResourceError
+        If it is not installed, with the command that installs it.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise ResourceError(
+            "pictures need matplotlib, which is not installed",
+            "pip install 'screenpath[plot]' (or matplotlib); plot --terminal works without it",
+        ) from None
+    return matplotlib
+
+
+def new_figure(width: float = 7.0, height: float = 4.0, rows: int = 1, columns: int = 1, **options):
+    """Return a figure (inches) and its axes as an array of shape (rows, columns); no window, no global state."""
+    need_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def to_bytes(figure, kind: str, **style) -> bytes:
+    """Return a figure as PNG or SVG, the same bytes for the same picture.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    kind : {"png", "svg"}
+    style : dict
+        Further matplotlib settings, for example ``{"svg.fonttype": "none"}``.
+    """
+    matplotlib = need_matplotlib()
+    out = io.BytesIO()
+    with matplotlib.rc_context({**STYLE, **style}):
+        figure.savefig(out, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return out.getvalue()
+
+
+def spread(positions, distance: float) -> np.ndarray:
+    """Move positions apart, as little as it takes, so that neighbours keep a distance; their order stays."""
+    order = np.argsort(positions, kind="stable")
+    moved = np.asarray(positions, dtype=float)[order]
+    for _ in range(200):
+        overlap = distance - np.diff(moved)
+        if not np.any(overlap > 1e-9 * distance):
+            break
+        push = np.where(overlap > 0, overlap / 2, 0.0)
+        moved[:-1] -= push
+        moved[1:] += push
+    out = np.empty_like(moved)
+    out[order] = moved
+    return out
+
+
+def seconds_text(seconds: float) -> str:
+    """Return seconds with a unit that suits their size."""
+    if seconds <= 0 or not math.isfinite(seconds):
+        return "0 s"
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.3g} µs"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

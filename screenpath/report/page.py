@@ -1,0 +1,190 @@
+"""One HTML page about a run that needs nothing else: no network, no script, pictures as inline SVG."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import escape
+
+from screenpath.report import series
+from screenpath.report.figures import seconds_text, to_bytes
+
+ROWS = 40  # longer step tables are folded away
+COLUMNS = (
+    "status", "primal", "dual", "rel_gap", "n_R", "n_L", "n_E", "rejection_ratio", "n_features_screened", "nnz_w",
+    "epochs", "passes",
+)  # fmt: skip
+
+CAPTIONS = {
+    "rejection": "What the screening rule fixed before each solve. The dashed line is what any rule could fix at most.",
+    "coefficients": "Weights along the path; the features that become largest are named, the others grey.",
+    "gap": "Primal minus dual on the full data, over the primal, at each step; below the dashed line is certified.",
+    "time": "Seconds of screening, solving and certifying.",
+    "cv": "Mean score over the folds with its standard error, and both choices.",
+    "grid": "Shares of samples and features screened over the grid of both parameters.",
+}
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 62rem; margin: 2rem auto;
+       padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
+pre { background: #f4f4f4; padding: .7rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+table { border-collapse: collapse; font-size: .9rem; } td, th { padding: .15rem .7rem .15rem 0; text-align: left;
+        vertical-align: top; overflow-wrap: anywhere; }
+table.steps td, table.steps th { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+th { font-weight: 600; } .wide { overflow-x: auto; } figure { margin: 1rem 0 2rem; } figcaption { color: #555; }
+svg { max-width: 100%; height: auto; } .yes { color: #00614a; } .no { color: #a63c00; font-weight: 600; }
+@media print { body { max-width: none; } figure { break-inside: avoid; } }
+"""
+
+
+def page(run) -> str:
+    """Return the report of a run as HTML.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    str
+        Without any reference to another file or address; a policy in its head forbids browsers to load one.
+
+    Raises
+    ------
+    ResourceError
+        If matplotlib is missing.
+    """
+    record = run.record
+    title = f"{run.model} on {record['data'].get('path', 'data')}"
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        *(f'<p class="no">{escape(notice)}</p>' for notice in run.notices),
+        "<h2>Problem</h2>",
+        f"<p><code>{escape(str(record.get('objective', '')))}</code></p>",
+        _pairs(_problem(run)),
+        "<h2>Certificate</h2>",
+        _certificate(run),
+        *_choice(run),
+        "<h2>Pictures</h2>",
+        *(_figure(run, kind) for kind in series.available(run)),
+        "<h2>Steps</h2>",
+        _steps(run),
+        "<h2>How to repeat it</h2>",
+        f"<pre>{escape(shlex.join(str(word) for word in record.get('command') or []))}</pre>",
+        _pairs(_origin(record)),
+    ]
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n" + "\n".join(parts)
+    ) + "\n</body>\n</html>\n"
+
+
+def _pairs(pairs) -> str:
+    rows = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in pairs)
+    return "<table>" + "".join(rows) + "</table>"
+
+
+def _problem(run) -> list:
+    record, data = run.record, run.record["data"]
+    pairs = [("data", f"{data.get('n_samples', '?'):,} samples, {run.n_features:,} features")]
+    if data.get("nnz") is not None:
+        pairs.append(("values stored", f"{data['nnz']:,}"))
+    if run.labels:
+        labels = run.classes or [f"{side} is {label}" for side, label in run.labels.items()]
+        pairs.append(("labels", ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in labels)))
+    preparation = record["preparation"]
+    pairs.append(("scaling", preparation.get("scaling") or "none"))
+    if preparation.get("bias"):
+        pairs.append(("bias", f"{preparation['bias']:g}"))
+    for name in run.parameters:
+        values = [row[name] for row in run.steps]
+        shown = f"{values[0]:.6g}" if min(values) == max(values) else f"{min(values):.6g} to {max(values):.6g}"
+        pairs.append((name, f"{shown}, {len(set(values))} values"))
+    options = record["options"]
+    pairs += [(name, options[name]) for name in ("rule", "solver") if options.get(name)]
+    return pairs
+
+
+def _certificate(run) -> str:
+    gaps = [row["rel_gap"] for row in run.steps if row.get("rel_gap") is not None]
+    certified = sum(row["status"] == "certified" for row in run.steps)
+    total = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.steps))
+    verdict = "yes" if certified == total else "no"
+    pairs = [("stopping rule", run.record.get("stopping_rule", "primal - dual <= tol * primal on the full data"))]
+    pairs.append(("tol", f"{run.record['options'].get('tol', float('nan')):g}"))
+    if gaps:
+        pairs.append(("worst relative gap", f"{max(gaps):.2e}"))
+    pairs += [(f"{name}, in all", seconds_text(float(s.sum()))) for name, s in series.times(run)]
+    if run.record["options"].get("audit"):
+        pairs.append(("unsafe decisions (audit)", (run.record.get("totals") or {}).get("unsafe", "?")))
+    return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + _pairs(pairs)
+
+
+def _choice(run) -> list:
+    if not (run.path / "cv.json").exists():
+        return []
+    record = series.read_cv(run.path).record
+    pairs = [("score", record["score"]), ("folds", record["folds"])]
+    for key, name in (("best", "best"), ("one_se", "one standard error")):
+        chosen = record[key]
+        at = ", ".join(f"{p} = {v:.6g}" for p, v in chosen["parameters"].items())
+        pairs.append((name, f"step {chosen['step']} ({at}): {chosen['mean']:.5g} ± {chosen['se']:.2g}"))
+    if record.get("at_boundary"):
+        pairs.append(("warning", f"the best is at the end of the range: {record['at_boundary']}"))
+    certified = record.get("certified")
+    if certified:
+        pairs.append(("best error found", f"{certified['best_error']:.6g}"))
+        pairs.append(("certified lower bound", f"{certified['lower_bound']:.6g}"))
+        place = f"C = {certified['cmin']:.6g} to {certified['cmax']:.6g}"
+        pairs.append(("better anywhere by at most", f"{certified['difference']:.3g}, {place}"))
+    return ["<h2>Cross-validation</h2>", _pairs(pairs)]
+
+
+def _figure(run, kind: str) -> str:
+    from screenpath.report.plots import draw
+
+    svg = inline_svg(to_bytes(draw(run, kind), "svg").decode("utf-8"), kind)
+    caption = escape(CAPTIONS[kind])
+    return f'<figure role="img" aria-label="{caption}">{svg}<figcaption>{caption}</figcaption></figure>'
+
+
+def inline_svg(text: str, prefix: str) -> str:
+    """Return an SVG document as an element of a page.
+
+    The XML head and the metadata (which name addresses) go; identifiers get a prefix, as a page holds several.
+    """
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = text.replace("url(#", f"url(#{prefix}-")
+    return re.sub(r'href="#', f'href="#{prefix}-', text).strip()
+
+
+def _steps(run) -> str:
+    names = ["step", *run.parameters, *(name for name in COLUMNS if name in run.record["columns"])]
+    names += [run.score_column] if run.score_column else []
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(n))}</td>" for n in names) + "</tr>\n" for row in run.steps)
+    table = f'<div class="wide"><table class="steps"><tr>{head}</tr>\n{body}</table></div>'
+    if len(run.steps) <= ROWS:
+        return table
+    return f"<details><summary>{len(run.steps):,} steps</summary>{table}</details>"
+
+
+def _cell(value) -> str:
+    if value is None:
+        return ""
+    return escape(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def _origin(record) -> list:
+    pairs = [(name, value) for name, value in (record.get("versions") or {}).items()]
+    if record["data"].get("sha256"):
+        pairs.append(("SHA-256 of the data", record["data"]["sha256"]))
+    if record["options"].get("seed") is not None:
+        pairs.append(("seed", record["options"]["seed"]))
+    return pairs

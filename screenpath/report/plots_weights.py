@@ -1,0 +1,84 @@
+"""Coefficient paths, the largest with their names."""
+
+from __future__ import annotations
+
+import math
+
+from screenpath.report import figures as f
+from screenpath.report import series
+
+LABELLED_IN_PANELS = 3  # names that fit beside a small panel
+
+
+def draw_coefficients(run):
+    """Draw the weights along the path, one panel a class, the largest named at the end of their lines."""
+    paths, axis = series.feature_paths(run), f.path_axis(run.steps, run.parameters)
+    columns = 1 if len(paths) == 1 else min(3, math.ceil(math.sqrt(len(paths))))
+    rows = math.ceil(len(paths) / columns)
+    size = (7.0, 4.4) if len(paths) == 1 else (4.0 * columns, 2.6 * rows + 0.5)
+    figure, axes = f.new_figure(*size, rows, columns, sharex=True)
+    for number, panel in enumerate(axes.ravel()):
+        if number >= len(paths):
+            panel.set_visible(False)
+            continue
+        _draw_panel(panel, axis, paths[number], series.LABELLED if len(paths) == 1 else LABELLED_IN_PANELS)
+        panel.set_xlabel("")
+        panel.tick_params(labelbottom=number + columns >= len(paths))  # no panel stands below
+        if len(paths) > 1:
+            panel.set_title(paths[number].title)
+    figure.supxlabel(axis.label, fontsize=9)
+    scaled = run.record["preparation"].get("scale") is not None
+    figure.supylabel("weight of the scaled feature" if scaled else "weight", fontsize=9)
+    figure.suptitle(_title(run, paths), fontsize=10)
+    return figure
+
+
+def _title(run, paths) -> str:
+    text = f"{run.model}: coefficients of {run.n_features:,} features"
+    drawn = max(path.features.size for path in paths)
+    if any(path.nonzero > path.features.size for path in paths):
+        text += f" (the {drawn} largest drawn)"
+    if run.classes and len(run.classes) > len(paths):
+        text += f", {len(paths)} of {len(run.classes)} classes"
+    return text
+
+
+def _draw_panel(panel, axis, path, labelled: int) -> None:
+    named = min(labelled, path.features.size)
+    style = {"marker": "o", "linestyle": "none"} if axis.few else {}
+    for group in axis.groups:
+        x = axis.x[group]
+        panel.plot(x, path.values[group, named:], color=f.LIGHT, linewidth=0.6, zorder=1, **style)
+        for k in range(named):
+            color, line = f.LINES[k % len(f.LINES)]
+            own = style or {"linestyle": line, "marker": "." if x.size == 1 else None}
+            panel.plot(x, path.values[group, k], color=color, linewidth=1.4, zorder=2, **own)
+    panel.axhline(0.0, color=f.GREY, linewidth=0.6)
+    axis.apply(panel)
+    if axis.few:
+        panel.set_xlim(-0.5, axis.x[-1] + 0.08)  # the names stand close to the points
+    if named:
+        _name_lines(panel, path, named)
+    else:
+        panel.annotate("all weights are zero", (0.5, 0.6), xycoords="axes fraction", ha="center", color=f.GREY)
+
+
+def _name_lines(panel, path, named: int) -> None:
+    """Write the features' numbers beside the ends of their lines, moved apart, each with a thin leader."""
+    low, high = panel.get_ylim()
+    ends = (path.values[-1, :named] - low) / (high - low)
+    height = panel.get_window_extent().height / panel.figure.dpi  # inches, before the layout is final
+    places = f.spread(ends, 0.155 / max(height, 0.8))
+    places = places - max(0.0, places.max() - 1.0) + max(0.0, -places.min())
+    for k in range(named):
+        panel.annotate(
+            f"feature {path.features[k]}" if named > LABELLED_IN_PANELS or not path.title else f"{path.features[k]}",
+            (1.0, ends[k]),
+            xytext=(1.05, places[k]),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=f.LINES[k % len(f.LINES)][0],
+            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": f.LINES[k % len(f.LINES)][0], "shrinkA": 0},
+        )

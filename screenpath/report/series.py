@@ -1,0 +1,258 @@
+"""The numbers behind the pictures, for matplotlib, for the terminal and for the page alike."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import RunFolderError, UsageError
+
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
+PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
+LABELLED, DRAWN, PANELS = 8, 150, 12  # feature paths with a name, feature paths at all, classes
+
+
+def column(run, name: str) -> np.ndarray:
+    """Return a column of the step table as floats; nan where a value is missing."""
+    return np.array([math.nan if row.get(name) is None else row[name] for row in run.steps], dtype=float)
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Shares of what the rule fixed before the solve, each of shape (n_steps,).
+
+    Parameters
+    ----------
+    R, L : ndarray
+        Dual variables fixed at their lower and at their upper end, over all.
+    at_end : ndarray
+        Dual variables that are at an end at the solution, over all: no rule can fix more.
+    features : ndarray or None
+        Features fixed to zero, over all; None where none ever was.
+    """
+
+    R: np.ndarray
+    L: np.ndarray
+    at_end: np.ndarray
+    features: np.ndarray | None
+
+
+def rejection(run) -> Rejection:
+    """Return the rejection ratios (Wang 2014, Fig. 1)."""
+    ends = column(run, "n_R") + column(run, "n_L")
+    total = np.maximum(ends + column(run, "n_E"), 1.0)
+    weights = max(run.n_features * len(run.classes or [0]), 1)
+    features = column(run, "n_features_screened") / weights
+    shown = np.minimum(features, 1.0) if np.nanmax(features) > 0 else None  # the bias is a feature to sparse-svm
+    return Rejection(column(run, "screened_R") / total, column(run, "screened_L") / total, ends / total, shown)
+
+
+def gaps(run) -> tuple[np.ndarray, np.ndarray]:
+    """Return relative gap and relative target, each of shape (n_steps,)."""
+    primal = column(run, "primal")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return column(run, "rel_gap"), np.where(primal > 0, column(run, "gap_target") / primal, np.nan)
+
+
+def times(run) -> list:
+    """Return pairs of a phase's name and its seconds of shape (n_steps,); phases that took none are left out."""
+    pairs = [(name, np.nan_to_num(column(run, key))) for key, name in PHASES]
+    return [(name, seconds) for name, seconds in pairs if name != "far end" or seconds.any()]
+
+
+@dataclass(frozen=True)
+class FeaturePaths:
+    """Weights along the path of the features that matter most, for one class.
+
+    Parameters
+    ----------
+    title : str
+        The class; empty with two classes and in regressions.
+    features : ndarray of shape (m,)
+        Numbered from 1, the largest absolute weight first.
+    values : ndarray of shape (n_steps, m)
+        In units of the scaled features, so that features can be compared.
+    nonzero : int
+        Features with a weight anywhere on the path.
+    """
+
+    title: str
+    features: np.ndarray
+    values: np.ndarray
+    nonzero: int
+
+
+def feature_paths(run) -> list:
+    """Return the FeaturePaths of each class (at most PANELS), of up to DRAWN features each."""
+    from screenpath.read.labels import label_text
+
+    run.coefficients(run.steps[-1])  # a damaged file is told apart from weights that are zero
+    blocks, numbers = len(run.classes or [0]), np.array([row["step"] for row in run.steps])
+    scale = run.record["preparation"].get("scale")
+    paths = []
+    for block in range(min(blocks, PANELS)):
+        matrix = run.matrix[numbers * blocks + block][:, 1:].tocsc()
+        if scale is not None:
+            matrix = matrix.multiply(np.asarray(scale)[None, :]).tocsc()
+        largest = abs(matrix).max(axis=0).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[1])
+        top = np.argsort(-largest, kind="stable")[:DRAWN]
+        top = top[largest[top] > 0]
+        title = f"class {label_text(run.classes[block])}" if run.classes else ""
+        paths.append(FeaturePaths(title, top + 1, matrix[:, top].toarray(), int(np.count_nonzero(largest))))
+    return paths
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One number for each pair of parameters.
+
+    Parameters
+    ----------
+    rows : list of float
+        The second parameter (``beta``), in the order of the walk.
+    columns : list of str
+        Names of the columns: the first parameter over its largest value in the row, where that agrees over the rows.
+    label : str
+        What the columns are.
+    values : dict of str to ndarray of shape (n_rows, n_columns)
+        nan where the grid has no such point.
+    """
+
+    rows: list
+    columns: list
+    label: str
+    values: dict
+
+
+def grid(run) -> Grid:
+    """Return scaling ratio, screened samples and features, and the test score over the grid of two parameters."""
+    shown = {"scaling ratio": column(run, "scaling_ratio")}
+    found = rejection(run)
+    shown["samples screened"] = found.R + found.L
+    shown["features screened"] = np.zeros(len(run.steps)) if found.features is None else found.features
+    if run.score_column:
+        shown[run.score_column.replace("_", " ")] = column(run, run.score_column)
+    return fold_grid(run.steps, run.parameters, shown)
+
+
+def fold_grid(steps: list, parameters: list, shown: dict) -> Grid:
+    """Arrange values of shape (n_steps,) by the two parameters."""
+    first, second = parameters
+    rows = list(dict.fromkeys(row[second] for row in steps))
+    members = [[k for k, row in enumerate(steps) if row[second] == value] for value in rows]
+    width = max(len(m) for m in members)
+    values = {name: np.full((len(rows), width), np.nan) for name in shown}
+    ratios = np.full((len(rows), width), np.nan)
+    for r, m in enumerate(members):
+        largest = max(abs(steps[k][first]) for k in m)
+        ratios[r, : len(m)] = [steps[k][first] / largest if largest else 1.0 for k in m]
+        for name, numbers in shown.items():
+            values[name][r, : len(m)] = numbers[m]
+    spreads = np.nanmax(ratios, axis=0) - np.nanmin(ratios, axis=0)
+    if np.all(spreads <= 1e-6 * np.nanmax(ratios, axis=0)):
+        names = [f"{v:.2g}" for v in np.nanmax(ratios, axis=0)]
+        return Grid(rows, names, f"{first} / largest {first} of the row", values)
+    return Grid(rows, [str(k + 1) for k in range(width)], f"number of the {first}", values)
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What ``screenpath cv`` found.
+
+    Parameters
+    ----------
+    record : dict
+        Content of cv.json.
+    steps : list of dict
+        Rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``.
+    bounds : ndarray of shape (m, 3)
+        C_from, C_to and the lower bound on the CV error between them; no rows without ``--certify``.
+    """
+
+    record: dict
+    steps: list
+    bounds: np.ndarray
+
+
+def read_cv(path) -> CrossValidation:
+    """Read the cross-validation of a folder.
+
+    Raises
+    ------
+    UsageError
+        If the folder has none.
+    RunFolderError
+        If it is damaged.
+    """
+    path = Path(path)
+    file = path / "cv.json"
+    if not file.exists():
+        raise UsageError(f"{path} holds no cross-validation", "make one with: screenpath cv MODEL DATA --out DIR")
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        names = record["parameters"]
+        for name in ("score", "folds", "best", "one_se"):
+            record[name]
+        for name in ("best", "one_se"):
+            record[name]["step"], [record[name]["parameters"][p] for p in names]
+        file = path / "cv.csv"
+        steps = [_floats(row, ("step", *names, "mean", "se")) for row in _rows(file)]
+        if not steps:
+            raise ValueError("there is no grid point")
+        file = path / "bounds.csv"
+        certified = record.get("certified") and file.exists()
+        bounds = [list(_floats(row, ("C_from", "C_to", "lower")).values()) for row in _rows(file)] if certified else []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise RunFolderError(f"{file} is damaged: {why}", "compute the cross-validation again with --force") from None
+    return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
+
+
+def _rows(file: Path) -> list:
+    with open(file, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _floats(row: dict, names) -> dict:
+    return {name: float(row[name]) if row[name] not in ("", None) else math.nan for name in names}
+
+
+def available(run) -> list:
+    """Return the kinds of pictures that a run has, the most telling first."""
+    kinds = ["cv"] if (run.path / "cv.json").exists() else []
+    kinds += ["rejection"]
+    if len(run.parameters) == 2 and len(run.steps) > 1:
+        kinds.append("grid")
+    if _has_weights(run):
+        kinds.append("coefficients")
+    return [*kinds, "gap", "time"]
+
+
+def _has_weights(run) -> bool:
+    from screenpath.runs import LINEAR
+
+    linear = run.model in LINEAR and run.record["options"].get("kernel") in (None, "linear")
+    return linear and any(run.path.glob("coefficients.*"))
+
+
+def check_kind(run, kind: str) -> None:
+    """Make sure that a run has a kind of picture.
+
+    Raises
+    ------
+    UsageError
+        Naming the kinds that it has.
+    """
+    if kind == "cv":
+        read_cv(run.path)
+    elif kind not in available(run):
+        why = {
+            "grid": "heat maps need a grid of two parameters (sparse-svm)",
+            "coefficients": "coefficient paths need the weights of a linear model (--coefficients csv or npz)",
+        }[kind]
+        raise UsageError(f"{run.path} has no picture of the kind '{kind}': {why}", f"try {', '.join(available(run))}")

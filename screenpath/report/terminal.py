@@ -1,0 +1,173 @@
+"""The pictures of a run drawn with characters on standard output; no matplotlib."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from screenpath.report import series
+from screenpath.report.figures import seconds_text
+
+LINES = 24  # steps shown at most, evenly chosen
+WIDTH = 50  # characters of a bar
+BLOCKS = " ▁▂▃▄▅▆▇█"
+SHADES = " ░▒▓█"
+SEVERAL = 60  # characters of a curve
+
+
+def show(run, kind: str) -> None:
+    """Print the picture of a run.
+
+    Parameters
+    ----------
+    run : Run
+    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
+    """
+    console = Console(highlight=False)
+    console.print(f"{run.model}: {kind} of {run.path}", soft_wrap=True, markup=False)
+    for part in SHOW[kind](run):
+        console.print(part)
+
+
+def _chosen(n: int, most: int = LINES) -> list:
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int)).tolist()
+
+
+def _where(row: dict, parameters) -> list:
+    return [f"{row[name]:.4g}" for name in parameters]
+
+
+def _table(parameters, *columns) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("step", *parameters):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    return table
+
+
+def _rejection(run):
+    found = series.rejection(run)
+    samples = bool(np.nansum(found.R + found.L)) or found.features is None
+    table = _table(run.parameters, *(["R", "L"] if samples else ["features"]), "")
+    for k in _chosen(len(run.steps)):
+        row = run.steps[k]
+        first, second = (found.R[k], found.L[k]) if samples else (found.features[k], 0.0)
+        cells = round(WIDTH * first)
+        bar = Text("█" * cells, style="blue")
+        bar.append("▒" * (round(WIDTH * (first + second)) - cells), style="yellow")
+        numbers = [f"{100 * v:.1f} %" for v in ([first, second] if samples else [first])]
+        table.add_row(str(row["step"]), *_where(row, run.parameters), *numbers, bar)
+    yield table
+    if samples:
+        yield "█ fixed at the lower end (R), ▒ at the upper end (L), before the solve"
+    else:
+        yield "█ features fixed to zero before the solve"
+
+
+def _curve(values, low: float, high: float) -> str:
+    """Return values as blocks of eight heights."""
+    if high <= low:
+        return BLOCKS[4] * len(values)
+    return "".join(BLOCKS[1 + min(7, int(8 * (v - low) / (high - low)))] for v in values)
+
+
+def _coefficients(run):
+    columns = _chosen(len(run.steps), SEVERAL)
+    for path in series.feature_paths(run):
+        named = path.values[:, : series.LABELLED]
+        table = _table([], "path", "last")
+        table.columns[0].header = f"feature ({path.title})" if path.title else "feature"
+        low, high = (float(named.min()), float(named.max())) if named.size else (0.0, 0.0)
+        for k in range(named.shape[1]):
+            table.add_row(str(path.features[k]), _curve(named[columns, k], low, high), f"{named[-1, k]:.4g}")
+        yield table
+        yield f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} features have weights"
+
+
+def _gap(run):
+    gap, target = series.gaps(run)
+    table = _table(run.parameters, "relative gap", "target", "status", "digits")
+    for k in _chosen(len(run.steps)):
+        row = run.steps[k]
+        digits = 16.0 if gap[k] <= 1e-16 else -math.log10(gap[k]) if math.isfinite(gap[k]) else 0.0
+        style = "blue" if row["status"] == "certified" else "red"
+        bar = Text("█" * round(2 * max(digits, 0.0)), style=style)
+        where = _where(row, run.parameters)
+        table.add_row(str(row["step"]), *where, f"{gap[k]:.1e}", f"{target[k]:.1e}", row["status"], bar)
+    yield table
+
+
+def _time(run):
+    phases = series.times(run)
+    whole = sum(float(seconds.sum()) for _, seconds in phases) or 1.0
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("phase", "seconds", "a step", "share", ""):
+        table.add_column(name, no_wrap=True)
+    for name, seconds in phases:
+        total = float(seconds.sum())
+        bar = Text("█" * round(WIDTH * total / whole), style="blue")
+        table.add_row(
+            name, seconds_text(total), seconds_text(total / seconds.size), f"{100 * total / whole:.1f} %", bar
+        )
+    yield table
+
+
+def _cv(run):
+    cv = series.read_cv(run.path)
+    names, score = cv.record["parameters"], cv.record["score"]
+    mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
+    low, high = float(np.nanmin(mean - np.nan_to_num(se))), float(np.nanmax(mean + np.nan_to_num(se)))
+    best, one_se = (int(cv.record[key]["step"]) for key in ("best", "one_se"))
+    shown = {*_chosen(len(cv.steps)), *(k for k, row in enumerate(cv.steps) if int(row["step"]) in (best, one_se))}
+    table = _table(names, score, "± se", "", "")
+    for k in sorted(shown):
+        row, width = cv.steps[k], (high - low) or 1.0
+        ends = [(mean[k] + sign * np.nan_to_num(se[k]) - low) / width * (WIDTH - 1) for sign in (-1, 0, 1)]
+        left, middle, right = (round(float(v)) if math.isfinite(v) else 0 for v in ends)
+        bar = " " * left + "─" * (middle - left) + "●" + "─" * (right - middle)
+        marks = " ".join(text for number, text in ((best, "best"), (one_se, "1 SE")) if number == int(row["step"]))
+        table.add_row(str(int(row["step"])), *_where(row, names), f"{mean[k]:.4f}", f"{se[k]:.4f}", bar, marks)
+    yield table
+    certified = cv.record.get("certified")
+    if certified:
+        yield (
+            f"CV error: best found {certified['best_error']:.4g}, certified lower bound {certified['lower_bound']:.4g},"
+            f" at most {certified['difference']:.3g} better anywhere in C = {certified['cmin']:.4g} to"
+            f" {certified['cmax']:.4g}"
+        )
+
+
+def _grid(run):
+    grid = series.grid(run)
+    columns = _chosen(len(grid.columns), SEVERAL // 3)
+    for name, values in grid.values.items():
+        low, high = (0.0, 1.0) if not name.startswith("test") else (float(np.nanmin(values)), float(np.nanmax(values)))
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column(run.parameters[1], justify="right", no_wrap=True)
+        table.add_column(name, no_wrap=True)
+        for r in _chosen(len(grid.rows)):
+            cells = [_shade(values[r, c], low, high) * 3 for c in columns]
+            table.add_row(f"{grid.rows[r]:.3g}", "".join(cells))
+        yield table
+        yield f"blank {low:.3g} to █ {high:.3g}; {grid.label} from {grid.columns[0]} to {grid.columns[-1]}"
+
+
+def _shade(value: float, low: float, high: float) -> str:
+    if not math.isfinite(value):
+        return "·"
+    return SHADES[min(4, int(5 * (value - low) / ((high - low) or 1.0)))]
+
+
+SHOW = {
+    "rejection": _rejection,
+    "coefficients": _coefficients,
+    "gap": _gap,
+    "time": _time,
+    "cv": _cv,
+    "grid": _grid,
+}

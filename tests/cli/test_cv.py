@@ -1,0 +1,235 @@
+"""cv: what it writes is what folds computed by hand say; the same for any number of processes; clear errors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from screenpath.api import svm_path
+from screenpath.cv.folds import draw_folds
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+
+GRID = ("--c-list", "0.01,0.1,1")
+
+
+def regression(tmp_path, n=60):
+    """Path of a regression file."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 0.1 * rng.normal(size=n)
+    path = tmp_path / "targets.libsvm"
+    path.write_text(libsvm_text(X, y))
+    return path
+
+
+def three_labels(tmp_path):
+    """Path of a file with the labels 2, 5 and 7, and its content."""
+    rng = np.random.default_rng(3)
+    y = np.array([2.0, 5.0, 7.0])[np.arange(90) % 3]
+    X = rng.normal(size=(90, 6)) + 2.0 * np.eye(6)[np.arange(90) % 3]
+    path = tmp_path / "three.libsvm"
+    path.write_text(libsvm_text(X, y))
+    return path, X, y
+
+
+def record(folder):
+    """Return cv.json."""
+    return json.loads((folder / "cv.json").read_text())
+
+
+def test_scores_are_those_of_folds_made_by_hand(call, data, tmp_path):
+    options = ("--scale", "standard", "--bias", 1, "--folds", 4, "--fold-seed", 9, "--out", "run", "--tol", 1e-9)
+    assert call("cv", "svm", data, *GRID, *options).code == 0
+    X, y = clouds()
+    signs = np.where(y == 2.0, 1.0, -1.0)
+    found = []
+    for split in draw_folds(120, 4, 1, 9, signs):
+        training = split.training(120)
+        path = svm_path(X[training], signs[training], grid=[0.01, 0.1, 1.0], scale="standard", bias=1.0, tol=1e-9)
+        products = X[split.held_out] @ path.coefficients.T + path.intercepts
+        found.append(((products > 0.0) == (signs[split.held_out, None] > 0.0)).mean(axis=0))
+    found = np.array(found)
+    rows = read_csv(tmp_path / "run" / "cv.csv")
+    np.testing.assert_allclose([float(r["mean"]) for r in rows], found.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose([float(r["se"]) for r in rows], found.std(axis=0, ddof=1) / 2.0, rtol=1e-12)
+    cells = read_csv(tmp_path / "run" / "folds.csv")
+    assert [float(r["score"]) for r in cells] == pytest.approx(found.ravel().tolist())
+    assert {r["status"] for r in cells} == {"certified"}
+    best = int(found.mean(axis=0).argmax())
+    assert [r["best"] for r in rows] == ["1" if k == best else "0" for k in range(3)]
+    said = record(tmp_path / "run")
+    assert said["best"]["step"] == best
+    assert said["fold_sizes"] == [30, 30, 30, 30]
+    steps = read_csv(tmp_path / "run" / "steps.csv")
+    assert [r["cv_accuracy"] for r in steps] == [r["mean"] for r in rows]
+    assert [r["cv_accuracy_se"] for r in steps] == [r["se"] for r in rows]
+
+
+@pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
+def test_any_number_of_processes_gives_the_same(call, data, tmp_path, model):
+    small = {"svm": GRID, "l1svm": ("--grid", 4), "sparse-svm": ("--betas", 2, "--alphas", 3)}[model]
+    for jobs in (1, 2):
+        options = ("--folds", 3, "--repeats", 2, "--jobs", jobs, "--out", f"run{jobs}")
+        assert call("cv", model, data, *small, *options).code == 0
+    one, two = tmp_path / "run1", tmp_path / "run2"
+    assert (one / "cv.csv").read_bytes() == (two / "cv.csv").read_bytes()
+    for name in ("folds.csv", "steps.csv"):
+        assert without_times(one / name) == without_times(two / name)
+    assert len(read_csv(one / "folds.csv")) == 6 * len(read_csv(one / "cv.csv"))
+
+
+@pytest.mark.parametrize("model", ["lad", "quantile", "svr"])
+@pytest.mark.parametrize("score", [None, "mse"])
+def test_regressions(call, tmp_path, model, score):
+    path = regression(tmp_path)
+    chosen = ("--score", score) if score else ()
+    assert call("cv", model, path, *GRID, *chosen, "--out", "run").code == 0
+    said = record(tmp_path / "run")
+    assert said["score"] == (score or ("pinball" if model == "quantile" else "mae"))
+    assert said["higher_is_better"] is False
+    assert said["stratified"] is False
+    means = [float(r["mean"]) for r in read_csv(tmp_path / "run" / "cv.csv")]
+    assert said["best"]["step"] == int(np.argmin(means))
+    assert call("predict", "run", path, "--step", "best").code == 0
+
+
+def test_predict_takes_best_and_one_se_from_the_run(call, data, tmp_path):
+    assert call("cv", "svm", data, "--grid", 8, "--out", "run").code == 0
+    said = record(tmp_path / "run")
+    for word, name in (("best", "best"), ("one-se", "one_se")):
+        found = call("predict", "run", data, "--step", word)
+        assert found.code == 0
+        assert f"step {said[name]['step']} " in found.err
+    assert said["one_se"]["step"] <= said["best"]["step"]
+
+
+def test_a_best_step_at_the_end_of_the_grid_is_said(call, tmp_path):
+    found = call("cv", "lad", regression(tmp_path), "--c-list", "1e-5,1e-4,1e-3", "--out", "run")
+    assert record(tmp_path / "run")["at_boundary"] == "C at the upper end of the grid"
+    assert "a wider grid may hold a better one" in found.err
+
+
+def test_fold_file_and_weights(call, data, tmp_path):
+    (tmp_path / "folds").write_text("".join(f"{k % 3}\n" for k in range(120)))
+    (tmp_path / "weights").write_text("".join(f"{1 + k % 2}\n" for k in range(120)))
+    options = ("--fold-file", "folds", "--weights", "weights", "--class-weight", "balanced", "--out", "run")
+    assert call("cv", "svm", data, *GRID, *options, "--jobs", 2).code == 0
+    said = record(tmp_path / "run")
+    assert (said["folds"], said["fold_sizes"], said["fold_seed"]) == (3, [40, 40, 40], None)
+    X, y = clouds()
+    k = np.arange(120)
+    training = k % 3 != 0
+    weights = (1.0 + k % 2)[training]
+    path = svm_path(X[training], y[training], grid=[0.01, 0.1, 1.0], sample_weight=weights, class_weight="balanced")
+    right = ((X[~training] @ path.coefficients.T > 0.0) == (y[~training, None] == 2.0)).mean(axis=0)
+    cells = read_csv(tmp_path / "run" / "folds.csv")
+    assert [float(r["score"]) for r in cells[:3]] == pytest.approx(right.tolist())
+
+
+def test_certify(call, data, tmp_path):
+    options = ("--grid", 5, "--scale", "standard", "--certify-to", 0.05, "--out", "run")
+    found = call("cv", "svm", data, *options)
+    assert found.code == 0
+    said = record(tmp_path / "run")["certified"]
+    assert said["reached"] is True
+    assert said["difference"] <= 0.05
+    assert said["difference"] == pytest.approx(said["best_error"] - said["lower_bound"], abs=1e-15)
+    rows = read_csv(tmp_path / "run" / "cv.csv")
+    assert len(rows) == 5 + said["added_points"]
+    assert said["best_error"] == pytest.approx(1.0 - max(float(r["mean"]) for r in rows))
+    bounds = read_csv(tmp_path / "run" / "bounds.csv")
+    ends = [b["C_from"] for b in bounds] + [bounds[-1]["C_to"]]
+    assert ends == [r["C"] for r in rows]  # the segments cover the range without a hole
+    assert min(float(b["lower"]) for b in bounds) == said["lower_bound"]
+    assert all(float(b["lower"]) <= float(b["upper"]) for b in bounds)
+    assert len(read_csv(tmp_path / "run" / "steps.csv")) == len(rows)
+    assert "better anywhere in [0.01, 10]" in found.err
+    call("cv", "svm", data, *GRID, "--out", "run", "--force")
+    assert not (tmp_path / "run" / "bounds.csv").exists()
+
+
+def test_certify_says_when_the_budget_is_spent(call, data, tmp_path):
+    options = ("--grid", 2, "--certify-to", 0, "--certify-points", 3, "--out", "run")
+    found = call("cv", "svm", data, *options)
+    said = record(tmp_path / "run")["certified"]
+    assert said["reached"] is False
+    assert said["added_points"] <= 3
+    assert "--certify-to 0 was not reached" in found.err
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "german_scale", "mushrooms"])
+def test_certify_to_a_hundredth_on_real_data(call, shared_data, tmp_path, name):
+    path = shared_data / "binary" / f"{name}.libsvm.gz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not among the larger data sets")
+    assert call("cv", "svm", path, "--certify-to", 0.01, "--grid", 20, "--out", "run").code == 0
+    said = record(tmp_path / "run")["certified"]
+    assert said["difference"] <= 0.01
+    assert said["reached"] is True
+
+
+def test_one_vs_rest(call, tmp_path):
+    path, X, y = three_labels(tmp_path)
+    options = ("--one-vs-rest", *GRID, "--bias", 1, "--tol", 1e-9)
+    assert call("svm", path, *options, "--test", path, "--out", "run").code == 0
+    found = call("predict", "run", path, "--step", 2, "--decision")
+    lines = [line.split(",") for line in found.out.splitlines()]
+    assert lines[0] == ["label", "decision_2", "decision_5", "decision_7"]
+    decisions = np.array([[float(v) for v in line[1:]] for line in lines[1:]])
+    for k, label in enumerate((2.0, 5.0, 7.0)):
+        alone = svm_path(X, y == label, grid=[1.0], bias=1.0, tol=1e-9)
+        np.testing.assert_allclose(decisions[:, k], X @ alone.coefficients[0] + alone.intercepts[0], atol=1e-3)
+    assert [line[0] for line in lines[1:]] == [f"{v:g}" for v in np.array([2.0, 5.0, 7.0])[decisions.argmax(axis=1)]]
+    steps = read_csv(tmp_path / "run" / "steps.csv")
+    share = np.mean([float(line[0]) == label for line, label in zip(lines[1:], y, strict=True)])
+    assert float(steps[2]["test_accuracy"]) == pytest.approx(share)
+    assert call("cv", "svm", path, *options, "--jobs", 2, "--score", "f1", "--out", "cv").code == 0
+    assert record(tmp_path / "cv")["score"] == "f1"
+    assert call("predict", "cv", path, "--step", "best").code == 0
+
+
+def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
+    assert call("svm", data, *GRID, "--out", "one").code == 0
+    assert call("svm", data, *GRID, "--one-vs-rest", "--out", "two").code == 0
+    assert (tmp_path / "one" / "coefficients.csv").read_bytes() == (tmp_path / "two" / "coefficients.csv").read_bytes()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("svm", "--folds", 61), "class 1 has 60 samples, fewer than the 61 folds"),
+    (("svm", "--folds", 121, "--no-stratify"), "--folds 121 is more than the 120 samples"),
+    (("svm", "--score", "mae"), "--score mae is for regression"),
+    (("lad", "--score", "accuracy"), "--score accuracy is for classification"),
+    (("lad", "--stratify"), "--stratify needs classes"),
+    (("svm", "--fold-file", "folds", "--folds", 3), "leave out --folds"),
+    (("svm", "--fold-file", "missing"), "missing: the folds cannot be read"),
+    (("svm", "--out", "-"), "cv writes several tables"),
+    (("svm", "--certify", "--score", "f1"), "--certify bounds the share of wrong decisions"),
+    (("svm", "--certify", "--c-list", "1"), "--certify needs a range of C"),
+    (("svm", "--one-vs-rest", "--certify"), "--certify bounds the error of two classes"),
+    (("svm", "--one-vs-rest", "--positive", 1), "use one of the two"),
+    (("l1svm", "--bias", 1), "l1svm has a free bias"),
+    (("lad", "--certify"), "No such option"),
+    (("svm", "--eps-path", "0.1"), "No such option"),
+])  # fmt: skip
+def test_bad_input(call, data, tmp_path, arguments, message):
+    model, *options = arguments
+    found = call("cv", model, data, *options)
+    assert found.code in (1, 2)
+    assert message in found.err
+    assert not (tmp_path / "runs").exists()  # refused before anything was computed or written
+
+
+def test_a_folder_with_a_run_is_not_replaced_unasked(call, data):
+    assert call("cv", "svm", data, *GRID, "--out", "run").code == 0
+    assert "holds a finished run already" in call("cv", "svm", data, *GRID, "--out", "run").err
+
+
+def test_an_uncertified_fold_is_told_by_the_exit_code(call, data, tmp_path):
+    found = call("cv", "svm", data, *GRID, "--max-epochs", 1, "--solver", "cd", "--tol", 1e-12, "--out", "run")
+    assert found.code == 3
+    assert "budget" in {r["status"] for r in read_csv(tmp_path / "run" / "folds.csv")}
+
+
+def test_best_needs_scores(call, data):
+    assert call("svm", data, *GRID, "--out", "run", "--test", data).code == 0
+    assert "no standard errors" in call("predict", "run", data, "--step", "one-se").err

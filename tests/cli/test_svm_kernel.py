@@ -1,0 +1,140 @@
+"""svm --kernel: its files, its options, what predict makes of it, resuming."""
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from screenpath import kernel_svm_path
+from screenpath.report.console import Console
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+
+GRID = ("--grid", "8", "--cmax", "100", "--quiet")
+
+
+def coefficients(folder, step, n=120):
+    found = np.zeros(n)
+    for row in read_csv(Path(folder) / "coefficients.csv"):
+        if int(row["step"]) == step:
+            found[int(row["sample"]) - 1] = float(row["value"])
+    return found
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "l2"])
+def test_run_folder_api_and_predict_agree(call, data, scale):
+    options = (*GRID, "--kernel", "rbf", "--gamma", "0.2", "--bias", "2", "--scale", scale, "--test", data)
+    assert call("svm", data, *options, "-o", "run").code == 0
+    X, y = clouds()
+    path = kernel_svm_path(X, y, gamma=0.2, bias=2.0, scale=scale, grid=8, cmax=100.0)
+    steps = read_csv("run/steps.csv")
+    for k, row in enumerate(steps):
+        np.testing.assert_array_equal(coefficients("run", k), path.dual_coefficients[k])
+        assert int(row["nnz_w"]) == path.support(k).size
+    record = json.loads(Path("run/run.json").read_text())
+    assert record["kernel"]["kernel"] == "rbf" and record["kernel"]["gamma"] == 0.2
+    assert record["kernel"]["constant"] == 4.0 and record["kernel"]["matrix"] == "full"
+
+    (data.parent / "new.libsvm").write_text(libsvm_text(*clouds(n=40, seed=5)))
+    found = call("predict", "run", "new.libsvm", "--step", "7", "--decision")
+    assert found.code == 0, found.err
+    values = np.array([float(line.split(",")[1]) for line in found.out.splitlines()[1:]])
+    Z, _ = clouds(n=40, seed=5)
+    np.testing.assert_allclose(values, path.decision_function(Z), rtol=1e-9, atol=1e-9)
+    if scale == "none":
+        K = rbf_kernel(Z, X, gamma=0.2) + 4.0
+        np.testing.assert_allclose(values, K @ path.dual_coefficients[7], rtol=1e-9, atol=1e-9)
+    labels = [line.split(",")[0] for line in found.out.splitlines()[1:]]
+    assert labels == np.where(values > 0.0, "2", "1").tolist()
+    score = call("predict", "run", data, "--step", "7")
+    assert f"accuracy: {float(steps[7]['test_accuracy']):.6g} on 120 rows" in score.err
+
+
+def test_predict_needs_the_training_data(call, data):
+    assert call("svm", data, *GRID, "--kernel", "linear", "-o", "run", "--coefficients", "npz").code == 0
+    before = call("predict", "run", data, "--step", "3", "--decision")
+    data.rename("moved.libsvm")
+    lost = call("predict", "run", "moved.libsvm", "--step", "3")
+    assert lost.code == 1 and "support vectors" in lost.err and "--training" in lost.err
+    found = call("predict", "run", "moved.libsvm", "--step", "3", "--decision", "--training", "moved.libsvm")
+    assert found.code == 0 and found.out == before.out
+    Path("other.libsvm").write_text(libsvm_text(*clouds(seed=9)))
+    wrong = call("predict", "run", "moved.libsvm", "--step", "3", "--training", "other.libsvm")
+    assert wrong.code == 1 and "not the training data" in wrong.err
+    export = call("export", "run", "--step", "3", "--to", "liblinear", "-o", "-")
+    assert export.code == 2 and "kernel run" in export.err
+
+
+def test_a_linear_run_needs_no_training_data(call, data):
+    assert call("svm", data, *GRID, "-o", "run").code == 0
+    assert call("predict", "run", data, "--step", "3", "--training", data).code == 2
+
+
+@pytest.mark.parametrize("rule", ["none", "it+gap", "bt2"])
+def test_stopped_and_resumed_gives_the_same_bytes(call, data, monkeypatch, rule):
+    options = (*GRID, "--kernel", "rbf", "--gamma", "1/d", "--rule", rule)
+    assert call("svm", data, *options, "-o", "whole").code == 0
+    monkeypatch.setattr(
+        Console, "advance", lambda self, done: signal.raise_signal(signal.SIGTERM) if done.step == 4 else None
+    )
+    assert call("svm", data, *options, "-o", "cut").code == 143
+    monkeypatch.undo()
+    monkeypatch.chdir(data.parent)
+    other = call("svm", data, *options, "--kernel", "linear", "-o", "cut", "--resume")
+    assert other.code != 0
+    assert call("svm", data, *options, "-o", "cut", "--resume").code == 0
+    assert without_times("cut/steps.csv") == without_times("whole/steps.csv")
+    assert Path("cut/coefficients.csv").read_bytes() == Path("whole/coefficients.csv").read_bytes()
+
+
+def test_audit_finds_nothing_unsafe(call, data):
+    result = call(
+        "svm", data, *GRID, "--kernel", "poly", "--degree", 2, "--coef0", 1, "--rule", "it+gap", "--audit", "-o", "r"
+    )
+    assert result.code == 0, result.err
+    assert sum(int(row["unsafe"]) for row in read_csv("r/steps.csv")) == 0
+
+
+def test_memory_is_told_and_refused(call, data):
+    told = call("svm", data, "--grid", 3, "--kernel", "rbf", "-o", "r")
+    assert told.code == 0 and "kernel matrix 120 x 120" in told.err and "allowed" in told.err
+    refused = call("svm", data, *GRID, "--kernel", "rbf", "--gram", "full", "--max-memory", "150K", "-o", "s")
+    assert refused.code == 1 and "--max-memory" in refused.err
+    for extra in (("--gram", "cache"), ("--dtype", "float32")):
+        assert call("svm", data, *GRID, "--kernel", "rbf", *extra, "-o", extra[1]).code == 0
+        for a, b in zip(read_csv("r/steps.csv"), read_csv(f"{extra[1]}/steps.csv")[::3], strict=False):
+            assert a["C"] != b["C"] or float(a["primal"]) == pytest.approx(float(b["primal"]), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--gamma", "1/d"), "needs a kernel"),
+        (("--kernel", "linear", "--gamma", "1"), "has no gamma"),
+        (("--kernel", "rbf", "--degree", "2"), "has no degree"),
+        (("--kernel", "rbf", "--gamma", "x"), "gamma must be"),
+        (("--kernel", "rbf", "--rule", "ssnsv"), "no rule"),
+        (("--kernel", "rbf", "--solver", "cd"), "no solver"),
+        (("--kernel", "rbf", "--chunk", "3"), "--chunk"),
+    ],
+)
+def test_options_without_a_meaning_are_refused(call, data, options, words):
+    result = call("svm", data, *GRID, *options)
+    assert result.code == 2 and words in result.err
+
+
+def test_compare_has_the_six_variants(call, data):
+    result = call(
+        "compare", "svm", data, "--kernel", "rbf", "--rules", "none,bt1,it", "--shrinking", "both", "--eps-path",
+        "1e-2", "--cmax", "10", "--repeats", "1", "--format", "json", "--quiet",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    rows = json.loads(result.out)
+    assert [(row["rule"], row["shrinking"]) for row in rows] == [
+        (rule, shrinking) for shrinking in (True, False) for rule in ("none", "bt1", "it")
+    ]
+    assert len({row["points"] for row in rows}) == 1 and all(row["certified"] == row["points"] for row in rows)
+    assert rows[2]["mean_rejection"] >= rows[1]["mean_rejection"] > rows[0]["mean_rejection"] == 0.0
+    assert call("compare", "lad", data, "--kernel", "rbf").code == 2

@@ -1,0 +1,71 @@
+"""kernel_svm_path: its options and its result."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath import EpsilonGrid, kernel_svm_path
+from screenpath.errors import DataError, UsageError
+from tests.conftest import two_classes
+
+
+def test_result():
+    X, y = two_classes(80, 4, seed=1)
+    path = kernel_svm_path(X, y, grid=[0.1, 1.0], tell=None)
+    assert path.certified and path.dual_coefficients.shape == (2, 80)
+    assert [row["C"] for row in path.table()] == [0.1, 1.0]
+    for k in range(2):
+        assert path.steps[k].nnz_w == path.support(k).size
+        np.testing.assert_array_equal(np.sign(path.dual_coefficients[k][path.support(k)]), y[path.support(k)])
+    np.testing.assert_allclose(path.decision_function(sp.csr_array(X)), path.decision_function(X), atol=1e-12)
+
+
+def test_storage_weights_and_repeated_rows_agree():
+    X, y = two_classes(60, 4, seed=2)
+    s = np.random.default_rng(0).integers(0, 3, 60)
+    weighted = kernel_svm_path(sp.csr_array(X), y, grid=[0.3, 5.0], sample_weight=s, tol=1e-9, storage="sparse")
+    repeated = kernel_svm_path(np.repeat(X, s, axis=0), np.repeat(y, s), grid=[0.3, 5.0], tol=1e-9)
+    for a, b in zip(weighted.steps, repeated.steps, strict=True):
+        assert a.primal == pytest.approx(b.primal, rel=1e-8)
+
+
+def test_every_c_of_an_epsilon_path_is_solved():
+    X, y = two_classes(80, 4, seed=3)
+    path = kernel_svm_path(X, y, grid=EpsilonGrid(0.1, 10.0, 1e-2), tol=1e-4)
+    assert path.certified and path.steps[-1].parameters["C"] == 10.0
+    step = len(path.steps) // 2
+    C0, C1 = (path.steps[k].parameters["C"] for k in (step, step + 1))
+    between = kernel_svm_path(X, y, grid=[0.5 * (C0 + C1)], tol=1e-9).steps[0]
+    alpha = path.dual_coefficients[step] * y * 0.5 * (C0 + C1) / C0
+    Q = y[:, None] * np.exp(-0.25 * ((X[:, None] - X) ** 2).sum(axis=2)) * y
+    assert alpha.sum() - 0.5 * alpha @ Q @ alpha >= between.dual * (1 - 1e-2)
+
+
+def test_a_time_limit_ends_the_path():
+    X, y = two_classes(80, 4, seed=4)
+    assert len(kernel_svm_path(X, y, time_limit=1e-9).steps) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kernel": "tanh"}, "unknown kernel"),
+        ({"rule": "ssnsv"}, "no rule"),
+        ({"rule": "dvi+it"}, "unknown rule"),
+        ({"solver": "cd"}, "no solver"),
+        ({"tol": 0.0}, "tolerance"),
+        ({"max_memory": "many"}, "many"),
+    ],
+)
+def test_options_are_checked(options, words):
+    X, y = two_classes(20, 2)
+    with pytest.raises(UsageError, match=words):
+        kernel_svm_path(X, y, **options)
+
+
+def test_data_is_checked():
+    X, y = two_classes(20, 2)
+    with pytest.raises(DataError):
+        kernel_svm_path(X, y[:-1])
+    with pytest.raises(DataError):
+        kernel_svm_path(np.full((20, 2), np.nan), y)
