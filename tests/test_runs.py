@@ -132,7 +132,6 @@ def test_damaged_npz(tmp_path):
 
 
 def test_other_kinds_of_model_have_no_weights(tmp_path):
-    for changes in ({"model": "ksvm"}, {"options": {"kernel": "rbf"}}):
-        path = write_run(tmp_path / changes.get("model", "rbf"), **changes)
-        with pytest.raises(RunFolderError, match="another kind"):
-            open_run(path).coefficients({"step": 0, "nnz_w": 0})
+    path = write_run(tmp_path / "run", model="ksvm")
+    with pytest.raises(RunFolderError, match="another kind"):
+        open_run(path).coefficients({"step": 0, "nnz_w": 0})

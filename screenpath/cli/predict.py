@@ -39,6 +39,7 @@ def command(run, data, step, decision, out, zero_based, training, quiet):
     """
     from screenpath.predict import decision_values
     from screenpath.read.libsvm import read_libsvm
+    from screenpath.read.shards import ShardFolder, is_shard_folder
     from screenpath.runs import open_run
 
     run = open_run(run)
@@ -52,7 +53,8 @@ def command(run, data, step, decision, out, zero_based, training, quiet):
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore")
-        read = read_libsvm(data, zero_based=zero_based)
+        stored = is_shard_folder(data)
+        read = ShardFolder(data).dataset() if stored else read_libsvm(data, zero_based=zero_based)
     values, notice = decision_values(run, chosen, read.X, training)
     score = score_line(spec, run, values, read.y)  # before anything is written: wrong data must not leave a file
     write_text(out, table(run, values, decision))

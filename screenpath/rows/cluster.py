@@ -18,6 +18,7 @@ from screenpath.rows.shards import ShardRows
 
 WAIT = 60  # seconds for the first worker to appear
 ATTEMPTS = 5  # of a task whose worker is lost
+PACKED_ENTRY = 12  # bytes of a position and a value
 DRIVERS = 64  # tasks under way at once, at most
 
 _folders: dict = {}  # of a worker process: opened shard folders
@@ -75,9 +76,27 @@ def run_task(path: str, sha256: str, k: int, task, plan, arguments):
         folder = _folders[path] = ShardFolder(path)
     if folder.sha256 != sha256:
         raise DataError(f"a worker sees other data at {path}", "put the shard folder on a file system that all share")
-    # What comes over the wire is read-only, which compiled code takes for another type.
-    own = [np.require(a, requirements=["C", "W"]) if isinstance(a, np.ndarray) else a for a in arguments]
-    return task(folder.shard(k), plan, *own)
+    return task(folder.shard(k), plan, *(_unpacked(argument) for argument in arguments))
+
+
+def _packed(argument):
+    """Return a vector of mostly zeros as (size, positions, values); anything else as it is."""
+    if not (isinstance(argument, np.ndarray) and argument.dtype == np.float64):
+        return argument
+    positions = np.flatnonzero(argument).astype(np.int32)
+    if PACKED_ENTRY * positions.size >= argument.nbytes:
+        return argument
+    return argument.size, positions, argument[positions]
+
+
+def _unpacked(argument):
+    """Undo :func:`_packed`; what came over the wire is read-only, which compiled code takes for another type."""
+    if isinstance(argument, tuple):
+        size, positions, values = argument
+        vector = np.zeros(size)
+        vector[positions] = values
+        return vector
+    return np.require(argument, requirements=["C", "W"]) if isinstance(argument, np.ndarray) else argument
 
 
 def worker_version() -> str:
@@ -135,7 +154,7 @@ class ClusterRows(ShardRows):
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
-        plan = self._plan(k)
+        plan, arguments = self._plan(k), tuple(_packed(argument) for argument in arguments)
         home = self._workers[k * len(self._workers) // self.folder.count]
         for attempt in range(ATTEMPTS):
             try:

@@ -58,10 +58,20 @@ def test_convert_command(call, data):
     assert result.code == 1 and "not one of shards" in result.err
 
 
+def test_cross_validation_and_folders(call, data, shards):
+    assert call("cv", "svm", data, "--folds", 3, *GRID, "-o", "a").code == 0
+    assert call("cv", "svm", shards, "--folds", 3, *GRID, "-o", "b").code == 0
+    with open("a/cv.csv") as one, open("b/cv.csv") as other:
+        assert one.read() == other.read()
+    assert call("cv", "svm", shards, "--local-cluster", 2, *GRID, "-o", "c").code == 2
+
+
 def test_test_data_and_predict_with_folders(call, data, shards):
     assert call("svm", data, *GRID, "--test", data, "-o", "a").code == 0
     assert call("svm", data, *GRID, "--test", shards, "-o", "b").code == 0
     assert without_times("a/steps.csv") == without_times("b/steps.csv")
+    one, other = (call("predict", "a", where, "--step", 3, "--quiet") for where in (data, shards))
+    assert one.code == other.code == 0 and one.out == other.out != ""
 
 
 def test_cache(call, data, monkeypatch):

@@ -28,7 +28,7 @@ RUNS = [
     ("convert", ["convert", "DATA", "--block-mb", "1", "--jobs", "2", "--quiet"], ["--force"], 14),
 ]
 if "cv" in COMMANDS:
-    RUNS.append(("cv", ["cv", "svm", "DATA", "--folds", "3", "--grid", "10", "--quiet", "-o"], ["--resume"], 10))
+    RUNS.append(("cv", ["cv", "svm", "DATA", "--folds", "3", "--grid", "10", "--quiet", "-o"], ["--force"], 8))
 
 
 class Zygote:
@@ -63,11 +63,13 @@ def content(folder) -> dict:
     """Return what a folder holds, without what measures time: file names, bytes, rows of step tables."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        if path.suffix in (".csv", ".json") and path.stem.startswith("steps"):
+        if path.suffix in (".csv", ".json") and path.stem.startswith(("steps", "folds")):
             found[path.name] = without_times(path)
         elif path.name == "run.json":
             record = json.loads(path.read_text())
             found[path.name] = {name: record[name] for name in ("status", "identity", "labels", "columns")}
+        elif path.name == "cv.json":
+            found[path.name] = {k: v for k, v in json.loads(path.read_text()).items() if k != "seconds"}
         elif path.is_file():
             found[str(path.relative_to(folder))] = path.read_bytes()
     return found

@@ -104,7 +104,7 @@ def test_resume_gives_the_same_files(call, three, monkeypatch, solver):
 
     options = (*SHORT, "--solver", solver)
     assert call("sparse-svm", three, *options, "-o", "whole").code == 0
-    monkeypatch.setattr(job._Job, "keep_steps", stop_after(6, job._Job.keep_steps))
+    monkeypatch.setattr(job.Job, "keep_steps", stop_after(6, job.Job.keep_steps))
     assert call("sparse-svm", three, *options, "-o", "parts").code == 3
     monkeypatch.undo()
     monkeypatch.chdir(three.parent)

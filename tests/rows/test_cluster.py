@@ -48,6 +48,9 @@ def test_operations_have_the_bytes_of_one_machine(cluster, tmp_path, monkeypatch
     same(here.margins(w), there.margins(w))
     assert there.moved - before >= 8 * here.n  # the products have come back
     same(here.weighted_sum(theta), there.weighted_sum(theta))
+    few, before = np.where(theta > 1.5, theta, 0.0), there.moved
+    same(here.weighted_sum(few), there.weighted_sum(few))
+    assert there.moved - before < 4 * here.n + 32 * folder.count * here.d  # zeros stay here
     index, signs = np.arange(0, here.n, 3), np.ones(len(range(0, here.n, 3)))
     same(*(as_array(rows.take(index, signs), rows.sparse, rows.d) for rows in (here, there)))
     assert here.touched == there.touched
