@@ -142,8 +142,6 @@ def check_options(options: dict) -> None:
     for name in ("scheduler", "local_cluster"):
         if options.get(name) is not None:
             raise UsageError(f"cv does not spread its folds over a cluster: --{name.replace('_', '-')}", "use --jobs N")
-    if options.get("kernel") is not None:
-        raise UsageError("cv has no kernel models yet", "compare --test scores of svm --kernel runs instead")
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with --out DIR")
     options["folds"] = options["folds"] or 5

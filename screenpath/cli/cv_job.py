@@ -16,6 +16,7 @@ from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, fold_paths
 from screenpath.errors import UsageError
 from screenpath.read.labels import label_text
+from screenpath.rows.budget import free_memory
 from screenpath.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.steps import CERTIFIED
 from screenpath.write.atomic import replacing
@@ -42,7 +43,7 @@ class CvJob(Job):
         self.score = choose_score(o["score"], self.spec.name, task, classes, o.get("tau"))
         self.splits = self.draw(task)
         self.task = Task(
-            self.spec, o, self.score, self.data.labels, load.class_weights(o.get("class_weight")),
+            self.spec, self.shared_memory(), self.score, self.data.labels, load.class_weights(o.get("class_weight")),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
         )  # fmt: skip
 
@@ -65,6 +66,14 @@ class CvJob(Job):
             everywhere = self.score.name in ("balanced-accuracy", "f1", "auc")
             drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name)
         return splits
+
+    def shared_memory(self) -> dict:
+        """Return the options, the memory of kernel matrices shared out over the processes."""
+        o = self.options
+        if self.spec.rows is None or o["jobs"] == 1:
+            return o
+        allowed = free_memory() // 2 if o["max_memory"] is None else o["max_memory"]
+        return {**o, "max_memory": allowed // o["jobs"]}
 
     def class_name(self, target) -> str:
         """Return a class as the file names it."""
@@ -94,6 +103,7 @@ class CvJob(Job):
         clock = time.monotonic()
         self.certified = None
         self.folds = self.walk_folds(self.grid, self.options["tol"], "")
+        self.whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
         if self.options["certify"]:
             self.certify()
         self.seconds = time.monotonic() - clock
@@ -153,8 +163,7 @@ class CvJob(Job):
 
     def exit_code(self) -> int:
         """Return 0 if every step of every fold and of the path on all data is certified, else 3."""
-        whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
-        good = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
+        good = self.whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         return super().exit_code() if good else UNCERTIFIED
 
     def write_tables(self) -> None:

@@ -1,4 +1,4 @@
-r"""Bounds on the cross-validation error of the linear SVM over *every* C of a range.
+r"""Bounds on the cross-validation error of the SVM, linear or behind a kernel, over *every* C of a range.
 
 The idea is that of Shibagaki et al. (2015): certified solutions at some C decide held-out samples for whole intervals
 of C, and the certain errors are a lower bound on the cross-validation error at every C.
@@ -28,19 +28,22 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.rules.box import pair_radius
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a certified pair says about the held-out samples; 8 (m + d) bytes.
+    """What a certified pair says about the held-out samples; 8 (m + d) bytes, behind a kernel 8 (m + 2 n).
 
     Parameters
     ----------
     C : float
-    center : ndarray of shape (d,)
-        ``(w + C G'theta)/2``.
+    center : ndarray of shape (d,), or (n,) behind a kernel
+        ``(w + C G'theta)/2``, behind a kernel its dual coefficients.
+    trained : ndarray of shape (d,) or (n,)
+        What the centre's products with another centre are formed with: itself, behind a kernel its products with the
+        training rows.
     radius_sq : float
         The optimum at C is no further from the centre, rounding included.
     xi, xi_error : float
@@ -55,6 +58,7 @@ class Line:
 
     C: float
     center: np.ndarray
+    trained: np.ndarray
     radius_sq: float
     xi: float
     xi_error: float
@@ -83,9 +87,12 @@ class HeldOut:
     @classmethod
     def of(cls, X, signs, lines) -> HeldOut:
         """Return the record of prepared rows ``X`` of shape (m, d)."""
-        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) * (1.0 + ROUNDING)
-        return cls(np.asarray(signs, dtype=np.float64), norms, lines)
+        if hasattr(X, "norms"):  # behind a kernel
+            norms = X.norms
+        else:
+            squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+            norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
+        return cls(np.asarray(signs, dtype=np.float64), norms * (1.0 + ROUNDING), lines)
 
     def margins(self, line: Line, side: np.ndarray) -> np.ndarray:
         """Return ``side x.c``, lowered by its rounding."""
@@ -98,30 +105,35 @@ class HeldOut:
 
 
 def certified_line(certificate, X, products, signs) -> Line:
-    """Return the line of a certificate of the box model.
+    """Return the line of a certificate of the box model, or of the kernel model, whose ``w`` is that of its dual point.
 
     Parameters
     ----------
     certificate : models.box.Certificate
-    X : ndarray or csr_array of shape (m, d)
+    X : ndarray or csr_array of shape (m, d), or HeldOutRows
         Prepared held-out rows.
     products : ndarray of shape (m,)
         ``X w``.
     signs : ndarray of shape (m,)
     """
     C, w, xi = certificate.C, certificate.point.vector, certificate.xi
-    center = 0.5 * (w + C * certificate.total)
-    extent = 0.5 * (math.sqrt(certificate.point.sqnorm) + C * math.sqrt(certificate.total_sq))
     wrong = int(np.count_nonzero((products > 0.0) != (signs > 0.0)))
     radius = pair_radius(certificate, C)
-    return Line(C, center, radius * radius, xi, certificate.error, X @ center, extent, wrong)
+    extent = 0.5 * (math.sqrt(certificate.point.sqnorm) + C * math.sqrt(certificate.total_sq))
+    if isinstance(certificate.point, KernelPoint):
+        # Sums over the training rows: their rounding is relative to what they are formed from.
+        extent += C * math.sqrt(certificate.total_error / GAP_ROUNDING)
+        return Line(C, w, certificate.point.products, radius * radius, xi, certificate.error, products, extent, wrong)
+    center = 0.5 * (w + C * certificate.total)
+    return Line(C, center, center, radius * radius, xi, certificate.error, X @ center, extent, wrong)
 
 
 def bend(first: Line, second: Line) -> float:
     """Return ``K``, at least 0: what the squared radius gains in the middle, times 4."""
-    step, delta = second.C - first.C, second.center - first.center
+    step = second.C - first.C
+    moved_sq = float((second.center - first.center) @ (second.trained - first.trained))
     rounding = step * (first.xi_error + second.xi_error) + 4.0 * GAP_ROUNDING * (first.extent**2 + second.extent**2)
-    return max(step * (first.xi - second.xi) - float(delta @ delta) + rounding, 0.0)
+    return max(step * (first.xi - second.xi) - moved_sq + rounding, 0.0)
 
 
 def undecided(fold: HeldOut, first: Line, second: Line, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

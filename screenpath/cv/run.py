@@ -128,14 +128,14 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float) -> F
     """
     o, spec = task.options, task.spec
     training = split.training(samples.y.size)
-    X, preparation = prepare(samples.X[training], o["scale"], o["bias"], task.storage, np.dtype(o["dtype"]))
-    if spec.free_bias:
-        preparation = replace(preparation, bias=1.0)
+    training_rows, preparation = _rows(samples, task, training)
     given = None if samples.weights is None else samples.weights[training]
     weights = row_weights(samples.y[training], task.class_weight, given)
-    model = spec.build(MemoryRows(X, o["threads"]), samples.targets[training], weights, o)
+    model = spec.build(training_rows, samples.targets[training], weights, o)
     held_out = samples.X[split.held_out]
     test = preparation.apply(held_out.toarray() if task.storage == "dense" else held_out)
+    if spec.rows is not None:
+        test = training_rows.held_out(test)
     targets = samples.targets[split.held_out]
     options = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
     go = spec.walk({**o, "jobs": 1}) if spec.walk else walk
@@ -147,6 +147,18 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float) -> F
         if task.certify:
             lines.append(certified_line(certificate, test, products, targets))
     return FoldPath(split, rows, HeldOut.of(test, targets, lines) if task.certify else None)
+
+
+def _rows(samples: Samples, task: Task, training):
+    """Return the training rows, behind the kernel where there is one, and their preparation."""
+    o, spec = task.options, task.spec
+    if spec.rows is not None:
+        X, preparation = prepare(samples.X[training], o["scale"], 0.0, task.storage)
+        return spec.rows(X, samples.targets[training], o, None), preparation
+    X, preparation = prepare(samples.X[training], o["scale"], o["bias"], task.storage, np.dtype(o["dtype"]))
+    if spec.free_bias:
+        preparation = replace(preparation, bias=1.0)
+    return MemoryRows(X, o["threads"]), preparation
 
 
 def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1):

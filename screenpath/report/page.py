@@ -17,7 +17,7 @@ COLUMNS = (
 
 CAPTIONS = {
     "rejection": "What the screening rule fixed before each solve. The dashed line is what any rule could fix at most.",
-    "coefficients": "Weights along the path; the features that become largest are named, the others grey.",
+    "coefficients": "Coefficients along the path; those that become largest are named, the others grey.",
     "gap": "Primal minus dual on the full data, over the primal, at each step; below the dashed line is certified.",
     "time": "Seconds of screening, solving and certifying.",
     "cv": "Mean score over the folds with its standard error, and both choices.",
@@ -94,8 +94,13 @@ def _problem(run) -> list:
     if data.get("nnz") is not None:
         pairs.append(("values stored", f"{data['nnz']:,}"))
     if run.labels:
-        labels = run.classes or [f"{side} is {label}" for side, label in run.labels.items()]
-        pairs.append(("labels", ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in labels)))
+        sides = {"": run.classes} if run.classes else {f"{side} is ": [v] for side, v in run.labels.items()}
+        names = [
+            f"{side}{v:g}" if isinstance(v, float) else f"{side}{v}" for side, values in sides.items() for v in values
+        ]
+        pairs.append(("labels", ", ".join(names)))
+    if run.kernel:
+        pairs.append(("kernel", ", ".join(f"{k} = {_cell(v)}" for k, v in record["kernel"].items() if v is not None)))
     preparation = record["preparation"]
     pairs.append(("scaling", preparation.get("scaling") or "none"))
     if preparation.get("bias"):
@@ -155,11 +160,13 @@ def _figure(run, kind: str) -> str:
 def inline_svg(text: str, prefix: str) -> str:
     """Return an SVG document as an element of a page.
 
-    The XML head and the metadata (which name addresses) go; identifiers get a prefix, as a page holds several.
+    The XML head and the metadata (which name addresses) go. Identifiers that nothing refers to go too; the others get
+    a prefix, for a page holds several pictures.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", text)
     text = text.replace("url(#", f"url(#{prefix}-")
     return re.sub(r'href="#', f'href="#{prefix}-', text).strip()
 

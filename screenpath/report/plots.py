@@ -27,7 +27,9 @@ def draw_rejection(run):
     if samples and found.features is not None:
         _along(axes, axis, found.features, color=f.GREEN, linewidth=1.8, label="features fixed to zero")
     if not samples and found.features is None:
-        axes.annotate("the rule fixed nothing", (0.5, 0.5), xycoords="axes fraction", ha="center", color=f.GREY)
+        axes.annotate(
+            "nothing was fixed before a solve", (0.5, 0.5), xycoords="axes fraction", ha="center", color=f.GREY
+        )
     axis.apply(axes)
     axes.set_ylim(0.0, 1.0)
     axes.set_ylabel("share fixed before the solve")

@@ -11,12 +11,12 @@ MANY = 60  # from so many grid points on, standard errors are a band in place of
 
 
 def draw_grid(run):
-    """Draw scaling ratio, screened samples and features, and the test score over (alpha, beta), as Hong 2019."""
+    """Draw scaling ratio, screened samples and features, and the score over (alpha, beta), as Hong 2019."""
     grid = series.grid(run)
     count = len(grid.values)
     figure, axes = f.new_figure(3.3 * count + 0.6, 3.6, 1, count, sharey=True)
     for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
-        heat_map(figure, panel, grid, values, name, run.parameters, share=not name.startswith("test"))
+        heat_map(figure, panel, grid, values, name, run.parameters, share=not name.startswith(("test", "cv")))
     axes[0, 0].set_ylabel(run.parameters[1])
     figure.suptitle(f"{run.model}: share screened over the grid", fontsize=10)
     return figure
@@ -26,7 +26,7 @@ def heat_map(figure, panel, grid, values, name: str, parameters, share: bool) ->
     """Draw one heat map; ``share``: the colours run from 0 to 1."""
     limits = {"vmin": 0.0, "vmax": 1.0} if share else {}
     panel.set_facecolor(f.LIGHT)  # where the grid has no point
-    mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, **limits)
+    mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, edgecolors="face", linewidth=0.3, **limits)
     panel.invert_yaxis()
     for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
         every = max(1, -(-len(names) // 5))

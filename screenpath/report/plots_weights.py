@@ -21,20 +21,21 @@ def draw_coefficients(run):
         if number >= len(paths):
             panel.set_visible(False)
             continue
-        _draw_panel(panel, axis, paths[number], series.LABELLED if len(paths) == 1 else LABELLED_IN_PANELS)
+        _draw_panel(panel, axis, paths[number], "" if len(paths) > 1 else run.unit)
         panel.set_xlabel("")
         panel.tick_params(labelbottom=number + columns >= len(paths))  # no panel stands below
         if len(paths) > 1:
             panel.set_title(paths[number].title)
     figure.supxlabel(axis.label, fontsize=9)
     scaled = run.record["preparation"].get("scale") is not None
-    figure.supylabel("weight of the scaled feature" if scaled else "weight", fontsize=9)
+    weight = "y α of the sample" if run.kernel else "weight of the scaled feature" if scaled else "weight"
+    figure.supylabel(weight, fontsize=9)
     figure.suptitle(_title(run, paths), fontsize=10)
     return figure
 
 
 def _title(run, paths) -> str:
-    text = f"{run.model}: coefficients of {run.n_features:,} features"
+    text = f"{run.model}: coefficients of {run.width:,} {run.unit}s"
     drawn = max(path.features.size for path in paths)
     if any(path.nonzero > path.features.size for path in paths):
         text += f" (the {drawn} largest drawn)"
@@ -43,8 +44,9 @@ def _title(run, paths) -> str:
     return text
 
 
-def _draw_panel(panel, axis, path, labelled: int) -> None:
-    named = min(labelled, path.features.size)
+def _draw_panel(panel, axis, path, unit: str) -> None:
+    """Draw one class; an empty ``unit`` means that there are many: few names, and numbers only."""
+    named = min(series.LABELLED if unit else LABELLED_IN_PANELS, path.features.size)
     style = {"marker": "o", "linestyle": "none"} if axis.few else {}
     for group in axis.groups:
         x = axis.x[group]
@@ -58,13 +60,13 @@ def _draw_panel(panel, axis, path, labelled: int) -> None:
     if axis.few:
         panel.set_xlim(-0.5, axis.x[-1] + 0.08)  # the names stand close to the points
     if named:
-        _name_lines(panel, path, named)
+        _name_lines(panel, path, named, unit)
     else:
         panel.annotate("all weights are zero", (0.5, 0.6), xycoords="axes fraction", ha="center", color=f.GREY)
 
 
-def _name_lines(panel, path, named: int) -> None:
-    """Write the features' numbers beside the ends of their lines, moved apart, each with a thin leader."""
+def _name_lines(panel, path, named: int, unit: str) -> None:
+    """Write the numbers beside the ends of their lines, moved apart, each with a thin leader."""
     low, high = panel.get_ylim()
     ends = (path.values[-1, :named] - low) / (high - low)
     height = panel.get_window_extent().height / panel.figure.dpi  # inches, before the layout is final
@@ -72,7 +74,7 @@ def _name_lines(panel, path, named: int) -> None:
     places = places - max(0.0, places.max() - 1.0) + max(0.0, -places.min())
     for k in range(named):
         panel.annotate(
-            f"feature {path.features[k]}" if named > LABELLED_IN_PANELS or not path.title else f"{path.features[k]}",
+            f"{unit} {path.features[k]}".strip(),
             (1.0, ends[k]),
             xytext=(1.05, places[k]),
             xycoords="axes fraction",

@@ -46,7 +46,7 @@ def rejection(run) -> Rejection:
     """Return the rejection ratios (Wang 2014, Fig. 1)."""
     ends = column(run, "n_R") + column(run, "n_L")
     total = np.maximum(ends + column(run, "n_E"), 1.0)
-    weights = max(run.n_features * len(run.classes or [0]), 1)
+    weights = max(run.n_features * len(run.classes or [0]), 1)  # a kernel run screens no features
     features = column(run, "n_features_screened") / weights
     shown = np.minimum(features, 1.0) if np.nanmax(features) > 0 else None  # the bias is a feature to sparse-svm
     return Rejection(column(run, "screened_R") / total, column(run, "screened_L") / total, ends / total, shown)
@@ -67,7 +67,7 @@ def times(run) -> list:
 
 @dataclass(frozen=True)
 class FeaturePaths:
-    """Weights along the path of the features that matter most, for one class.
+    """Weights along the path of the features (of a kernel model: of the samples) that matter most, for one class.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def feature_paths(run) -> list:
 
     run.coefficients(run.steps[-1])  # a damaged file is told apart from weights that are zero
     blocks, numbers = len(run.classes or [0]), np.array([row["step"] for row in run.steps])
-    scale = run.record["preparation"].get("scale")
+    scale = None if run.kernel else run.record["preparation"].get("scale")
     paths = []
     for block in range(min(blocks, PANELS)):
         matrix = run.matrix[numbers * blocks + block][:, 1:].tocsc()
@@ -130,7 +130,7 @@ class Grid:
 
 
 def grid(run) -> Grid:
-    """Return scaling ratio, screened samples and features, and the test score over the grid of two parameters."""
+    """Return scaling ratio, screened samples and features, and the score over the grid of two parameters."""
     shown = {"scaling ratio": column(run, "scaling_ratio")}
     found = rejection(run)
     shown["samples screened"] = found.R + found.L
@@ -234,10 +234,7 @@ def available(run) -> list:
 
 
 def _has_weights(run) -> bool:
-    from screenpath.runs import LINEAR
-
-    linear = run.model in LINEAR and run.record["options"].get("kernel") in (None, "linear")
-    return linear and any(run.path.glob("coefficients.*"))
+    return any(run.path.glob("coefficients.*"))
 
 
 def check_kind(run, kind: str) -> None:
@@ -253,6 +250,6 @@ def check_kind(run, kind: str) -> None:
     elif kind not in available(run):
         why = {
             "grid": "heat maps need a grid of two parameters (sparse-svm)",
-            "coefficients": "coefficient paths need the weights of a linear model (--coefficients csv or npz)",
+            "coefficients": "coefficient paths need coefficients in the run folder (--coefficients csv or npz)",
         }[kind]
         raise UsageError(f"{run.path} has no picture of the kind '{kind}': {why}", f"try {', '.join(available(run))}")

@@ -13,10 +13,9 @@ from screenpath.report import series
 from screenpath.report.figures import seconds_text
 
 LINES = 24  # steps shown at most, evenly chosen
-WIDTH = 50  # characters of a bar
+WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
 BLOCKS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
-SEVERAL = 60  # characters of a curve
 
 
 def show(run, kind: str) -> None:
@@ -29,7 +28,8 @@ def show(run, kind: str) -> None:
     """
     console = Console(highlight=False)
     console.print(f"{run.model}: {kind} of {run.path}", soft_wrap=True, markup=False)
-    for part in SHOW[kind](run):
+    width = max(10, min(WIDTH, console.width - NUMBERS))
+    for part in SHOW[kind](run, width):
         console.print(part)
 
 
@@ -50,16 +50,16 @@ def _table(parameters, *columns) -> Table:
     return table
 
 
-def _rejection(run):
+def _rejection(run, width):
     found = series.rejection(run)
     samples = bool(np.nansum(found.R + found.L)) or found.features is None
     table = _table(run.parameters, *(["R", "L"] if samples else ["features"]), "")
     for k in _chosen(len(run.steps)):
         row = run.steps[k]
         first, second = (found.R[k], found.L[k]) if samples else (found.features[k], 0.0)
-        cells = round(WIDTH * first)
+        cells = round(width * first)
         bar = Text("█" * cells, style="blue")
-        bar.append("▒" * (round(WIDTH * (first + second)) - cells), style="yellow")
+        bar.append("▒" * (round(width * (first + second)) - cells), style="yellow")
         numbers = [f"{100 * v:.1f} %" for v in ([first, second] if samples else [first])]
         table.add_row(str(row["step"]), *_where(row, run.parameters), *numbers, bar)
     yield table
@@ -76,33 +76,33 @@ def _curve(values, low: float, high: float) -> str:
     return "".join(BLOCKS[1 + min(7, int(8 * (v - low) / (high - low)))] for v in values)
 
 
-def _coefficients(run):
-    columns = _chosen(len(run.steps), SEVERAL)
+def _coefficients(run, width):
+    columns = _chosen(len(run.steps), width + 10)
     for path in series.feature_paths(run):
         named = path.values[:, : series.LABELLED]
         table = _table([], "path", "last")
-        table.columns[0].header = f"feature ({path.title})" if path.title else "feature"
+        table.columns[0].header = f"{run.unit} ({path.title})" if path.title else run.unit
         low, high = (float(named.min()), float(named.max())) if named.size else (0.0, 0.0)
         for k in range(named.shape[1]):
             table.add_row(str(path.features[k]), _curve(named[columns, k], low, high), f"{named[-1, k]:.4g}")
         yield table
-        yield f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} features have weights"
+        yield f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} {run.unit}s have weights"
 
 
-def _gap(run):
+def _gap(run, width):
     gap, target = series.gaps(run)
     table = _table(run.parameters, "relative gap", "target", "status", "digits")
     for k in _chosen(len(run.steps)):
         row = run.steps[k]
         digits = 16.0 if gap[k] <= 1e-16 else -math.log10(gap[k]) if math.isfinite(gap[k]) else 0.0
         style = "blue" if row["status"] == "certified" else "red"
-        bar = Text("█" * round(2 * max(digits, 0.0)), style=style)
+        bar = Text("█" * round(min(max(digits, 0.0) / 16, 1.0) * min(width, 24)), style=style)
         where = _where(row, run.parameters)
         table.add_row(str(row["step"]), *where, f"{gap[k]:.1e}", f"{target[k]:.1e}", row["status"], bar)
     yield table
 
 
-def _time(run):
+def _time(run, width):
     phases = series.times(run)
     whole = sum(float(seconds.sum()) for _, seconds in phases) or 1.0
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -110,14 +110,14 @@ def _time(run):
         table.add_column(name, no_wrap=True)
     for name, seconds in phases:
         total = float(seconds.sum())
-        bar = Text("█" * round(WIDTH * total / whole), style="blue")
+        bar = Text("█" * round(width * total / whole), style="blue")
         table.add_row(
             name, seconds_text(total), seconds_text(total / seconds.size), f"{100 * total / whole:.1f} %", bar
         )
     yield table
 
 
-def _cv(run):
+def _cv(run, width):
     cv = series.read_cv(run.path)
     names, score = cv.record["parameters"], cv.record["score"]
     mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
@@ -126,8 +126,10 @@ def _cv(run):
     shown = {*_chosen(len(cv.steps)), *(k for k, row in enumerate(cv.steps) if int(row["step"]) in (best, one_se))}
     table = _table(names, score, "± se", "", "")
     for k in sorted(shown):
-        row, width = cv.steps[k], (high - low) or 1.0
-        ends = [(mean[k] + sign * np.nan_to_num(se[k]) - low) / width * (WIDTH - 1) for sign in (-1, 0, 1)]
+        row = cv.steps[k]
+        ends = [
+            (mean[k] + sign * np.nan_to_num(se[k]) - low) / ((high - low) or 1.0) * (width - 1) for sign in (-1, 0, 1)
+        ]
         left, middle, right = (round(float(v)) if math.isfinite(v) else 0 for v in ends)
         bar = " " * left + "─" * (middle - left) + "●" + "─" * (right - middle)
         marks = " ".join(text for number, text in ((best, "best"), (one_se, "1 SE")) if number == int(row["step"]))
@@ -142,11 +144,13 @@ def _cv(run):
         )
 
 
-def _grid(run):
+def _grid(run, width):
     grid = series.grid(run)
-    columns = _chosen(len(grid.columns), SEVERAL // 3)
+    columns = _chosen(len(grid.columns), width // 3)
     for name, values in grid.values.items():
-        low, high = (0.0, 1.0) if not name.startswith("test") else (float(np.nanmin(values)), float(np.nanmax(values)))
+        low, high = (
+            (0.0, 1.0) if not name.startswith(("test", "cv")) else (float(np.nanmin(values)), float(np.nanmax(values)))
+        )
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column(run.parameters[1], justify="right", no_wrap=True)
         table.add_column(name, no_wrap=True)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from screenpath.kernels import gram as kernels
 from screenpath.rows.budget import BLOCK_BYTES, plan_gram
-from screenpath.rows.kernel_functions import KernelBlocks
+from screenpath.rows.kernel_functions import KernelBlocks, squares_of
 from screenpath.rows.memory import usable_threads
 
 TILE = 256  # rows and columns of one block while the matrix is precomputed
@@ -222,6 +222,11 @@ class HeldOutRows:
 
     def __init__(self, blocks: KernelBlocks, X):
         self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
+
+    @property
+    def norms(self) -> np.ndarray:
+        """Return ``sqrt(K(x, x))`` of every row."""
+        return np.sqrt(self.blocks.diagonal_of(squares_of(self.X)))
 
     def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
         """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.

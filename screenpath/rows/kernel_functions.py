@@ -95,8 +95,8 @@ class KernelBlocks:
         # Distances do not change with the origin, and the inner products they are formed from cancel least around it.
         self.shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" and not self.sparse else None
         self.X = self.prepared(X)
-        self.squares = _squares(self.X)
-        self.diagonal = self._diagonal(self.squares)
+        self.squares = squares_of(self.X)
+        self.diagonal = self.diagonal_of(self.squares)
 
     def prepared(self, X):
         """Return rows, float64, in the form that :meth:`block` takes."""
@@ -122,7 +122,7 @@ class KernelBlocks:
         ndarray of float64 of shape (rows, columns)
         """
         A = (self.X if others is None else others)[rows]
-        a = self.squares[rows] if others is None else _squares(A)
+        a = self.squares[rows] if others is None else squares_of(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
         K = A @ B.T
         K = K.toarray() if sp.issparse(K) else K
@@ -142,15 +142,17 @@ class KernelBlocks:
             K += f.constant
         return K
 
-    def _diagonal(self, squares) -> np.ndarray:
+    def diagonal_of(self, squares) -> np.ndarray:
+        """Return ``K(x, x)`` for prepared rows whose squared norms are given."""
         f = self.function
         if f.name == "rbf":
-            return np.full(self.n, 1.0 + f.constant)
+            return np.full(squares.size, 1.0 + f.constant)
         values = squares if f.name == "linear" else (f.gamma * squares + f.coef0) ** f.degree
         return values + f.constant
 
 
-def _squares(X) -> np.ndarray:
+def squares_of(X) -> np.ndarray:
+    """Return the squared norms of the rows."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)

@@ -26,6 +26,7 @@ AIM = 0.5  # a working set is solved to this fraction of the gap that is asked f
 PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
+FIRST = 0.3  # share of the survivors from which the first epoch, often the only one, works on all of them
 REBUILD = 0.7  # a smaller working set gets a square part of its own once it is below this fraction of the last one
 
 
@@ -94,6 +95,8 @@ class _Run:
         # Sums over rows of a stored matrix run over all its columns: few survivors are worth a matrix of their own.
         few = 0 < reduced.size <= min(REBUILD * reduced.rows.n, reduced.rows.plan.square)
         self.compact = reduced.rows.square(reduced.index) if few else None
+        stored = reduced.size == reduced.rows.n and reduced.rows.plan.full and reduced.rows.exact
+        self.whole = reduced.rows.square(reduced.index) if stored else self.compact  # stored: not a copy
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
@@ -157,7 +160,8 @@ class _Run:
         W, Q = self.members, self.square
         target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
         alpha, t = self.alpha[W], r.c[W] - self.products[W]
-        lo, hi = r.lo[W], r.hi[W]
+        lo, hi, held = r.lo[W], r.hi[W], self.decided[W] != 0
+        lo[held] = hi[held] = alpha[held]  # screened since the set was chosen
         diagonal, left = np.maximum(r.norms[W] ** 2, 1e-300), kernels.slack(t, lo, hi, alpha)
         while True:
             steps = kernels.smo(Q, diagonal, lo, hi, alpha, t, W.size, target)
@@ -183,7 +187,10 @@ class _Run:
         if shrinking:
             alive = alive[~((low & (t < -violation.max())) | (high & (t > violation.max())))]
         most = r.rows.plan.square
-        if alive.size > most and not (alive.size == r.rows.n and r.rows.exact and r.rows.plan.full):
+        if self.whole is not None and alive.size >= (FIRST if self.square is None else REBUILD) * r.size:
+            self.members, self.square = np.arange(r.size), self.whole  # no copy: the rest takes part
+            return
+        if alive.size > most:
             free = np.zeros(r.size)
             free[self.alive] = violation + 1e-3 * violation.max() * ~(low | high)
             alive = np.sort(alive[np.argsort(-free[alive], kind="stable")[:most]])

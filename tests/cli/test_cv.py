@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from screenpath.api import svm_path
+from screenpath.api_kernel import kernel_svm_path
 from screenpath.cv.folds import draw_folds
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
@@ -157,6 +158,24 @@ def test_certify_says_when_the_budget_is_spent(call, data, tmp_path):
     assert "--certify-to 0 was not reached" in found.err
 
 
+def test_kernels(call, data, tmp_path):
+    options = ("--kernel", "rbf", "--gamma", 0.01, "--folds", 3, "--tol", 1e-9, "--certify")
+    for jobs in (1, 2):
+        assert call("cv", "svm", data, *GRID, *options, "--jobs", jobs, "--out", f"run{jobs}").code == 0
+    assert (tmp_path / "run1" / "cv.csv").read_bytes() == (tmp_path / "run2" / "cv.csv").read_bytes()
+    X, y = clouds()
+    scores = []
+    for split in draw_folds(120, 3, 1, 0, np.where(y == 2.0, 1.0, -1.0)):
+        training = split.training(120)
+        path = kernel_svm_path(X[training], y[training], kernel="rbf", gamma=0.01, grid=[0.01, 0.1, 1.0], tol=1e-9)
+        products = np.array([path.decision_function(X[split.held_out], k) for k in range(3)])
+        scores.append(((products > 0.0) == (y[split.held_out] == 2.0)).mean(axis=1))
+    found = [float(r["mean"]) for r in read_csv(tmp_path / "run1" / "cv.csv")]
+    assert found == pytest.approx(np.mean(scores, axis=0).tolist())
+    said = record(tmp_path / "run1")["certified"]
+    assert said["lower_bound"] <= said["best_error"]
+
+
 @pytest.mark.parametrize("name", ["breast_cancer", "german_scale", "mushrooms"])
 def test_certify_to_a_hundredth_on_real_data(call, shared_data, tmp_path, name):
     path = shared_data / "binary" / f"{name}.libsvm.gz"
@@ -207,6 +226,7 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
     (("svm", "--certify", "--c-list", "1"), "--certify needs a range of C"),
     (("svm", "--one-vs-rest", "--certify"), "--certify bounds the error of two classes"),
     (("svm", "--one-vs-rest", "--positive", 1), "use one of the two"),
+    (("svm", "--one-vs-rest", "--kernel", "rbf"), "--one-vs-rest has no kernel"),
     (("l1svm", "--bias", 1), "l1svm has a free bias"),
     (("lad", "--certify"), "No such option"),
     (("svm", "--eps-path", "0.1"), "No such option"),
@@ -233,3 +253,9 @@ def test_an_uncertified_fold_is_told_by_the_exit_code(call, data, tmp_path):
 def test_best_needs_scores(call, data):
     assert call("svm", data, *GRID, "--out", "run", "--test", data).code == 0
     assert "no standard errors" in call("predict", "run", data, "--step", "one-se").err
+
+
+def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
+    found = call("cv", "svm", data, *GRID, "--time-limit", 1e-9, "--out", "run")
+    assert found.code == 1
+    assert "no grid point was reached by all folds" in found.err

@@ -9,12 +9,15 @@ from screenpath.cv.certify import Certified, HeldOut, Line, bend, certified_line
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.refine import new_points, refine
 from screenpath.grid import log_grid
-from screenpath.models.builders import svm_model
+from screenpath.models.builders import kernel_svm_model, svm_model
 from screenpath.path import PathOptions, walk
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
+from screenpath.rules import parse_kernel_rule, parse_rule
 from screenpath.rules.box import pair_radius
 from screenpath.solvers import make_solver
+from screenpath.solvers.smo import make_kernel_solver
 from tests.conftest import two_classes
 
 FINE = 2000
@@ -47,6 +50,40 @@ def true_errors(X, signs, splits, grid):
         slack = np.array([np.sqrt(2.0 * c.gap) for c in found])[:, None] * norms + 1e-12
         shares.append([(margins <= slack).mean(axis=1), (margins < -slack).mean(axis=1)])
     return np.mean(shares, axis=0)
+
+
+def kernel_fold(X, signs, split, grid, tol):
+    """Return certificates and held-out record of one fold behind an RBF kernel."""
+    training = split.training(signs.size)
+    rows = GramRows(X[training], KernelFunction("rbf", gamma=0.2), signs[training])
+    options = PathOptions(tol=tol)
+    model = kernel_svm_model(rows)
+    found = [c for _, c in walk(model, grid, parse_kernel_rule("dvi+gap"), make_kernel_solver("auto"), options)]
+    test, true = rows.held_out(X[split.held_out]), signs[split.held_out]
+    products = [test @ (signs[training] * c.point.vector) for c in found]
+    lines = [certified_line(c, test, p, true) for c, p in zip(found, products, strict=True)]
+    return found, np.array(products), HeldOut.of(test, true, lines)
+
+
+@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_bound_behind_a_kernel_never_exceeds_the_true_error(seed, tol):
+    X, signs = two_classes(n=60, d=3, seed=seed)
+    splits = draw_folds(60, 3, 1, seed, signs)
+    certified = Certified([kernel_fold(X, signs, split, log_grid(0.01, 10.0, 12), tol)[2] for split in splits])
+    fine = log_grid(0.01, 10.0, 300)
+    shares = []
+    for split in splits:
+        found, products, record = kernel_fold(X, signs, split, fine, 1e-10)
+        slack = np.array([np.sqrt(2.0 * c.gap) for c in found])[:, None] * record.norms + 1e-12
+        margins = record.signs * products
+        shares.append([(margins <= slack).mean(axis=1), (margins < -slack).mean(axis=1)])
+    most, least = np.mean(shares, axis=0)
+    bounds = np.array([bound_at(certified, C) for C in fine])
+    assert np.all(bounds[:, 0] <= most + 1e-12)
+    assert np.all(bounds[:, 1] >= least - 1e-12)
+    if tol == 1e-6:
+        assert bounds[:, 0].max() > 0.0
 
 
 def bound_at(certified, C):
@@ -109,8 +146,8 @@ def test_undecided_intervals_are_those_of_the_formula(seed):
     centers = rng.normal(size=d) + np.outer([0.0, 1.0], rng.normal(size=d) * rng.choice([0.0, 0.3]))
     r0, r1 = rng.choice([0.0, 0.1, 0.5], size=2)
     xi = rng.choice([0.0, 2.0])
-    first = Line(1.0, centers[0], r0 * r0, xi, 0.0, X @ centers[0], 1.0, 0)
-    second = Line(2.0, centers[1], r1 * r1, 0.0, 0.0, X @ centers[1], 1.0, 0)
+    first = Line(1.0, centers[0], centers[0], r0 * r0, xi, 0.0, X @ centers[0], 1.0, 0)
+    second = Line(2.0, centers[1], centers[1], r1 * r1, 0.0, 0.0, X @ centers[1], 1.0, 0)
     fold = HeldOut.of(X, signs, [first, second])
     start, end = undecided(fold, first, second, signs)
     K = bend(first, second)

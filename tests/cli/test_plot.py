@@ -1,0 +1,83 @@
+"""``screenpath plot`` and ``screenpath report`` from the command line."""
+
+import sys
+
+import pytest
+
+from tests.cli.conftest import in_process
+
+
+@pytest.fixture
+def run(call, data):
+    """Path of a run folder."""
+    assert call("svm", data, "--grid", "6", "--out", "run", "--quiet").code == 0
+    return "run"
+
+
+def test_files_are_pictures(call, run, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    result = call("plot", run)
+    assert result.code == 0 and result.out == "" and "run/rejection.png" in result.err
+    assert (tmp_path / "run/rejection.png").read_bytes().startswith(b"\x89PNG")
+    assert call("plot", run, "--kind", "gap", "-o", "gap.svg", "--quiet").err == ""
+    assert "<svg" in (tmp_path / "gap.svg").read_text()
+    assert call("report", run, "-o", "report.html").code == 0
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    page = call("report", run, "-o", "-", "--quiet")
+    assert page.out == (tmp_path / "report.html").read_text() and page.err == ""
+
+
+def test_wrong_usage(call, run):
+    result = call("plot", run, "-o", "x.pdf")
+    assert result.code == 2 and "x.pdf" in result.err and ".svg" in result.err
+    assert call("plot", run, "--terminal", "-o", "x.png").code == 2
+    result = call("plot", run, "--kind", "grid")
+    assert result.code == 2 and "sparse-svm" in result.err and "rejection" in result.err
+    assert "screenpath cv" in call("plot", run, "--kind", "cv").err
+    result = call("plot", "nowhere")
+    assert result.code == 1 and "not a run folder" in result.err
+
+
+def test_a_run_without_coefficients_has_other_pictures(call, data):
+    assert call("svm", data, "--grid", "6", "--out", "bare", "--coefficients", "none", "--quiet").code == 0
+    result = call("plot", "bare", "--kind", "coefficients", "--terminal")
+    assert result.code == 2 and "--coefficients csv" in result.err
+
+
+def test_without_matplotlib(call, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for arguments in (["plot", run], ["report", run, "-o", "report.html"]):
+        result = call(*arguments)
+        assert result.code == 1 and "pip install 'screenpath[plot]'" in result.err
+    assert call("plot", run, "--terminal").code == 0
+
+
+def test_terminal(call, run, data):
+    result = call("plot", run, "--terminal")
+    assert result.code == 0 and "█" in result.out and "▒" in result.out
+    assert result.out.count(" % ") >= 12  # R and L of six steps
+    assert "certified" in call("plot", run, "--kind", "gap", "--terminal").out
+    assert "solve" in call("plot", run, "--kind", "time", "--terminal").out
+    assert "5 features have weights" in call("plot", run, "--kind", "coefficients", "--terminal").out
+    call("sparse-svm", data, "--betas", "2", "--alphas", "3", "--out", "grid", "--quiet")
+    result = call("plot", "grid", "--kind", "grid", "--terminal")
+    assert result.code == 0 and "scaling ratio" in result.out and "█" in result.out
+
+
+def test_narrow_terminals_keep_the_numbers(call, run, data, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call("cv", "svm", data, "--grid", "6", "--folds", "3", "--out", "folds", "--quiet").code == 0
+    for arguments in (["folds"], [run, "--kind", "gap"], [run, "--kind", "rejection"]):
+        result = call("plot", *arguments, "--terminal")
+        assert result.code == 0 and "…" not in result.out and max(map(len, result.out.splitlines())) <= 80
+    assert "best" in call("plot", "folds", "--terminal").out
+
+
+def test_pictures_need_no_kernel(run, tmp_path):
+    script = (
+        "import sys\nfrom screenpath.cli.app import run\n"
+        "assert run(['plot', sys.argv[1], '--terminal', '--kind', 'coefficients']) == 0\n"
+        "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules"
+    )
+    result = in_process(script, tmp_path / run)
+    assert result.returncode == 0, result.stderr

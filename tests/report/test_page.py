@@ -1,0 +1,93 @@
+"""The HTML page: complete, well formed, and without a reference to anything outside."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from html import escape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from tests.report.conftest import write_cv
+
+pytest.importorskip("matplotlib", reason="the page has pictures by matplotlib")
+from screenpath.report.page import page
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+EMPTY = {"meta", "br", "hr", "img", "link"}
+
+
+class Reader(HTMLParser):
+    """Collect references and identifiers; make sure that elements are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.references, self.identifiers, self.tags = [], [], [], set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.handle_startendtag(tag, attributes)
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.add(tag)
+        for name, value in attributes:
+            if name == "id":
+                self.identifiers.append(value)
+            elif name in ("src", "href", "xlink:href", "data", "action", "srcset"):
+                self.references.append(value)
+            elif not name.startswith("xmlns"):
+                assert "://" not in (value or ""), (tag, name, value)
+                self.references += re.findall(r"url\(([^)]*)\)", value or "")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", ["path", "grid", "classes"])
+def test_nothing_is_loaded_from_elsewhere(runs, name):
+    read = Reader(page(runs[name]))
+    assert {"svg", "table", "h1"} <= read.tags and not read.tags & {"script", "link", "iframe", "object"}
+    assert read.references and all(value.startswith(("#", "data:")) for value in read.references)
+    assert len(set(read.identifiers)) == len(read.identifiers)
+    inside = {value[1:] for value in read.references if value.startswith("#")}
+    assert inside <= set(read.identifiers)
+
+
+def test_what_it_says(runs, tmp_path):
+    text = page(write_cv(runs["path"], tmp_path / "cv")[0])
+    for words in ("12 of 12 steps certified", "min 1/2 ||w||^2", "<th>folds</th><td>5</td>"):
+        assert words in text
+    assert f"<pre>{escape(shlex.join(runs['path'].record['command']))}</pre>" in text
+    assert "certified lower bound</th><td>0.08" in text and text.count("<svg") == 5
+    assert text.count("<tr><td>") == 12
+
+
+def test_names_are_escaped(runs):
+    path = runs["path"].record["data"]["path"]
+    runs["path"].record["data"]["path"] = "<b>&.libsvm"
+    try:
+        text = page(runs["path"])
+    finally:
+        runs["path"].record["data"]["path"] = path
+    assert "<b>" not in text and "&lt;b&gt;&amp;.libsvm" in text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+def test_a_browser_shows_it(runs, tmp_path):
+    (tmp_path / "report.html").write_text(page(runs["path"]))
+    picture = tmp_path / "page.png"
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    flags += ["--window-size=1000,3000", f"--screenshot={picture}", (tmp_path / "report.html").as_uri()]
+    subprocess.run([CHROMIUM, *flags], check=True, timeout=120, capture_output=True)
+    from matplotlib.image import imread
+
+    pixels = imread(picture)[..., :3]
+    assert pixels.shape == (3000, 1000, 3)
+    blue = np.all(np.abs(pixels - np.array([0x00, 0x72, 0xB2]) / 255) < 0.02, axis=2)
+    assert blue.sum() > 20_000  # the areas of R
