@@ -3,6 +3,7 @@
 import os
 import signal
 
+import numba
 import numpy as np
 import pytest
 
@@ -13,6 +14,8 @@ from screenpath.read.shards import ShardFolder
 from screenpath.rows.cluster import ClusterRows, connect, run_task
 from screenpath.rows.shards import ShardRows, shard_products
 from tests.rows.test_shards import as_array, make_folder, random_rows
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import io
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -78,6 +79,7 @@ def test_operations_agree_with_memory(tmp_path, monkeypatch, density, scale, sto
     assert ours.touched == theirs.touched  # setting up is no pass
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many rows: slow as plain Python")
 def test_many_blocks_agree_with_memory(tmp_path, monkeypatch):
     """Sums of many rows are formed in blocks that begin and end within shards."""
     rng = np.random.default_rng(5)
