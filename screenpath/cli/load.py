@@ -187,6 +187,8 @@ def _check_cluster(spec, options: dict) -> None:
         return
     if scheduler is not None and local is not None:
         raise UsageError("--scheduler and --local-cluster are two clusters", "use one of them")
+    if spec.rows is not None:
+        raise UsageError("a kernel run does not go on a cluster: its kernel matrix is in one memory", "leave it out")
     if not spec.streams:
         raise UsageError(
             f"{spec.name} does not run on a cluster: it needs the columns of the data in memory",

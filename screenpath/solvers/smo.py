@@ -26,6 +26,7 @@ AIM = 0.5  # a working set is solved to this fraction of the gap that is asked f
 PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
+FEW = 0.5  # share of the samples up to which the survivors get a matrix of their own
 FIRST = 0.3  # share of the survivors from which the first epoch, often the only one, works on all of them
 REBUILD = 0.7  # a smaller working set gets a square part of its own once it is below this fraction of the last one
 
@@ -93,7 +94,7 @@ class _Run:
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         # Sums over rows of a stored matrix run over all its columns: few survivors are worth a matrix of their own.
-        few = 0 < reduced.size <= min(REBUILD * reduced.rows.n, reduced.rows.plan.square)
+        few = 0 < reduced.size <= min(FEW * reduced.rows.n, reduced.rows.plan.square)
         self.compact = reduced.rows.square(reduced.index) if few else None
         stored = reduced.size == reduced.rows.n and reduced.rows.plan.full and reduced.rows.exact
         self.whole = reduced.rows.square(reduced.index) if stored else self.compact  # stored: not a copy

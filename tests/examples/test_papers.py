@@ -10,12 +10,12 @@ import pytest
 from tests.conftest import ROOT
 
 
-def run_script(name, tmp_path, **settings):
-    """Run a script of examples/papers without any data; return its page as lines."""
+def run_script(name, tmp_path, folder="no data", **settings):
+    """Run a script of examples/papers without any data, or with a folder's; return its page as lines."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCREENPATH": f"{sys.executable} -m screenpath"}
     environment |= {"PYTHON": sys.executable, "GRID": "5", "REPEATS": "1", **settings}
     done = subprocess.run(
-        ["sh", str(ROOT / "examples" / "papers" / f"{name}.sh"), str(tmp_path / "no data"), str(tmp_path / "out")],
+        ["sh", str(ROOT / "examples" / "papers" / f"{name}.sh"), str(tmp_path / folder), str(tmp_path / "out")],
         env=environment, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -59,3 +59,17 @@ def test_tables_explains_itself(arguments):
     script = ROOT / "examples" / "papers" / "tables.py"
     done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
     assert done.returncode != 0 and "tables.py rows NAME" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ogawa2014_kernel(tmp_path):
+    folder = tmp_path / "data" / "binary"
+    folder.mkdir(parents=True)
+    (folder / "breast_cancer.libsvm.gz").write_bytes((ROOT / "data_samples" / "breast_cancer.libsvm.gz").read_bytes())
+    settings = {"EPS": "1e-1", "TOL": "1e-3", "CMAX": "1", "POINTS": "0.9", "SETS": "bcd-1 digit1-1 bcd", "GAMMAS": "1"}
+    page = run_script("ogawa2014_kernel", tmp_path, "data", **settings)
+    variants = ("none", "bt1", "it", "none+shrinking", "bt1+shrinking", "it+shrinking")
+    found = [cells(page, f"| bcd-1 | {name} |") for name in variants]
+    assert len({line[2] for line in found}) == 1 and found[2][-1] == "5.88"
+    assert float(found[2][3]) >= float(found[1][3]) > 0.0
+    _, _, bt1, bt2, it = cells(page, "| bcd | 0.9 |")
+    assert float(it) >= float(bt1) and float(it) >= float(bt2)
