@@ -17,13 +17,14 @@ working set is solved, one pass over all rows finds those on the wrong side, and
 import numpy as np
 
 from screenpath.kernels import kernel
-from screenpath.kernels.newton_system import DIRECT, add, direction, inner, products
+from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, inner, products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 BALANCE = 0.3  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
 FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
+ROUGH, STEADY = 10.0, 2.0  # first sigma, times the mean squared row norm, and its growth with conjugate gradients
 SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma is multiplied by SMOOTHER
 LONG = 30  # and after each LONG iterations of a proximal round
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
@@ -93,6 +94,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
         The last proximal parameter.
     """
     n, d = t.size, w.size
+    iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
     order = d if d <= DIRECT else 0
     H, scratch = np.zeros((order, order)), np.zeros((order, order))
     members, inside = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
@@ -115,7 +117,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
         if in_round > 0 and (half <= BALANCE * slackness or half <= 1e-30 * primal):
             prev[:] = alpha  # the next proximal round
             growth = FAST if in_round <= 2 else (MEDIUM if in_round <= 5 else SLOW)
-            sigma *= min(growth, MEDIUM) if cautious else growth
+            sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
             in_round, short = 0, 0
             continue
         touched += n + direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p)
@@ -364,7 +366,10 @@ def newton_box(
             touched += near.size
         n_lo, n_hi, n_prev, n_t = lo[near], hi[near], alpha[near], t[near]
         if sigma < 0.0:
-            sigma = _first_sigma(n_lo, n_hi, n_t, w.size, mean_sq)
+            if w.size > DIRECT and near.size > GRAM and mean_sq > 0.0:
+                sigma = ROUGH / mean_sq
+            else:
+                sigma = _first_sigma(n_lo, n_hi, n_t, w.size, mean_sq)
         n_alpha = n_prev.copy()
         done, work, sigma = _solve_near(
             GX, G_data, G_indices, G_indptr, sparse, c[near], n_lo, n_hi, n_prev, n_alpha, n_t, rest,
