@@ -133,4 +133,4 @@ def _walk_row(task) -> list:
     w = _worker
     numbered = [None] * first + pairs  # so that the walk counts from `first`
     found = walk(w["model"], numbered, w["screening"], w["solver"], w["options"], reference, first)
-    return [(step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta)) for step, c in found]
+    return [(step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta, c.u, c.u_slack)) for step, c in found]

@@ -1,9 +1,9 @@
 """Rows of the papers' tables and the data of their figures, from what the tool wrote. Standard library only.
 
-    tables.py header                                            # of the speed-up table
-    tables.py rows NAME COMPARISON.json [VARIANT=RATIO ...]     # with the published ratios of that set
-    tables.py curves COLUMN FILE.csv NAME=STEPS.csv ...         # one column of several runs over C, joined
-    tables.py about                                             # tool version and what the ratios mean
+tables.py header                                            # of the speed-up table
+tables.py rows NAME COMPARISON.json [VARIANT=RATIO ...]     # with the published ratios of that set
+tables.py curves COLUMN FILE.csv NAME=STEPS.csv ...         # one column of several runs over C, joined
+tables.py about                                             # tool version and what the ratios mean
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class SparseModel:
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
-    def certify(self, alpha: float, w, theta, reference: Certificate | None = None) -> Certificate:
+    def certify(self, alpha: float, w, theta, reference: Certificate | None = None, sums=None) -> Certificate:
         """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and what is needed of ``X' psi``.
 
         The dual reads ``S_beta(u)``. Where the reference's ``u_j``, its error and ``||x^j|| ||psi - psi_0|| / n`` sum
@@ -233,13 +233,17 @@ class SparseModel:
             Dual point in [0, 1]; None takes ``theta(w)``. One of the two must be given.
         reference : Certificate, optional
             An earlier certificate of this model, whose ``u`` bounds the new one.
+        sums : tuple of ndarray, optional
+            ``u`` and ``u_slack`` where they are known: a restored pair goes on with the numbers that it had.
 
         Returns
         -------
         Certificate
         """
         scores = None
-        if theta is self.ones:
+        if sums is not None:
+            u, u_slack = sums
+        elif theta is self.ones:
             u, u_slack = self.u_ones, np.zeros(self.u_ones.size)
         elif theta is not None:
             u, u_slack = self._bounded_sums(w, self.weigh(theta), reference)

@@ -21,6 +21,8 @@ class Kept:
     beta: float
     w: SparseVector
     theta: np.ndarray
+    u: np.ndarray
+    u_slack: np.ndarray
 
 
 class SparseGrid:
@@ -102,6 +104,8 @@ class SparseGrid:
             "index": w.index,
             "values": w.values,
             "theta": certificate.theta,
+            "u": certificate.u,
+            "u_slack": certificate.u_slack,
         }
 
     def restore(self, state) -> Certificate:
@@ -110,4 +114,5 @@ class SparseGrid:
         model = self.row(beta)
         theta = np.asarray(state["theta"])
         w = SparseVector(np.asarray(state["index"]), np.asarray(state["values"]), model.u_ones.size).dense()
-        return model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta)
+        sums = np.asarray(state["u"]), np.asarray(state["u_slack"])
+        return model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta, sums=sums)

@@ -177,8 +177,12 @@ class GramRows:
         def one(pair):
             rows, columns = pair
             block = self._signed(rows, columns)
-            self._store[rows, columns] = block
-            if rows != columns:
+            if rows == columns:  # products of two rows may depend on their order, in the last digit
+                block = np.tril(block, -1)
+                block += block.T
+                self._store[rows, columns] = block
+            else:
+                self._store[rows, columns] = block
                 self._store[columns, rows] = block.T
 
         pairs = [(rows, columns) for k, rows in enumerate(cuts) for columns in cuts[k:]]

@@ -99,12 +99,13 @@ def test_order_and_processes_leave_the_decisions_alone(call, three):
 
 
 @pytest.mark.parametrize("solver", ["newton", "sdca"])
-def test_resume_gives_the_same_files(call, three, monkeypatch, solver):
+@pytest.mark.parametrize("steps", [1, 4, 6, 7])
+def test_resume_gives_the_same_files(call, three, monkeypatch, solver, steps):
     from screenpath.cli import job
 
     options = (*SHORT, "--solver", solver)
     assert call("sparse-svm", three, *options, "-o", "whole").code == 0
-    monkeypatch.setattr(job.Job, "keep_steps", stop_after(6, job.Job.keep_steps))
+    monkeypatch.setattr(job.Job, "keep_steps", stop_after(steps, job.Job.keep_steps))
     assert call("sparse-svm", three, *options, "-o", "parts").code == 3
     monkeypatch.undo()
     monkeypatch.chdir(three.parent)
