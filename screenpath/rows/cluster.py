@@ -16,7 +16,7 @@ from screenpath.errors import DataError, ResourceError
 from screenpath.read.shards import ShardFolder
 from screenpath.rows.shards import ShardRows
 
-WAIT = 60  # seconds for the first worker to appear
+WAIT = 120  # seconds for the first worker to appear: on a busy machine its imports alone take many
 ATTEMPTS = 5  # of a task whose worker is lost
 PACKED_ENTRY = 12  # bytes of a position and a value
 DRIVERS = 64  # tasks under way at once, at most
