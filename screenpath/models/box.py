@@ -27,6 +27,7 @@ from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point
 from screenpath.kernels import box as kernels
 from screenpath.models.reduced import Reduced, row_sum
 
+FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 FRESH_EVERY = 16  # steps after which the sum over rows is formed anew instead of updated
 
 
@@ -336,6 +337,8 @@ class BoxModel:
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> Reduced:
         """Build the problem of the survivors; rows that are fixed enter through their sum.
 
+        Where hardly any row is fixed, the problem is that of all rows.
+
         Parameters
         ----------
         C : float
@@ -347,6 +350,8 @@ class BoxModel:
         -------
         Reduced
         """
+        if 0 < screened.n_R + screened.n_L < FEW * self.size:
+            screened = self.nothing_screened()
         fixed, step = np.empty(self.size), np.empty(self.size)
         index, linear, changed = kernels.box_part(
             screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
@@ -363,6 +368,7 @@ class BoxModel:
             lo, hi, start, margins = C * self.lo, C * self.hi, reference.theta, reference.point.products
             base = np.zeros(self.rows.d)
         else:
+            self._whole = None
             values = self._take(index)
             c, lo, hi, norms, start, margins = kernels.box_survivors(
                 index, C, self.c, self.lo, self.hi, self.norms, reference.theta, reference.point.products
