@@ -68,7 +68,7 @@ def box_decide_ball(products, norms, radius, extent, c, rounding, status):
     return n_R, n_L
 
 
-@kernel()
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def box_part(status, lo, hi, c, theta, signs, fixed, step):
     """Part the dual variables that screening has fixed from the survivors.
 
@@ -97,8 +97,8 @@ def box_part(status, lo, hi, c, theta, signs, fixed, step):
     for i in range(status.size):
         index[k] = i  # kept where the next one does not overwrite it
         k += status[i] == 0
-        value = lo[i] if status[i] < 0 else hi[i]
-        value = 0.0 if status[i] == 0 else value
+    for i in range(status.size):
+        value = 0.0 if status[i] == 0 else (lo[i] if status[i] < 0 else hi[i])
         move = 0.0 if status[i] == 0 else value - theta[i]
         fixed[i] = value
         step[i] = signs[i] * move
