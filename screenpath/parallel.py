@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import tempfile
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import groupby
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +26,7 @@ from screenpath.path import walk
 from screenpath.rows.views import Views
 
 ARRAYS = ("data", "indices", "indptr")
+START = "spawn"  # a forked child would inherit threads half way
 
 
 def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=None, first: int = 0, jobs: int = 1):
@@ -70,7 +74,7 @@ def workers(jobs: int, initializer, arguments: tuple):
     ----------
     jobs : int
     initializer : callable
-        Called in each process first; it should call :func:`close_to_signals`.
+        Called in each process first; it should call :func:`follow_parent`.
     arguments : tuple
         Of the initializer.
 
@@ -79,7 +83,7 @@ def workers(jobs: int, initializer, arguments: tuple):
     ResourceError
         If a process dies.
     """
-    context = multiprocessing.get_context("spawn")  # a forked child would inherit threads half way
+    context = multiprocessing.get_context(START)
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, context, initializer, arguments) as pool:
         try:
@@ -92,9 +96,19 @@ def workers(jobs: int, initializer, arguments: tuple):
                 child.terminate()
 
 
-def close_to_signals() -> None:
-    """Leave it to the parent to decide what Ctrl-C means."""
+def follow_parent() -> None:
+    """Leave it to the parent to decide what Ctrl-C means, and end with it, however it ends.
+
+    A process whose parent was killed would wait for its next task for ever.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 def _save(base: SparseModel, folder: Path) -> None:
@@ -113,7 +127,7 @@ _worker: dict = {}  # of a worker process: model, screening, solver, options
 
 
 def _open(folder: str, screening, solver, options) -> None:
-    close_to_signals()
+    follow_parent()
 
     def load(name):
         path = Path(folder) / f"{name}.npy"

@@ -21,7 +21,6 @@ from screenpath.write.stream import Stream
 from screenpath.write.tables import SCHEMA_VERSION
 
 # Shared options that change the numbers or the files; --resume compares them and those of the model.
-RULE = "rule_"  # marks a rule's own state in a checkpoint
 IDENTITY = (
     "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
     "zero_based", "format", "coefficients",
@@ -105,6 +104,8 @@ class Job:
             self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
                 return self.exit_code()
+            if not self.resumable:
+                self.sink.clear()
             self.before_walk()
             reference = self.start()
             return self.walk(reference)
@@ -183,9 +184,9 @@ class Job:
                     folder.refuse(previous)
                 folder.check_identity(previous, self.identity())
                 if previous["status"] == COMPLETE:
-                    self.tally.certified = previous["totals"]["certified"]
-                    self.tally.unsafe = previous["totals"]["unsafe"]
+                    self.take_up(previous)
                     self.console.say(f"{folder.path} is complete already; nothing to do")
+                    folder.remove_parts()
                     folder.close()
                     return None
         except BaseException:
@@ -193,6 +194,11 @@ class Job:
             raise
         self.resumable = previous is not None
         return folder
+
+    def take_up(self, previous: dict) -> None:
+        """Take from the record of a finished run what its exit code was."""
+        self.tally.certified = previous["totals"]["certified"]
+        self.tally.unsafe = previous["totals"]["unsafe"]
 
     def default_folder(self) -> Path:
         """Return the folder that is written to without ``--out``."""
@@ -213,6 +219,8 @@ class Job:
 
     def start(self):
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
+        from screenpath.path import restore_walk
+
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
         classes = (self.data.labels or {}).get("classes")
         unit, count = ("feature", self.data.preparation.n_features)
@@ -226,16 +234,13 @@ class Job:
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
         self.console.say(f"continuing behind step {checkpoint.steps - 1}")
-        if hasattr(self.screening, "restore"):
-            self.screening.restore(
-                {name[len(RULE) :]: v for name, v in checkpoint.state.items() if name.startswith(RULE)}
-            )
-        return self.model.restore(checkpoint.state)
+        return restore_walk(self.model, self.screening, checkpoint.state)
 
     def state(self, certificate) -> dict:
-        """Return all that the next step depends on: the reference, and the rule of a chunk."""
-        rule = self.screening.state() if hasattr(self.screening, "state") else {}
-        return {**self.model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
+        """Return all that the next step depends on."""
+        from screenpath.path import walk_state
+
+        return walk_state(self.model, self.screening, certificate)
 
     # -- the path ------------------------------------------------------------------------------------------------
 

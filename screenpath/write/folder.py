@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from screenpath.write.coefficients import open_coefficients, remove_coefficients
 from screenpath.write.tables import SCHEMA_VERSION, CsvTable, JsonTable, dump_json, readable_json
 
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
+PARTS = "parts.partial"  # folder within the run folder: what a run has made before its first step
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
 
 
@@ -125,6 +127,22 @@ class RunFolder:
         except (ValueError, KeyError, OSError, EOFError) as error:
             raise RunFolderError(f"{file} is damaged ({error})", "start again with --force") from None
 
+    @property
+    def parts(self) -> Path:
+        """Return the folder for what is kept until the run is complete."""
+        return self.path / PARTS
+
+    def remove_parts(self) -> None:
+        """Remove what nobody needs behind a complete run."""
+        if self.parts.exists():
+            shutil.rmtree(self.parts)
+
+    def clear(self) -> None:
+        """Remove an earlier run, its record first: what is left of it is then never taken for a run."""
+        (self.path / "run.json").unlink(missing_ok=True)
+        self.remove_parts()
+        self._remove_files()
+
     # -- the run -------------------------------------------------------------------------------------------------
 
     def open(self, columns, n_features: int, checkpoint=None, classes=None, unit="feature") -> None:
@@ -224,10 +242,13 @@ class RunFolder:
         if record["status"] == COMPLETE:
             (self.path / "checkpoint.npz").unlink(missing_ok=True)
         self.write_run(record)
+        if record["status"] == COMPLETE:
+            self.remove_parts()
 
     def fail(self, record: dict) -> None:
-        """Note in run.json that the run failed. The finished steps stay under their partial names."""
-        self._steps.abandon()
+        """Note in run.json how the run ended. The finished steps stay under their partial names."""
+        if self._steps is not None:
+            self._steps.abandon()
         if self._coefficients is not None:
             self._coefficients.abandon()
         with contextlib.suppress(OSError):  # the disk may be what failed
