@@ -54,6 +54,8 @@ class Appender:
         Final name.
     keep : int, default 0
         Bytes to keep of what an earlier run left under the final or the partial name.
+    named : bool, default False
+        Whether it has its final name from the beginning.
 
     Raises
     ------
@@ -61,9 +63,9 @@ class Appender:
         If there are fewer bytes than ``keep``.
     """
 
-    def __init__(self, path: Path, keep: int = 0):
+    def __init__(self, path: Path, keep: int = 0, named: bool = False):
         self.path = path
-        self.partial = path.with_name(path.name + ".partial")
+        self.partial = path if named else path.with_name(path.name + ".partial")
         if keep and not self.partial.exists() and path.exists():
             os.replace(path, self.partial)
         self._descriptor = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)

@@ -105,14 +105,7 @@ class RunFolder:
         RunFolderError
             Naming each option, the data or the version that differs.
         """
-        before, now = previous["identity"], json.loads(dump_json(identity))
-        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-        if names:
-            parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
-            raise RunFolderError(
-                f"cannot resume {self.path}: " + "; ".join(parts),
-                "repeat the first run's command with --resume, or start again with --force",
-            )
+        check_same(self.path, previous["identity"], identity)
 
     def load_checkpoint(self) -> Checkpoint | None:
         """Return where the earlier run can continue; None if it has to start at the first step."""
@@ -257,6 +250,24 @@ class RunFolder:
     def close(self) -> None:
         """Let other processes use the folder."""
         self._lock.release()
+
+
+def check_same(path: Path, before: dict, now: dict) -> None:
+    """Make sure that what is resumed was begun alike.
+
+    Raises
+    ------
+    RunFolderError
+        Naming all that differs.
+    """
+    now = json.loads(dump_json(now))
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if names:
+        parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
+        raise RunFolderError(
+            f"cannot resume {path}: " + "; ".join(parts),
+            "repeat the first run's command with --resume, or start again with --force",
+        )
 
 
 def _short(value) -> str:
