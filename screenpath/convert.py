@@ -18,7 +18,7 @@ from screenpath.read.libsvm import BLOCK, Parser, last_line_end
 from screenpath.read.shards import SCHEMA_VERSION, ShardFolder
 from screenpath.read.source import open_source
 from screenpath.write.folder import check_same
-from screenpath.write.shards import ShardWriter, partial_folder
+from screenpath.write.shards import ShardWriter, clear_leftovers, partial_folder
 
 BLOCK_MB = 32
 NEWLINE = 10
@@ -96,6 +96,7 @@ def convert(
     if resume and Path(out).exists() and not partial_folder(Path(out)).exists():
         folder = ShardFolder(out)
         check_same(folder.path, {name: folder.meta[name] for name in known}, known)
+        clear_leftovers(folder.path)
         return folder
     settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}
     with closing(ShardWriter(out, force, settings, resume)) as writer:

@@ -58,7 +58,9 @@ def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=No
         return
     with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
         _save(model.base, Path(folder))
-        tasks = [([pairs[rank] for rank in row], row[0], reference if row[0] == first else None) for row in rows]
+        # Its state, and not the reference itself: a copy of the closed form would not be known as one.
+        state = None if reference is None else model.state(reference)
+        tasks = [([pairs[rank] for rank in row], row[0], state if row[0] == first else None) for row in rows]
         with workers(min(jobs, len(rows)), _open, (folder, screening, solver, options)) as pool:
             for found, row in zip(pool.map(_walk_row, tasks), rows, strict=True):
                 yield from found
@@ -143,8 +145,9 @@ def _open(folder: str, screening, solver, options) -> None:
 
 
 def _walk_row(task) -> list:
-    pairs, first, reference = task
+    pairs, first, state = task
     w = _worker
+    reference = None if state is None else w["model"].restore(state)
     numbered = [None] * first + pairs  # so that the walk counts from `first`
     found = walk(w["model"], numbered, w["screening"], w["solver"], w["options"], reference, first)
     return [(step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta, c.u, c.u_slack)) for step, c in found]

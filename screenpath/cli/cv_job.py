@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 
-from screenpath.cli.app import UNCERTIFIED
 from screenpath.cli.job import Job
 from screenpath.cli.job import default_folder as folder_of
 from screenpath.cli.signals import Stopped
@@ -207,15 +206,6 @@ class CvJob(Job):
     def more_cells(self, step) -> dict:
         """Return the scores of a step."""
         return dict(zip(self.cv_columns, (self.choice.mean[step.step], self.choice.se[step.step]), strict=True))
-
-    def exit_code(self) -> int:
-        """Return 0 if every step of every fold and of the path on all data is certified, else 3."""
-        return super().exit_code() if self.folds_certified else UNCERTIFIED
-
-    def take_up(self, previous: dict) -> None:
-        """Take from the record of a finished run what its exit code was."""
-        super().take_up(previous)
-        self.folds_certified = previous["folds_certified"]
 
     def record(self, status: str) -> dict:
         """Return the content of run.json."""

@@ -92,7 +92,7 @@ class Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink = self.data = None
+        self.sink = self.data = self.finished = None
         self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Job:
             self.prepare()
             self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
-                return self.exit_code()
+                return exit_code(self.finished)
             if not self.resumable:
                 self.sink.clear()
             self.before_walk()
@@ -184,7 +184,7 @@ class Job:
                     folder.refuse(previous)
                 folder.check_identity(previous, self.identity())
                 if previous["status"] == COMPLETE:
-                    self.take_up(previous)
+                    self.finished = previous
                     self.console.say(f"{folder.path} is complete already; nothing to do")
                     folder.remove_parts()
                     folder.close()
@@ -194,11 +194,6 @@ class Job:
             raise
         self.resumable = previous is not None
         return folder
-
-    def take_up(self, previous: dict) -> None:
-        """Take from the record of a finished run what its exit code was."""
-        self.tally.certified = previous["totals"]["certified"]
-        self.tally.unsafe = previous["totals"]["unsafe"]
 
     def default_folder(self) -> Path:
         """Return the folder that is written to without ``--out``."""
@@ -272,9 +267,10 @@ class Job:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
         skipped = [self.skipped_row(rank) for rank in range(self.sink.count, len(self.grid))]
         self.tally.seconds["writing"] += time.perf_counter() - clock
-        self.sink.finish(self.record(status), skipped)
+        record = self.record(status)
+        self.sink.finish(record, skipped)
         self.console.summary(self.summary(status))
-        return self.exit_code() if code is None else code
+        return exit_code(record) if code is None else code
 
     def keep_steps(self, found) -> None:
         """Write the steps that the walk yields, up to the end of the grid or the time limit."""
@@ -312,11 +308,6 @@ class Job:
 
     # -- what is said about it -----------------------------------------------------------------------------------
 
-    def exit_code(self) -> int:
-        """Return 0 if every step is certified and no decision was found unsafe, else 3."""
-        good = self.tally.certified == len(self.grid) and self.tally.unsafe == 0
-        return DONE if good else UNCERTIFIED
-
     def record(self, status: str) -> dict:
         """Return the content of run.json."""
         o, data = self.options, self.data
@@ -348,6 +339,13 @@ class Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def exit_code(record: dict) -> int:
+    """Return 0 if every step (and fold) of a run is certified and no decision was found unsafe, else 3."""
+    totals = record["totals"]
+    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0
+    return DONE if good and record.get("folds_certified", True) else UNCERTIFIED
 
 
 def finite(value: float) -> float | None:

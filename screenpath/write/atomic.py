@@ -10,6 +10,8 @@ from pathlib import Path
 
 from screenpath.errors import InUseError, RunFolderError
 
+LOCK = ".lock"
+
 
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder survive a power failure; file systems that cannot do this are left alone."""
@@ -125,7 +127,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path):
-        self.path = folder / ".lock"
+        self.path = folder / LOCK
         while True:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:

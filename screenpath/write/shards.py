@@ -15,7 +15,7 @@ from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms
 from screenpath.read.shards import META, part_name
 from screenpath.rows.memory import DENSE_FROM
-from screenpath.write.atomic import Appender, FolderLock, replacing, sync_folder
+from screenpath.write.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.write.folder import check_same
 from screenpath.write.tables import dump_json, readable_json
 
@@ -158,7 +158,7 @@ class ShardWriter:
         """Write meta.json and give the folder its name, in place of an older one."""
         with replacing(self.partial / META) as file:
             file.write((readable_json(meta) + "\n").encode())
-        old = self.path.with_name(self.path.name + ".old")
+        old = _older(self.path)
         if self.path.exists():
             shutil.rmtree(old, ignore_errors=True)
             os.replace(self.path, old)
@@ -180,6 +180,18 @@ class ShardWriter:
 def partial_folder(path: Path) -> Path:
     """Return the folder in which the shards of a folder are made."""
     return path.with_name(path.name + ".partial")
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove what a crash in the last moment of a conversion leaves beside a complete folder and in it."""
+    if (path / LOCK).exists():
+        FolderLock(path).release()
+    shutil.rmtree(_older(path), ignore_errors=True)
+
+
+def _older(path: Path) -> Path:
+    """Return the name that a folder has while another takes its place."""
+    return path.with_name(path.name + ".old")
 
 
 def _read_log(file: Path):
