@@ -139,9 +139,7 @@ def check_options(options: dict) -> None:
         for name in ("folds", "repeats", "stratify"):
             if options[name] is not None:
                 raise UsageError("--fold-file says which samples are held out together", f"leave out --{name}")
-    for name in ("scheduler", "local_cluster"):
-        if options.get(name) is not None:
-            raise UsageError(f"cv does not spread its folds over a cluster: --{name.replace('_', '-')}", "use --jobs N")
+    shared.named_cluster(options)
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with --out DIR")
     options["folds"] = options["folds"] or 5

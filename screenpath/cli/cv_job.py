@@ -10,6 +10,7 @@ import numpy as np
 from screenpath.cli.job import Job
 from screenpath.cli.job import default_folder as folder_of
 from screenpath.cli.signals import Stopped
+from screenpath.cluster import tasks_on
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import Certified
 from screenpath.cv.choose import at_boundary, choose, nothing_reached
@@ -40,7 +41,8 @@ class CvJob(Job):
 
         o = self.options
         raw = load.read_training(o)
-        self.data = load.load_training(self.spec, o, data=raw)
+        # The rows are here in any case; it is the folds that go on a cluster.
+        self.data = load.load_training(self.spec, {**o, "scheduler": None, "local_cluster": None}, data=raw)
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
@@ -74,10 +76,11 @@ class CvJob(Job):
     def shared_memory(self) -> dict:
         """Return the options, the memory of kernel matrices shared out over the processes."""
         o = self.options
-        if self.spec.rows is None or o["jobs"] == 1:
+        sharing = o["local_cluster"] or o["jobs"]
+        if self.spec.rows is None or sharing == 1:
             return o
         allowed = free_memory() // 2 if o["max_memory"] is None else o["max_memory"]
-        return {**o, "max_memory": allowed // o["jobs"]}
+        return {**o, "max_memory": allowed // sharing}
 
     def class_name(self, target) -> str:
         """Return a class as the file names it."""
@@ -121,8 +124,10 @@ class CvJob(Job):
             for name in FILES:
                 (self.sink.path / name).unlink(missing_ok=True)
             self.sink.write_run(self.record(RUNNING))
+        o = self.options
         try:
-            self.cross_validate()
+            with tasks_on(o["scheduler"], o["local_cluster"]) as self.spread:
+                self.cross_validate()
         except BaseException as error:
             self.signals.hold()
             late = time.monotonic() > self.deadline
@@ -157,7 +162,9 @@ class CvJob(Job):
     def walk_folds(self, grid, tol: float, folder, what: str) -> list:
         """Return the paths of all folds over a grid, telling of each."""
         found = []
-        for fold in fold_paths(self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder):
+        for fold in fold_paths(
+            self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
+        ):
             found.append(fold)
             self.signals.check()
             if self.console.progress:

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.cluster import in_order
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
-from screenpath.cv.saved import FoldFile, plain
+from screenpath.cv.saved import FoldFile, FoldMemory, plain
 from screenpath.models.builders import row_weights
 from screenpath.parallel import follow_parent, workers
 from screenpath.path import PathOptions, restore_walk, walk, walk_state
@@ -111,7 +112,7 @@ class Samples:
     weights: np.ndarray | None = None
 
 
-def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None = None) -> FoldPath:
+def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file=None) -> FoldPath:
     """Train on one part over the whole grid and score every step on the other.
 
     Parameters
@@ -123,7 +124,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, fold
         Parameters in the order of the walk.
     tol : float
         Relative gap of every step on the training part.
-    folder : Path, optional
+    file : FoldFile or FoldMemory, optional
         Where the fold is kept while it goes on and when it is finished. One under way there is continued.
 
     Returns
@@ -131,7 +132,6 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, fold
     FoldPath
         Shorter than the grid where the deadline came first.
     """
-    file = None if folder is None else FoldFile(folder, split, grid, tol)
     saved = file.load() if file is not None else None
     o, spec = task.options, task.spec
     training = split.training(samples.y.size)
@@ -145,7 +145,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, fold
         test = training_rows.held_out(test)
     targets = samples.targets[split.held_out]
     options = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
-    go = spec.walk({**o, "jobs": 1}) if spec.walk else walk
+    go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
     screening = spec.rule(o["rule"])
     rows, held_out = [], HeldOut.of(test, targets, []) if task.certify else None
     reference = None
@@ -193,7 +193,9 @@ def finished_paths(splits, grid, tol: float, folder: Path | None) -> dict:
     return found
 
 
-def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1, folder: Path | None = None):
+def fold_paths(
+    samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1, folder: Path | None = None, spread=None
+):
     """Yield the path of every fold, in order; the numbers do not depend on ``jobs``.
 
     Parameters
@@ -206,7 +208,9 @@ def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int
     jobs : int, default 1
         Processes; the data is written to a temporary folder once and mapped by all of them.
     folder : Path, optional
-        As of :func:`fold_path`; what is finished there is not computed again.
+        For a file a fold: what is finished there is not computed again.
+    spread : screenpath.cluster.Spread, optional
+        Cluster whose workers compute the folds.
 
     Yields
     ------
@@ -219,22 +223,53 @@ def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int
     """
     known = finished_paths(splits, grid, tol, folder)
     left = [split for k, split in enumerate(splits) if k not in known]
-    computed = _compute(samples, task, left, grid, tol, jobs, folder)
+    how = grid, tol, folder
+    computed = _compute(samples, task, left, how, jobs) if spread is None else _send(samples, task, left, how, spread)
     with contextlib.closing(computed):
         for k in range(len(splits)):
             yield known.pop(k) if k in known else next(computed)
 
 
-def _compute(samples: Samples, task: Task, splits, grid, tol: float, jobs: int, folder: Path | None):
+def _compute(samples: Samples, task: Task, splits, how: tuple, jobs: int):
+    """Yield the paths that processes of this machine compute."""
     jobs = min(jobs, len(splits))
     if jobs <= 1:
         for split in splits:
-            yield fold_path(samples, task, split, grid, tol, folder)
+            yield _kept_fold_path(samples, task, split, *how)
         return
     with tempfile.TemporaryDirectory(prefix="screenpath-") as data:
         _save(samples, Path(data))
-        with workers(jobs, _open, (data, task, grid, tol, folder)) as pool:
+        with workers(jobs, _open, (data, task, *how)) as pool:
             yield from pool.map(_fold_path, splits)
+
+
+def _kept_fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None) -> FoldPath:
+    file = None if folder is None else FoldFile(folder, split, grid, tol)
+    return fold_path(samples, task, split, grid, tol, file)
+
+
+def _send(samples: Samples, task: Task, splits, how: tuple, spread):
+    """Yield the paths that the workers of a cluster compute; each is written here as soon as it has come."""
+    grid, tol, folder = how
+    files = [None if folder is None else FoldFile(folder, split, grid, tol) for split in splits]
+    begun = [None if file is None else file.load() for file in files]
+    tasks = [(task, split, grid, tol, saved) for split, saved in zip(splits, begun, strict=True)]
+
+    def written():
+        for rank, (found, saved) in spread.run(_sent_fold_path, samples, tasks, task.deadline):
+            if files[rank] is not None and saved is not None:
+                files[rank].save(saved.rows, saved.held_out, saved.state)
+            yield rank, found
+
+    yield from in_order(written())
+
+
+def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> tuple:
+    """Return the path and what is to be written of it; run on a worker of a cluster."""
+    task, split, grid, tol, saved = sent
+    memory = FoldMemory(saved)
+    found = fold_path(samples, replace(task, deadline=deadline), split, grid, tol, memory)
+    return found, memory.saved
 
 
 def _save(samples: Samples, folder: Path) -> None:
@@ -265,4 +300,4 @@ def _open(data: str, task: Task, *how) -> None:
 
 def _fold_path(split: Split) -> FoldPath:
     first, how = _worker
-    return fold_path(*first, split, *how)
+    return _kept_fold_path(*first, split, *how)
