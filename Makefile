@@ -28,15 +28,16 @@ demo: $(VENV)/.installed
 
 # Compiled kernels run outside Python, where coverage cannot see them. So the tests nearest to the kernels run twice:
 # first as plain Python, where the kernels' lines count (their 64-bit random numbers overflow by design, which numpy
-# warns of and machine code does not), then with all the others as users run them. Both are added up.
+# warns of and machine code does not), then with all the others as users run them. Both are added up. Two workers: the
+# longest tests wait for the processes that they start and kill.
 PLAIN_TESTS := tests/kernels tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
 	tests/models/test_sparse.py tests/solvers/test_sparse_newton.py
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q $(PLAIN_TESTS) --ignore tests/kernels/test_cache.py \
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) --ignore tests/kernels/test_cache.py \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
-	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

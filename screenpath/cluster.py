@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from screenpath import __version__
 from screenpath.errors import ResourceError
 
-WAIT = 60  # seconds for the first worker to appear
+WAIT = 120  # seconds for the first worker to appear: on a busy machine its imports alone take many
 ATTEMPTS = 5  # of a task whose worker is lost
 
 

@@ -53,26 +53,23 @@ def box_decide(lower, upper, norms, extent, c, rounding, status):
     return n_R, n_L
 
 
-@kernel()
+@kernel(fastmath={"contract"})
 def box_decide_ball(products, norms, radius, extent, c, rounding, status):
     """:func:`box_decide` for a ball, without writing the bounds to memory first."""
     n_R, n_L = 0, 0
     for i in range(c.size):
-        reach = radius * norms[i]
-        slack = rounding * (norms[i] * extent + abs(c[i]))
-        if products[i] - reach > c[i] + slack:
-            status[i] = -1
-            n_R += 1
-        elif products[i] + reach < c[i] - slack:
-            status[i] = 1
-            n_L += 1
-        else:
-            status[i] = 0
+        away = radius * norms[i] + rounding * (norms[i] * extent + abs(c[i]))
+        past = products[i] - c[i]
+        # No branches: on real data nobody can predict them.
+        R, L = np.int8(past > away), np.int8(past < -away)
+        status[i] = L - R
+        n_R += R
+        n_L += L
     return n_R, n_L
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def box_part(status, lo, hi, c, theta, fixed, moved, kept):
+@kernel()
+def box_part(status, lo, hi, c, theta, signs, fixed, step):
     """Part the dual variables that screening has fixed from the survivors.
 
     Parameters
@@ -81,9 +78,10 @@ def box_part(status, lo, hi, c, theta, fixed, moved, kept):
     lo, hi, c : ndarray
     theta : ndarray
         Dual point of the reference.
-    fixed, moved, kept : ndarray
-        Written. ``fixed``: fixed variables, 0 for survivors; ``moved``: fixed variables, survivors as in ``theta``;
-        ``kept``: survivors as in ``theta``, 0 for fixed ones.
+    signs : ndarray of int8
+    fixed, step : ndarray
+        Written. ``fixed``: fixed variables, 0 for survivors; ``step``: what the fixed variables change from ``theta``,
+        times their signs, 0 for survivors.
 
     Returns
     -------
@@ -91,40 +89,72 @@ def box_part(status, lo, hi, c, theta, fixed, moved, kept):
         The survivors.
     linear : float
         ``c . fixed``.
+    changed : int
+        Fixed variables that change.
     """
     index = np.empty(status.size, dtype=np.int64)
-    k, linear = 0, 0.0
+    k, changed, linear = 0, 0, 0.0
     for i in range(status.size):
-        if status[i] == 0:
-            fixed[i], moved[i], kept[i] = 0.0, theta[i], theta[i]
-            index[k] = i
-            k += 1
-        else:
-            value = lo[i] if status[i] < 0 else hi[i]
-            fixed[i], moved[i], kept[i] = value, value, 0.0
-            linear += c[i] * value
-    return index[:k].copy(), linear
+        index[k] = i  # kept where the next one does not overwrite it
+        k += status[i] == 0
+        value = lo[i] if status[i] < 0 else hi[i]
+        value = 0.0 if status[i] == 0 else value
+        move = 0.0 if status[i] == 0 else value - theta[i]
+        fixed[i] = value
+        step[i] = signs[i] * move
+        changed += move != 0.0
+        linear += c[i] * value
+    return index[:k].copy(), linear, changed
 
 
 @kernel()
-def difference(theta, reference, out):
-    """Write ``theta - reference`` to ``out``; return how many entries differ and how many of ``theta`` are not 0."""
+def box_survivors(index, C, c, lo, hi, norms, theta, products):
+    """Return the survivors' ``c``, ``C lo``, ``C hi``, norms, ``theta`` and products, compact."""
+    k = index.size
+    out = np.empty((6, k))
+    for r in range(k):
+        i = index[r]
+        out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
+        out[3, r], out[4, r], out[5, r] = norms[i], theta[i], products[i]
+    return out[0], out[1], out[2], out[3], out[4], out[5]
+
+
+@kernel()
+def box_lift(theta, index, alpha, C, lo, hi):
+    """Write the survivors' ``alpha / C``, clipped to their box, to their places in ``theta``."""
+    for r in range(index.size):
+        i = index[r]
+        theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
+
+
+@kernel()
+def signed(values, signs, out):
+    """Write ``signs * values`` to ``out``, which may be ``values``."""
+    for i in range(values.size):
+        out[i] = signs[i] * values[i]
+
+
+@kernel()
+def difference(theta, reference, signs, out):
+    """Write ``signs (theta - reference)`` to ``out``; return how many differ and how many of ``theta`` are not 0."""
     changed, nonzero = 0, 0
     for i in range(theta.size):
         step = theta[i] - reference[i]
-        out[i] = step
-        if step != 0.0:
-            changed += 1
-        if theta[i] != 0.0:
-            nonzero += 1
+        out[i] = signs[i] * step
+        changed += step != 0.0
+        nonzero += theta[i] != 0.0
     return changed, nonzero
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    a, status = np.ones(2), np.zeros(2, dtype=np.int8)
+    a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    index = np.zeros(1, dtype=np.int64)
     box_summary(a, a, a, a, a)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
-    box_part(status, a, a, a, a, a.copy(), a.copy(), a.copy())
-    difference(a, a, a.copy())
+    box_part(status, a, a, a, a, signs, a.copy(), a.copy())
+    box_survivors(index, 1.0, a, a, a, a, a, a)
+    box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
+    signed(a, signs, a.copy())
+    difference(a, a, signs, a.copy())

@@ -25,8 +25,9 @@ import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point
 from screenpath.kernels import box as kernels
-from screenpath.models.reduced import Reduced
+from screenpath.models.reduced import Reduced, row_sum
 
+FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 FRESH_EVERY = 16  # steps after which the sum over rows is formed anew instead of updated
 
 
@@ -149,15 +150,22 @@ class BoxModel:
             return products
         if self.mirrored:
             products = np.concatenate([products, products])
-        products *= self.signs
+        kernels.signed(products, self.signs, products)
         return products
 
     def weighted_sum(self, theta: np.ndarray, overwrite: bool = False) -> np.ndarray:
         """Return ``G'theta``, shape (d,); rows with a zero weight are not touched. ``theta`` may be overwritten."""
-        signed = theta if self.positive else np.multiply(theta, self.signs, out=theta if overwrite else None)
+        if self.positive:
+            return self.rows.weighted_sum(theta)
+        out = theta if overwrite else np.empty(self.size)
+        kernels.signed(theta, self.signs, out)
+        return self._signed_sum(out)
+
+    def _signed_sum(self, weights: np.ndarray) -> np.ndarray:
+        """Return the sum over the data rows, the signs being part of the weights."""
         if self.mirrored:
-            signed = signed[: self.rows.n] + signed[self.rows.n :]
-        return self.rows.weighted_sum(signed)
+            weights = weights[: self.rows.n] + weights[self.rows.n :]
+        return self.rows.weighted_sum(weights)
 
     def updated_sum(self, theta: np.ndarray, reference: Certificate | None) -> tuple[np.ndarray, int]:
         """Return ``G'theta`` from the reference's sum and the rows that changed, if those are fewer.
@@ -171,13 +179,13 @@ class BoxModel:
         if reference is None or reference.updates >= FRESH_EVERY:
             return self.weighted_sum(theta), 0
         step = np.empty(self.size)
-        changed, nonzero = kernels.difference(theta, reference.theta, step)
+        changed, nonzero = kernels.difference(theta, reference.theta, self.signs, step)
         if changed >= nonzero:
             del step
             return self.weighted_sum(theta), 0
         if changed == 0:
             return reference.total, reference.updates
-        return reference.total + self.weighted_sum(step, overwrite=True), reference.updates + 1
+        return reference.total + self._signed_sum(step), reference.updates + 1
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -329,6 +337,8 @@ class BoxModel:
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> Reduced:
         """Build the problem of the survivors; rows that are fixed enter through their sum.
 
+        Where hardly any row is fixed, the problem is that of all rows.
+
         Parameters
         ----------
         C : float
@@ -340,30 +350,38 @@ class BoxModel:
         -------
         Reduced
         """
-        fixed, moved, kept = (np.empty(self.size) for _ in range(3))
-        index, linear = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed, moved, kept)
+        if 0 < screened.n_R + screened.n_L < FEW * self.size:
+            screened = self.nothing_screened()
+        fixed, step = np.empty(self.size), np.empty(self.size)
+        index, linear, changed = kernels.box_part(
+            screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
+        )
         # Few fixed variables change, so the sum at the start costs little; without the survivors it is the base.
-        start_total, _ = self.updated_sum(moved, reference)
-        del moved  # with many rows each of these is much memory
-        base = start_total - self.weighted_sum(kept, overwrite=True)
-        del kept
+        start_total = reference.total + self._signed_sum(step) if changed else reference.total
+        del step  # with many rows each of these is much memory
         if index.size == self.size:
             if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
                 touched = self.rows.touched
                 self._whole = self._take(index)
                 self.rows.touched = touched  # set-up, not work of this step: a resumed path counts the same passes
-            values, c, lo, hi, norms = self._whole, self.c, self.lo, self.hi, self.norms
-            start, margins = reference.theta, reference.point.products
+            values, c, norms = self._whole, self.c, self.norms
+            lo, hi, start, margins = C * self.lo, C * self.hi, reference.theta, reference.point.products
+            base = np.zeros(self.rows.d)
         else:
+            self._whole = None
             values = self._take(index)
-            c, lo, hi, norms = self.c[index], self.lo[index], self.hi[index], self.norms[index]
-            start, margins = reference.theta[index], reference.point.products[index]
+            c, lo, hi, norms, start, margins = kernels.box_survivors(
+                index, C, self.c, self.lo, self.hi, self.norms, reference.theta, reference.point.products
+            )
+            survivors, touched = row_sum(values, start, self.rows.d)
+            base = start_total - survivors
+            self.rows.touched += touched
         return Reduced(
             rows=values,
             index=index,
             c=c,
-            lo=C * lo,
-            hi=C * hi,
+            lo=lo,
+            hi=hi,
             norms=norms,
             base=C * base,
             offset=C * linear,
@@ -382,9 +400,8 @@ class BoxModel:
 
     def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""
-        theta, index = reduced.fixed, reduced.index
-        theta[index] = np.minimum(np.maximum(solution.alpha / C, self.lo[index]), self.hi[index])
-        return solution.w, theta
+        kernels.box_lift(reduced.fixed, reduced.index, solution.alpha, C, self.lo, self.hi)
+        return solution.w, reduced.fixed
 
     # -- records -------------------------------------------------------------------------------------------------
 

@@ -186,8 +186,11 @@ class KernelModel(BoxModel):
 
         The starting products come from the reference's by the entries of theta that the screening changes.
         """
-        fixed, start, kept = np.empty((3, self.size))
-        index, linear = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed, start, kept)
+        fixed, step = np.empty((2, self.size))
+        index, linear, _ = kernels.box_part(
+            screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
+        )
+        start = np.where(screened.status == 0, reference.theta, fixed)
         total, _ = self.updated_sum(start, reference)
         return KernelReduced(
             rows=self.rows,
@@ -205,9 +208,8 @@ class KernelModel(BoxModel):
 
     def lift(self, C: float, reduced: KernelReduced, solution):
         """Return (None, theta) of the full problem: w is that of the dual point."""
-        theta, index = reduced.fixed, reduced.index
-        theta[index] = np.minimum(np.maximum(solution.alpha / C, self.lo[index]), self.hi[index])
-        return None, theta
+        kernels.box_lift(reduced.fixed, reduced.index, solution.alpha, C, self.lo, self.hi)
+        return None, reduced.fixed
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         """Return the counts and ratios of a step; the coefficients are ``s_i alpha_i``: ``w = sum coef_i Phi(x_i)``."""

@@ -72,3 +72,11 @@ class Reduced:
         else:
             kernels.dense_products(self.rows, w, out, 0, out.size)
         return out
+
+
+def row_sum(rows, weights: np.ndarray, d: int) -> tuple[np.ndarray, int]:
+    """Return the weighted sum of rows as a :class:`Reduced` holds them, shape (d,), and the rows touched."""
+    out = np.zeros(d)
+    sum_rows = kernels.csr_sum if isinstance(rows, tuple) else kernels.dense_sum
+    arrays = rows if isinstance(rows, tuple) else (rows,)
+    return out, sum_rows(*arrays, weights, out, 0, weights.size)

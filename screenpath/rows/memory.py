@@ -58,6 +58,7 @@ class MemoryRows:
         self.touched = 0
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
+        self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
 
     @property
     def size(self) -> int:
@@ -96,7 +97,7 @@ class MemoryRows:
             else:
                 kernels.dense_products(self.X, w, out, *block)
 
-        self._each(one, _parts(self.n, self.threads))
+        self._each(one, self._row_parts)
         self.touched += self.n
         return out
 
@@ -123,7 +124,7 @@ class MemoryRows:
                     touched += kernels.dense_sum(self.X, theta, partial[k], start, stop)
             return touched
 
-        self.touched += sum(self._each(one, _parts(len(self._blocks), self.threads)))
+        self.touched += sum(self._each(one, self._block_parts))
         # Added block by block in a fixed order: the same bytes whatever the number of threads.
         return partial[0] if len(partial) == 1 else partial.sum(axis=0)
 

@@ -16,6 +16,8 @@ from screenpath.kernels import newton as kernels
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution
 
+NO_DENSE = np.empty((0, 0))
+NO_CSR = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 
 
@@ -44,12 +46,11 @@ class Newton:
         Solution
         """
         if reduced.sparse:
-            dense, csr = np.empty((0, 0)), reduced.rows
+            dense, csr = NO_DENSE, reduced.rows
         else:
-            dense, csr = reduced.rows, (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+            dense, csr = reduced.rows, NO_CSR
         alpha, v, w = reduced.start_alpha.copy(), reduced.start_sum.copy(), reduced.start_w.copy()
         margins = reduced.start_margins
-        decided = np.ones(reduced.size, dtype=bool)
         iterations, touched = 0, 0
         while True:
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
@@ -63,6 +64,8 @@ class Newton:
                 break
             margins = reduced.products(w)
             touched += reduced.size
-        decided[alive] = False
-        fixed = np.where(decided, np.where(alpha <= reduced.lo, -1, 1), 0).astype(np.int8)
-        return Solution(w, alpha, iterations, touched, converged, reduced.size - alive.size, self.name, fixed)
+        decided = None
+        if alive.size < reduced.size:
+            decided = np.where(alpha <= reduced.lo, -1, 1).astype(np.int8)
+            decided[alive] = 0
+        return Solution(w, alpha, iterations, touched, converged, reduced.size - alive.size, self.name, decided)

@@ -74,7 +74,7 @@ def test_lost_workers(cluster, tmp_path, monkeypatch):
         np.testing.assert_array_equal(there.margins(w), rows.margins(w))
         np.testing.assert_array_equal(there.weighted_sum(theta), rows.weighted_sum(theta))
         counted.add(there.moved - before)
-        cluster.wait_for_workers(2, timeout=60)
+        cluster.wait_for_workers(2, timeout=300)
     assert len(counted) == 1
     there.close()
 
