@@ -125,16 +125,17 @@ def workers(jobs: int, initializer, arguments: tuple):
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
+                child.kill()
 
 
 def follow_parent() -> None:
-    """Leave it to the parent to decide what Ctrl-C means, and end with it, however it ends.
+    """Leave it to the parent to decide what Ctrl-C and SIGTERM mean, and end with it, however it ends.
 
-    A process whose parent was killed would wait for its next task for ever.
+    A scheduler may signal all processes of a job: the parent, not a lost worker, should say why the run ends. And a
+    process whose parent was killed would wait for its next task for ever.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

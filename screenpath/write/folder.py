@@ -233,7 +233,8 @@ class RunFolder:
         if self._coefficients is not None:
             self._coefficients.finish(self.count, record["status"] == COMPLETE)
         if record["status"] == COMPLETE:
-            (self.path / "checkpoint.npz").unlink(missing_ok=True)
+            for name in ("checkpoint.npz", "checkpoint.npz.new"):  # the second is what a kill left
+                (self.path / name).unlink(missing_ok=True)
         self.write_run(record)
         if record["status"] == COMPLETE:
             self.remove_parts()

@@ -76,6 +76,7 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
     assert call("cv", model, path, *options, "--out", "cut", "--resume", "--jobs", jobs).code == 0
     assert tables("cut") == tables("whole")
     assert sorted(os.listdir("cut")) == sorted(os.listdir("whole"))
+    assert call("cv", model, path, *options, "--out", "cut", "--resume").code == 0  # complete, refined grid or not
 
 
 def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch, tmp_path):

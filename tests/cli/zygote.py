@@ -2,8 +2,7 @@
 
 Reads JSON lines {"argv": [...], "after": seconds or null, "signal": number, "whom": "process", "group" or "worker"};
 when the time is over the signal goes to the forked command, to it and its worker processes, or to one of these. Answers
-with a JSON line {"status": ..., "seconds": ..., "hit": ...}: the status as `subprocess` has it, and whether there was
-somebody to get the signal.
+with a JSON line {"status": ..., "seconds": ...}, the status as `subprocess` has it.
 """
 
 import contextlib
@@ -36,19 +35,16 @@ def workers(pid: int) -> list:
         return []
 
 
-def kill(pid: int, number: int, whom: str) -> bool:
-    """Send a signal; the command is not waited for yet, so that its number is its own."""
+def kill(pid: int, number: int, whom: str) -> None:
+    """Send a signal, if there is somebody to get it; the command is not waited for yet, so its number is its own."""
     if whom == "group":
         os.killpg(pid, number)
     elif whom == "process":
         os.kill(pid, number)
     else:
-        found = workers(pid)
-        if not found:
-            return False
         with contextlib.suppress(ProcessLookupError):
-            os.kill(found[-1], number)
-    return True
+            for worker in workers(pid)[-1:]:
+                os.kill(worker, number)
 
 
 def answer(request) -> dict:
@@ -59,12 +55,11 @@ def answer(request) -> dict:
         command(request["argv"])
     with contextlib.suppress(PermissionError):  # it has done so itself and gone on
         os.setpgid(pid, pid)
-    hit = False
     if request["after"] is not None:
         time.sleep(request["after"])
-        hit = kill(pid, request["signal"], request["whom"])
+        kill(pid, request["signal"], request["whom"])
     _, status = os.waitpid(pid, 0)
-    return {"status": os.waitstatus_to_exitcode(status), "seconds": time.monotonic() - began, "hit": hit}
+    return {"status": os.waitstatus_to_exitcode(status), "seconds": time.monotonic() - began}
 
 
 def main() -> None:
