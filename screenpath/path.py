@@ -18,6 +18,7 @@ from screenpath.steps import Step
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
+FAR = 1e-2  # the far end serves every point: it is solved to this part of the tolerance, and far less is left undecided
 MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
 
 
@@ -138,7 +139,7 @@ def far_end(model, grid, solver, options: PathOptions):
     Step, Certificate
     """
     last = grid.high if isinstance(grid, EpsilonGrid) else max(grid)
-    plain = replace(options, audit=None)
+    plain = replace(options, audit=None, tol=FAR * options.tol)
     return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
 
 

@@ -22,16 +22,18 @@ from problems import Missing, Problem, load, wang_grid
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
+from screenpath.rows.memory import DENSE_FROM
+
 PHASES = ("screen_s", "solve_s", "certify_s")
 DEFAULT = ("breast_cancer", "ijcnn1", "w8a")
 
 
-def phases(problem: Problem, tol: float) -> dict[str, float]:
+def phases(problem: Problem, tol: float, storage: str = "auto") -> dict[str, float]:
     """Wall seconds of one path: each phase, the rest of the loop ('other'), and the total."""
     ours = adapter(OURS)
     data = ours.prepare(problem)
     began = time.perf_counter()
-    result = ours.run(data, problem.grid, tol)
+    result = ours.run(data, problem.grid, tol, storage=storage)
     total = time.perf_counter() - began
     found = {phase: sum(getattr(step, phase) for step in result.steps) for phase in PHASES}
     passes = sum(step.passes for step in result.steps) / len(result.steps)
@@ -54,9 +56,10 @@ def reading_seconds(problem: Problem) -> float:
 
 
 def split_row(name: str, problem: Problem, tol: float) -> str:
-    first = phases(problem.head(), tol)["total"]
-    second = phases(problem.head(), tol)["total"]
-    found = phases(problem, tol)
+    storage = "dense" if problem.density >= DENSE_FROM else "sparse"  # a small head might be stored otherwise
+    first = phases(problem.head(), tol, storage)["total"]
+    second = phases(problem.head(), tol, storage)["total"]
+    found = phases(problem, tol, storage)
     columns = [reading_seconds(problem), max(0.0, first - second), *(found[phase] for phase in PHASES)]
     columns += [found["other"], found["total"]]
     return f"| {name} | {' | '.join(f'{value:.3f}' for value in columns)} | {found['passes']:.1f} |"

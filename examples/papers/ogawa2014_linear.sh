@@ -52,7 +52,7 @@ one w8a "$binary/w8a.libsvm.gz"
 one covtype "$binary/covtype20k.libsvm.gz" --scale maxabs
 one rcv1 "$binary/rcv1sub.binary.libsvm.gz"
 
-section "Table IV, linear kernel: eps-path ($eps) up to C = $cmax" "The six variants; none is Full, none+shrinking is Shrink. Published ratios to Full and, for variants with shrinking, to Shrink."
+section "Table IV, linear kernel: eps-path ($eps) up to C = $cmax" "Coordinate descent to a relative gap of ${TOL:-1e-4}. The six variants; none is Full, none+shrinking is Shrink. Published ratios to Full and, for variants with shrinking, to Shrink."
 $python "$here/tables.py" header | tee -a "$page"
 points=
 variants() { # set, file, published, options
