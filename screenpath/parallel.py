@@ -26,6 +26,7 @@ from screenpath.models.sparse import SparseModel, SparseVector
 from screenpath.models.sparse_grid import Kept, SparseGrid
 from screenpath.path import walk
 from screenpath.rows.views import Views
+from screenpath.write.atomic import save_arrays
 
 ARRAYS = ("data", "indices", "indptr")
 START = "spawn"  # a forked child would inherit threads half way
@@ -86,8 +87,7 @@ def walk_grid(
 def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
     """Yield the rows that processes of this machine walk."""
     with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
-        for name, array in _arrays(model.base).items():
-            np.save(Path(folder) / f"{name}.npy", array)
+        save_arrays(Path(folder), _arrays(model.base))
         with workers(min(jobs, len(tasks)), _open, (folder, *how)) as pool:
             yield from pool.map(_walk_mapped_row, tasks)
 

@@ -25,6 +25,7 @@ from screenpath.path import PathOptions, restore_walk, walk, walk_state
 from screenpath.prepare import prepare
 from screenpath.rows.memory import MemoryRows
 from screenpath.scores import Score
+from screenpath.write.atomic import save_arrays
 
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",
@@ -277,8 +278,7 @@ def _save(samples: Samples, folder: Path) -> None:
     arrays.update(y=samples.y, targets=samples.targets, shape=np.array(samples.X.shape))
     if samples.weights is not None:
         arrays["weights"] = samples.weights
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
+    save_arrays(folder, arrays)
 
 
 _worker: tuple = ()  # of a worker process: samples and task; grid, tol and folder

@@ -8,6 +8,8 @@ import fcntl
 import os
 from pathlib import Path
 
+import numpy as np
+
 from screenpath.errors import InUseError, RunFolderError
 
 LOCK = ".lock"
@@ -26,6 +28,25 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
+def short_writes_named(path: Path):
+    """Call a full disk by its name where numpy says "16 requested and 11 written"."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+
+
+def save_arrays(folder: Path, arrays: dict) -> None:
+    """Write arrays to ``NAME.npy`` in a temporary folder."""
+    for name, array in arrays.items():
+        file = folder / f"{name}.npy"
+        with short_writes_named(file):
+            np.save(file, array, allow_pickle=False)
+
+
+@contextlib.contextmanager
 def replacing(path: Path):
     """Open a binary file beside ``path`` that takes its place when the block ends without an error.
 
@@ -36,7 +57,7 @@ def replacing(path: Path):
     """
     beside = path.with_name(path.name + ".new")
     try:
-        with open(beside, "wb") as file:
+        with short_writes_named(path), open(beside, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
