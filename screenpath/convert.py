@@ -10,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.errors import DataError, InUseError
+from screenpath import __version__
+from screenpath.errors import DataError, InUseError, RunFolderError
 from screenpath.memory import MemoryLimit
 from screenpath.read.labels import label_text
 from screenpath.read.libsvm import BLOCK, Parser, last_line_end
 from screenpath.read.shards import SCHEMA_VERSION, ShardFolder
 from screenpath.read.source import open_source
-from screenpath.write.shards import ShardWriter
+from screenpath.write.folder import check_same
+from screenpath.write.shards import ShardWriter, clear_leftovers, partial_folder
 
 BLOCK_MB = 32
 NEWLINE = 10
@@ -37,6 +39,7 @@ def convert(
     dtype=np.float64,
     max_memory: int | None = None,
     force: bool = False,
+    resume: bool = False,
     progress=None,
 ) -> ShardFolder:
     """Convert LIBSVM text to a shard folder.
@@ -49,7 +52,8 @@ def convert(
     sources : sequence of path-like
         Their rows follow one another; ``-`` is standard input. Any compression the reader knows.
     out : path-like
-        Folder to make. It appears when it is complete; after a crash the same call starts anew.
+        Folder to make. It appears when it is complete; after a crash the same call starts anew, with ``resume`` behind
+        the shards that were done.
     block_mb : float
         Megabytes of text that make a shard.
     jobs : int
@@ -62,6 +66,9 @@ def convert(
         Bytes of private memory this process may take.
     force : bool
         Replace an older folder.
+    resume : bool
+        Continue an unfinished conversion, or begin it. The text is read again, and compared with what the shards that
+        are there were made of; it is not parsed again. A folder that is complete is left as it is.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
 
@@ -75,17 +82,32 @@ def convert(
         With file, line, token and remedy.
     ResourceError
         Where ``max_memory`` does not suffice.
+    RunFolderError
+        Where there is a folder already, or the conversion to be resumed was one of another text or to another form.
     """
     limit = MemoryLimit(max_memory)
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller --block-mb")
-    with closing(ShardWriter(out, force)) as writer:
+    known = {
+        "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": np.dtype(dtype).name,
+        "block_bytes": size, "sources": _names(sources),
+    }  # fmt: skip
+    if resume and Path(out).exists() and not partial_folder(Path(out)).exists():
+        folder = ShardFolder(out)
+        check_same(folder.path, {name: folder.meta[name] for name in known}, known)
+        clear_leftovers(folder.path)
+        return folder
+    settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}
+    with closing(ShardWriter(out, force, settings, resume)) as writer:
         shards, seen = [], _Seen()
 
         def one(k, name, line, text):
+            digest = hashlib.sha256(text).hexdigest()
+            if k in writer.known:
+                return _checked(writer.known[k], digest, name)
             data = _parse(name, line, text, zero_based, dtype).dataset(n_features)
-            return data, writer.write(k, data.X, data.y, storage)
+            return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": _Seen.of(data)}
 
         with ThreadPoolExecutor(jobs) as pool:
             waiting = deque()
@@ -93,9 +115,9 @@ def convert(
                 for k, block in enumerate(_blocks(sources, size, limit)):
                     waiting.append((pool.submit(one, k, *block), block[2].size))
                     while len(waiting) > jobs:
-                        _collect(waiting.popleft(), shards, seen, progress)
+                        _collect(waiting.popleft(), writer, shards, seen, progress)
                 while waiting:
-                    _collect(waiting.popleft(), shards, seen, progress)
+                    _collect(waiting.popleft(), writer, shards, seen, progress)
             finally:
                 pool.shutdown(cancel_futures=True)
         if not seen.rows:
@@ -141,24 +163,48 @@ class _Seen:
     def __init__(self):
         self.rows, self.width, self.notices, self.labels = 0, 1, (), {}
 
-    def add(self, data) -> None:
+    @staticmethod
+    def of(data) -> dict:
+        """Return what one shard holds."""
+        labels, counts = np.unique(data.y, return_counts=True)
+        pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
+        return {"rows": data.n, "width": data.d, "notices": list(data.notices), "labels": pairs}
+
+    def add(self, shard: dict) -> None:
         """Count one more shard."""
-        self.rows += data.n
-        self.width = max(self.width, data.d)
-        self.notices = data.notices or self.notices
-        if self.labels is None:
+        self.rows += shard["rows"]
+        self.width = max(self.width, shard["width"])
+        self.notices = shard["notices"] or self.notices
+        if self.labels is None or shard["labels"] is None:
+            self.labels = None
             return
-        for label, count in zip(*np.unique(data.y, return_counts=True), strict=True):
-            self.labels[float(label)] = self.labels.get(float(label), 0) + int(count)
+        for label, count in shard["labels"]:
+            self.labels[label] = self.labels.get(label, 0) + count
         if len(self.labels) > CLASSES:
             self.labels = None
 
 
-def _collect(waiting, shards: list, seen: _Seen, progress) -> None:
+def _names(sources) -> list:
+    return [Path(str(source)).name for source in sources]
+
+
+def _checked(record: dict, digest: str, name: str) -> dict:
+    """Return the record of a shard whose text is still the same."""
+    if record["text"] != digest:
+        raise RunFolderError(
+            f"cannot resume: the text of {name} in shard {record['shard']} has changed",
+            "start again without --resume",
+        )
+    return record
+
+
+def _collect(waiting, writer: ShardWriter, shards: list, seen: _Seen, progress) -> None:
     future, size = waiting
-    data, entry = future.result()
-    shards.append(entry)
-    seen.add(data)
+    record = future.result()
+    if record["shard"] not in writer.known:
+        writer.note(record)
+    shards.append(record["entry"])
+    seen.add(record["seen"])
     if progress:
         progress(seen.rows, size)
 
@@ -238,7 +284,7 @@ def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None
         "zero_based": zero_based,
         "labels": None if labels is None else {label_text(label): labels[label] for label in sorted(labels)},
         "notices": list(seen.notices),
-        "sources": [Path(str(source)).name for source in sources],
+        "sources": _names(sources),
         "block_bytes": size,
         "sha256": digest.hexdigest(),
         "shards": shards,

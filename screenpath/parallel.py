@@ -1,32 +1,49 @@
-"""Worker processes, and the rows of a sparse-SVM grid in several: same steps, same order, same numbers.
+"""Worker processes, and the rows of a sparse-SVM grid in several or on a cluster: same steps, same order, same numbers.
 
-The data is written to a temporary folder once and mapped by every process, so that it is in memory once.
+For processes of this machine the data is written to a temporary folder once and mapped, so that it is in memory once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import tempfile
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from itertools import groupby
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import numpy as np
 
+from screenpath.cluster import in_order, tasks_on
 from screenpath.errors import ResourceError
 from screenpath.models.sparse import SparseModel, SparseVector
 from screenpath.models.sparse_grid import Kept, SparseGrid
 from screenpath.path import walk
 from screenpath.rows.views import Views
+from screenpath.write.atomic import save_arrays
 
 ARRAYS = ("data", "indices", "indptr")
+START = "spawn"  # a forked child would inherit threads half way
 
 
-def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=None, first: int = 0, jobs: int = 1):
-    """Walk a grid of (alpha, beta) as :func:`screenpath.path.walk` does, its rows shared out over processes.
+def walk_grid(
+    model: SparseGrid,
+    pairs,
+    screening,
+    solver,
+    options,
+    reference=None,
+    first: int = 0,
+    jobs: int = 1,
+    cluster=(None, None),
+):
+    """Walk a grid of (alpha, beta) as :func:`screenpath.path.walk` does, its rows shared out.
 
     Parameters
     ----------
@@ -36,6 +53,9 @@ def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=No
     screening, solver, options, reference, first
         As of ``walk``.
     jobs : int, default 1
+        Processes.
+    cluster : tuple (str or None, int or None)
+        As of :func:`screenpath.cluster.tasks_on`; without a cluster the rows stay on this machine.
 
     Yields
     ------
@@ -49,17 +69,33 @@ def walk_grid(model: SparseGrid, pairs, screening, solver, options, reference=No
     """
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
-    if jobs == 1 or len(rows) < 2:
+    if cluster == (None, None) and (jobs == 1 or len(rows) < 2):
         yield from walk(model, pairs, screening, solver, options, reference, first)
         return
+    # Its state, and not the reference itself: a copy of the closed form would not be known as one.
+    state = None if reference is None else model.state(reference)
+    tasks = [([pairs[rank] for rank in row], row[0], state if row[0] == first else None) for row in rows]
+    how = screening, solver, options
+    walked = _on_cluster(model, tasks, how, cluster) if cluster != (None, None) else _here(model, tasks, how, jobs)
+    with contextlib.closing(walked):
+        for found, row in zip(walked, rows, strict=True):
+            yield from found
+            if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
+                return
+
+
+def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
+    """Yield the rows that processes of this machine walk."""
     with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
-        _save(model.base, Path(folder))
-        tasks = [([pairs[rank] for rank in row], row[0], reference if row[0] == first else None) for row in rows]
-        with workers(min(jobs, len(rows)), _open, (folder, screening, solver, options)) as pool:
-            for found, row in zip(pool.map(_walk_row, tasks), rows, strict=True):
-                yield from found
-                if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
-                    return
+        save_arrays(Path(folder), _arrays(model.base))
+        with workers(min(jobs, len(tasks)), _open, (folder, *how)) as pool:
+            yield from pool.map(_walk_mapped_row, tasks)
+
+
+def _on_cluster(model: SparseGrid, tasks: list, how: tuple, cluster: tuple):
+    """Yield the rows that the workers of a cluster walk."""
+    with tasks_on(*cluster) as spread:
+        yield from in_order(spread.run(_walk_sent_row, (_arrays(model.base), how), tasks, how[-1].deadline))
 
 
 @contextlib.contextmanager
@@ -70,7 +106,7 @@ def workers(jobs: int, initializer, arguments: tuple):
     ----------
     jobs : int
     initializer : callable
-        Called in each process first; it should call :func:`close_to_signals`.
+        Called in each process first; it should call :func:`follow_parent`.
     arguments : tuple
         Of the initializer.
 
@@ -79,7 +115,7 @@ def workers(jobs: int, initializer, arguments: tuple):
     ResourceError
         If a process dies.
     """
-    context = multiprocessing.get_context("spawn")  # a forked child would inherit threads half way
+    context = multiprocessing.get_context(START)
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, context, initializer, arguments) as pool:
         try:
@@ -89,31 +125,48 @@ def workers(jobs: int, initializer, arguments: tuple):
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
+                child.kill()
 
 
-def close_to_signals() -> None:
-    """Leave it to the parent to decide what Ctrl-C means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def follow_parent() -> None:
+    """Leave it to the parent to decide what Ctrl-C and SIGTERM mean, and end with it, however it ends.
+
+    A scheduler may signal all processes of a job: the parent, not a lost worker, should say why the run ends. And a
+    process whose parent was killed would wait for its next task for ever.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _save(base: SparseModel, folder: Path) -> None:
+def _end_with_parent() -> None:
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _arrays(base: SparseModel) -> dict:
+    """Return the arrays that a model is made of."""
     views = base.views
-    for view, arrays in (("row", views.by_row), ("column", views.by_column)):
-        for name, array in zip(ARRAYS, arrays, strict=True):
-            np.save(folder / f"{view}-{name}.npy", array)
-    np.save(folder / "row-sqnorms.npy", views.row_sqnorms)
-    np.save(folder / "column-sqnorms.npy", views.column_sqnorms)
-    np.save(folder / "labels.npy", base.labels)
-    shape = np.array([views.n, views.d, views.dense, base.classes, base.gamma])
-    np.save(folder / "shape.npy", shape)
+    sides = (("row", views.by_row), ("column", views.by_column))
+    arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
+    arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms, "labels": base.labels}
+    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.gamma])}
 
 
-_worker: dict = {}  # of a worker process: model, screening, solver, options
+def _model(load) -> SparseGrid:
+    """Return the model of the arrays that ``load(name)`` gives."""
+    n, d, dense, classes, gamma = load("shape").tolist()
+    sides = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
+    views = Views.from_parts(int(n), int(d), bool(dense), *sides, load("row-sqnorms"), load("column-sqnorms"))
+    return SparseGrid(SparseModel(views, load("labels"), int(classes), 0.0, gamma))
 
 
-def _open(folder: str, screening, solver, options) -> None:
-    close_to_signals()
+_worker: tuple = ()  # of a worker process: model; screening, solver and options
+
+
+def _open(folder: str, *how) -> None:
+    global _worker
+    follow_parent()
 
     def load(name):
         path = Path(folder) / f"{name}.npy"
@@ -121,16 +174,23 @@ def _open(folder: str, screening, solver, options) -> None:
         stored = np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path)
         return np.asarray(stored)
 
-    n, d, dense, classes, gamma = load("shape").tolist()
-    sides = (tuple(load(f"{view}-{name}") for name in ARRAYS) for view in ("row", "column"))
-    views = Views.from_parts(int(n), int(d), bool(dense), *sides, load("row-sqnorms"), load("column-sqnorms"))
-    base = SparseModel(views, load("labels"), int(classes), 0.0, gamma)
-    _worker.update(model=SparseGrid(base), screening=screening, solver=solver, options=options)
+    _worker = _model(load), how
 
 
-def _walk_row(task) -> list:
-    pairs, first, reference = task
-    w = _worker
+def _walk_mapped_row(task) -> list:
+    return _walk_row(*_worker, task)
+
+
+def _walk_sent_row(shared: tuple, task, deadline: float) -> list:
+    arrays, (screening, solver, options) = shared
+    # What came over the wire is read-only, which compiled code takes for another type.
+    model = _model(lambda name: np.require(arrays[name], requirements=["C", "W"]))
+    return _walk_row(model, (screening, solver, replace(options, deadline=deadline)), task)
+
+
+def _walk_row(model: SparseGrid, how: tuple, task) -> list:
+    pairs, first, state = task
+    reference = None if state is None else model.restore(state)
     numbered = [None] * first + pairs  # so that the walk counts from `first`
-    found = walk(w["model"], numbered, w["screening"], w["solver"], w["options"], reference, first)
+    found = walk(model, numbered, *how, reference, first)
     return [(step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta, c.u, c.u_slack)) for step, c in found]

@@ -17,6 +17,7 @@ from screenpath.solvers.base import Budget
 from screenpath.steps import Step
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
+RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
 FAR = 1e-2  # the far end serves every point: it is solved to this part of the tolerance, and far less is left undecided
 MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
 
@@ -115,6 +116,19 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
             grid.extend(rank, reference)
         yield step, reference
         rank += 1
+
+
+def walk_state(model, screening, certificate) -> dict:
+    """Return the arrays that the next step of a walk depends on: the reference, and the rule of a chunk."""
+    rule = screening.state() if hasattr(screening, "state") else {}
+    return {**model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
+
+
+def restore_walk(model, screening, state: dict):
+    """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own."""
+    if hasattr(screening, "restore"):
+        screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)})
+    return model.restore(state)
 
 
 def far_end(model, grid, solver, options: PathOptions):

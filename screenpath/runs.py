@@ -343,6 +343,8 @@ def _read_steps(path: Path, record: dict) -> list:
         if file.exists():
             break
     else:
+        if record["status"] != COMPLETE:  # a cross-validation is still at its folds
+            return []
         raise _damaged(path, "there is no step table")
     partial = file.suffix == ".partial"
     try:

@@ -13,6 +13,7 @@ from screenpath.errors import DataError, ResourceError, RunFolderError
 from screenpath.read.libsvm import read_libsvm
 from screenpath.read.shards import ShardFolder
 from screenpath.write.atomic import FolderLock
+from screenpath.write.shards import ShardWriter
 
 
 def content(folder) -> dict:
@@ -135,3 +136,94 @@ def test_cache_parses_a_file_once(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("1 1:2 2:0\n-1 1:4\n")
     assert cached_shards(tmp_path / "a", tmp_path / "cache").path != first.path
     assert cached_shards(tmp_path / "a", tmp_path / "cache", zero_based=True).d == 3
+
+
+@pytest.fixture
+def stopped(samples, tmp_path, small_blocks, monkeypatch):
+    """Return a function that converts into ``s``, failing at shard ``k`` as on a full disk, and the numbers parsed."""
+    parsed, plain = [], ShardWriter.write
+
+    def function(k, **options):
+        def write(self, number, *arguments):
+            if number == k:
+                raise OSError(28, "No space left on device")
+            parsed.append(number)
+            return plain(self, number, *arguments)
+
+        monkeypatch.setattr(ShardWriter, "write", write)
+        source = tmp_path / "breast_cancer.libsvm"
+        if not source.exists():
+            source.write_bytes((samples / source.name).read_bytes())
+        parsed.clear()
+        return convert([source], tmp_path / "s", block_mb=4 * small_blocks, **options)
+
+    return function, parsed
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_resume_keeps_what_is_done(stopped, tmp_path, jobs):
+    """Stopped twice, with half a line in the log: each shard is parsed once, and the bytes are the same."""
+    function, parsed = stopped
+    whole = content(function(None).path)
+    count = len(parsed)
+    (tmp_path / "s").rename(tmp_path / "whole")
+    assert count > 12
+    done = 0
+    for k in (4, 10):
+        with pytest.raises(OSError, match="No space"):
+            function(k, resume=True, jobs=jobs)
+        log = (tmp_path / "s.partial/progress.jsonl").read_text()
+        assert not (tmp_path / "s").exists()
+        kept = log.count('"shard"')
+        assert k - jobs <= kept <= k and min(parsed) == done
+        done = kept
+        with open(tmp_path / "s.partial/progress.jsonl", "a") as file:
+            file.write('{"shard": 4')
+    function(None, resume=True, jobs=jobs)
+    assert parsed and min(parsed) == done and len(parsed) == count - done
+    assert content(tmp_path / "s") == whole
+    assert not (tmp_path / "s.partial").exists()
+    function(None, resume=True)
+    assert parsed == []  # complete already
+
+
+def test_resume_makes_lost_files_again(stopped, tmp_path):
+    function, parsed = stopped
+    whole = content(function(None).path)
+    (tmp_path / "s").rename(tmp_path / "whole")
+    with pytest.raises(OSError, match="No space"):
+        function(6)
+    (tmp_path / "s.partial/000001-targets.npy").write_bytes(b"")
+    (tmp_path / "s.partial/000003-dense.npy").unlink()
+    function(None, resume=True)
+    assert parsed[:3] == [1, 3, 6]
+    assert content(tmp_path / "s") == whole
+
+
+def test_resume_refuses_another_text_and_another_form(stopped, tmp_path):
+    function, parsed = stopped
+    with pytest.raises(OSError, match="No space"):
+        function(6)
+    with pytest.raises(RunFolderError, match="dtype was .*float64.*, now .*float32"):
+        function(None, resume=True, dtype=np.float32)
+    source = tmp_path / "breast_cancer.libsvm"
+    text = source.read_text()
+    source.write_text(text.replace("0", "1", 1))
+    with pytest.raises(RunFolderError, match="in shard 0 has changed"):
+        function(None, resume=True)
+    source.write_text(text)
+    assert function(None, resume=True).n == 569
+    with pytest.raises(RunFolderError, match="zero_based was false, now true"):
+        function(None, resume=True, zero_based=True)
+
+
+def test_resume_of_a_replacement(stopped, tmp_path):
+    """What was begun with force is continued, and takes the place of the older folder."""
+    function, parsed = stopped
+    function(None)
+    with pytest.raises(OSError, match="No space"):
+        function(6, force=True, storage="sparse")
+    assert ShardFolder(tmp_path / "s").meta["shards"][0]["dense"]
+    parsed.clear()
+    folder = function(None, resume=True, storage="sparse")
+    assert min(parsed) == 6 and not folder.meta["shards"][0]["dense"]

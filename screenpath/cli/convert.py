@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
+from screenpath.errors import UsageError
 
 
 @click.command("convert")
@@ -35,18 +36,21 @@ from screenpath.cli import options as shared
     type=click.Choice(["float64", "float32"]),
     help="Type of the stored values; float32 halves them.",
 )
+@click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
 def command(data, out, quiet, **options):
     """Turn LIBSVM text (plain, .gz, .bz2, .xz; - for stdin) into a folder of binary shards.
 
     Several files DATA follow one another. The text is read in blocks, so it may be larger than memory. OUT appears when
-    it is complete: after a crash repeat the command. All path commands take OUT in place of a file; svm, lad, quantile
-    and svr leave its rows on disk.
+    it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
+    lad, quantile and svr leave its rows on disk.
     """
     from screenpath.convert import convert
     from screenpath.report.console import Console
 
+    if options["resume"] and options["force"]:
+        raise UsageError("--resume continues a conversion and --force replaces a folder", "use one of them")
     console = Console(quiet, None)
     folder = convert(data, out, **options)
     shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"

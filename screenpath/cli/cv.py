@@ -18,7 +18,7 @@ MODELS = {
     "sparse-svm": "Sparse SVMs over a grid of (alpha, beta).",
 }
 # Options of the models' commands that make no sense on folds, and what they are then.
-WITHOUT = {"resume": False, "audit": False, "eps_path": None, "c": None, "reference": None}
+WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
 SCORES = ("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball")
 
 fold_options = shared.stack(
@@ -108,8 +108,8 @@ def make_command(name: str) -> click.Command:
 DETAILS = """All folds share one grid, made from all data; every fold is a warm-started, screened path. The run folder
 (default runs/cv-MODEL-DATA) holds the path on all data with the scores beside it, for predict and export (--step best
 or one-se), and cv.csv, cv.json and folds.csv. Of equal scores the most regularised is the best; one-se is the most
-regularised within one standard error of it. The exit code is 3 if some step of a fold or of the path on all data is not
-certified."""
+regularised within one standard error of it. Folds and steps that are done survive a crash: --resume continues. The exit
+code is 3 if some step of a fold or of the path on all data is not certified."""
 
 
 @click.group("cv", cls=CvGroup)
@@ -139,9 +139,7 @@ def check_options(options: dict) -> None:
         for name in ("folds", "repeats", "stratify"):
             if options[name] is not None:
                 raise UsageError("--fold-file says which samples are held out together", f"leave out --{name}")
-    for name in ("scheduler", "local_cluster"):
-        if options.get(name) is not None:
-            raise UsageError(f"cv does not spread its folds over a cluster: --{name.replace('_', '-')}", "use --jobs N")
+    shared.named_cluster(options)
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with --out DIR")
     options["folds"] = options["folds"] or 5

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 
 import numpy as np
 
-from screenpath.cli.app import UNCERTIFIED
 from screenpath.cli.job import Job
 from screenpath.cli.job import default_folder as folder_of
+from screenpath.cli.signals import Stopped
+from screenpath.cluster import tasks_on
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import Certified
-from screenpath.cv.choose import at_boundary, choose
+from screenpath.cv.choose import at_boundary, choose, nothing_reached
 from screenpath.cv.refine import refine
-from screenpath.cv.run import COLUMNS, Samples, Task, fold_paths
+from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths
 from screenpath.errors import UsageError
 from screenpath.read.labels import label_text
 from screenpath.rows.budget import free_memory
 from screenpath.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.steps import CERTIFIED
 from screenpath.write.atomic import replacing
+from screenpath.write.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT
 from screenpath.write.tables import SCHEMA_VERSION, CsvTable, readable_json
 
 FILES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
@@ -27,6 +30,8 @@ FILES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
 
 class CvJob(Job):
     """A path on all data whose steps carry cross-validated scores."""
+
+    folds_certified = None  # not known yet
 
     # -- data, folds and score: all checked before anything is computed --
 
@@ -36,7 +41,8 @@ class CvJob(Job):
 
         o = self.options
         raw = load.read_training(o)
-        self.data = load.load_training(self.spec, o, data=raw)
+        # The rows are here in any case; it is the folds that go on a cluster.
+        self.data = load.load_training(self.spec, {**o, "scheduler": None, "local_cluster": None}, data=raw)
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
@@ -70,10 +76,11 @@ class CvJob(Job):
     def shared_memory(self) -> dict:
         """Return the options, the memory of kernel matrices shared out over the processes."""
         o = self.options
-        if self.spec.rows is None or o["jobs"] == 1:
+        sharing = o["local_cluster"] or o["jobs"]
+        if self.spec.rows is None or sharing == 1:
             return o
         allowed = free_memory() // 2 if o["max_memory"] is None else o["max_memory"]
-        return {**o, "max_memory": allowed // o["jobs"]}
+        return {**o, "max_memory": allowed // sharing}
 
     def class_name(self, target) -> str:
         """Return a class as the file names it."""
@@ -94,19 +101,48 @@ class CvJob(Job):
         """Return ``runs/cv-MODEL-DATA``."""
         return folder_of(f"cv-{self.spec.name}", self.options["data"])
 
+    def identity(self) -> dict:
+        """Return all that decides the numbers: that of the path, the folds, the score and the bound."""
+        o, digest = self.options, hashlib.sha256()
+        for split in self.splits:
+            digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
+        return {
+            **super().identity(),
+            "folds": len({split.fold for split in self.splits}),
+            "repeats": len({split.repeat for split in self.splits}),
+            "folds_sha256": digest.hexdigest(),
+            "score": self.score.name,
+            **{name: o[name] for name in ("certify", "certify_to", "certify_points")},
+        }
+
     # -- the folds --
 
     def before_walk(self) -> None:
         """Cross-validate, choose, and write what was found, before the path on all data."""
-        self.signals.kept = "the folds are not complete, nothing is kept"
-        for name in FILES:
-            (self.sink.path / name).unlink(missing_ok=True)
+        self.signals.kept = "finished folds and steps are kept"
+        if not self.resumable:
+            for name in FILES:
+                (self.sink.path / name).unlink(missing_ok=True)
+            self.sink.write_run(self.record(RUNNING))
+        o = self.options
+        try:
+            with tasks_on(o["scheduler"], o["local_cluster"]) as self.spread:
+                self.cross_validate()
+        except BaseException as error:
+            self.signals.hold()
+            late = time.monotonic() > self.deadline
+            self.sink.fail(self.record(INTERRUPTED if isinstance(error, Stopped) else TIME_LIMIT if late else FAILED))
+            raise
+
+    def cross_validate(self) -> None:
+        """Walk the folds, or take up those of an earlier run, and write the tables."""
         clock = time.monotonic()
-        self.certified = None
-        self.folds = self.walk_folds(self.grid, self.options["tol"], "")
-        self.whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
+        self.certified, self.rounds = None, 0
+        self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
+        whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
         if self.options["certify"]:
             self.certify()
+        self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         self.seconds = time.monotonic() - clock
         scores = np.full((len(self.folds), len(self.grid)), np.nan)
         for row, fold in zip(scores, self.folds, strict=True):
@@ -115,12 +151,20 @@ class CvJob(Job):
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
-        self.signals.kept = "cv.csv and finished steps are kept"
 
-    def walk_folds(self, grid, tol: float, what: str) -> list:
+    def next_round(self):
+        """Return the folder that keeps the folds over the first grid, or over the next finer one."""
+        folder = self.sink.parts / str(self.rounds)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.rounds += 1
+        return folder
+
+    def walk_folds(self, grid, tol: float, folder, what: str) -> list:
         """Return the paths of all folds over a grid, telling of each."""
         found = []
-        for fold in fold_paths(self.samples, self.task, self.splits, grid, tol, self.options["jobs"]):
+        for fold in fold_paths(
+            self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
+        ):
             found.append(fold)
             self.signals.check()
             if self.console.progress:
@@ -136,24 +180,31 @@ class CvJob(Job):
             return
         self.certified = Certified([fold.held_out for fold in self.folds])
         if o["certify_to"] is not None:
-            self.added = refine(
-                self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more, self.deadline
-            )
+            self.added = refine(self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more)
 
-    def solve_more(self, points: list, tol: float) -> None:
-        """Solve further values of C, or known ones closer, for all folds."""
+    def solve_more(self, points: list, tol: float) -> bool:
+        """Solve further values of C, or known ones closer, for all folds; return whether there was time for it."""
+        folder = self.next_round()
+        # What an earlier run has finished is taken up even behind the deadline: its path on all data has this grid.
+        if time.monotonic() > self.deadline and len(finished_paths(self.splits, points, tol, folder)) < len(
+            self.splits
+        ):
+            return False
         what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
-        more = self.walk_folds(np.array(points), tol, what)
+        more = self.walk_folds(np.array(points), tol, folder, what)
         for fold in more:
             for row in fold.rows:  # the closer accuracy is our own wish
                 row["status"] = CERTIFIED if row["rel_gap"] <= self.options["tol"] else row["status"]
         self.folds = [fold.merged(other) for fold, other in zip(self.folds, more, strict=True)]
         self.cut()
         self.certified.update([fold.held_out for fold in self.folds], again=points)
+        return all(len(fold.rows) == len(points) for fold in more)
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached: the deadline may have come between."""
         common = set.intersection(*({line.C for line in fold.held_out.lines} for fold in self.folds))
+        if not common:
+            raise nothing_reached()
         self.folds = [fold.only(common) for fold in self.folds]
         self.grid = np.array(sorted(common))
 
@@ -163,10 +214,9 @@ class CvJob(Job):
         """Return the scores of a step."""
         return dict(zip(self.cv_columns, (self.choice.mean[step.step], self.choice.se[step.step]), strict=True))
 
-    def exit_code(self) -> int:
-        """Return 0 if every step of every fold and of the path on all data is certified, else 3."""
-        good = self.whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
-        return super().exit_code() if good else UNCERTIFIED
+    def record(self, status: str) -> dict:
+        """Return the content of run.json."""
+        return {**super().record(status), "folds_certified": self.folds_certified}
 
     def write_tables(self) -> None:
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""

@@ -21,7 +21,6 @@ from screenpath.write.stream import Stream
 from screenpath.write.tables import SCHEMA_VERSION
 
 # Shared options that change the numbers or the files; --resume compares them and those of the model.
-RULE = "rule_"  # marks a rule's own state in a checkpoint
 IDENTITY = (
     "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
     "zero_based", "format", "coefficients",
@@ -93,7 +92,7 @@ class Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink = self.data = None
+        self.sink = self.data = self.finished = None
         self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------
@@ -104,7 +103,9 @@ class Job:
             self.prepare()
             self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
-                return self.exit_code()
+                return exit_code(self.finished)
+            if not self.resumable:
+                self.sink.clear()
             self.before_walk()
             reference = self.start()
             return self.walk(reference)
@@ -183,9 +184,9 @@ class Job:
                     folder.refuse(previous)
                 folder.check_identity(previous, self.identity())
                 if previous["status"] == COMPLETE:
-                    self.tally.certified = previous["totals"]["certified"]
-                    self.tally.unsafe = previous["totals"]["unsafe"]
+                    self.finished = previous
                     self.console.say(f"{folder.path} is complete already; nothing to do")
+                    folder.remove_parts()
                     folder.close()
                     return None
         except BaseException:
@@ -213,6 +214,8 @@ class Job:
 
     def start(self):
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
+        from screenpath.path import restore_walk
+
         checkpoint = self.sink.load_checkpoint() if self.resumable else None
         classes = (self.data.labels or {}).get("classes")
         unit, count = ("feature", self.data.preparation.n_features)
@@ -226,16 +229,13 @@ class Job:
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
         self.console.say(f"continuing behind step {checkpoint.steps - 1}")
-        if hasattr(self.screening, "restore"):
-            self.screening.restore(
-                {name[len(RULE) :]: v for name, v in checkpoint.state.items() if name.startswith(RULE)}
-            )
-        return self.model.restore(checkpoint.state)
+        return restore_walk(self.model, self.screening, checkpoint.state)
 
     def state(self, certificate) -> dict:
-        """Return all that the next step depends on: the reference, and the rule of a chunk."""
-        rule = self.screening.state() if hasattr(self.screening, "state") else {}
-        return {**self.model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
+        """Return all that the next step depends on."""
+        from screenpath.path import walk_state
+
+        return walk_state(self.model, self.screening, certificate)
 
     # -- the path ------------------------------------------------------------------------------------------------
 
@@ -267,9 +267,10 @@ class Job:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
         skipped = [self.skipped_row(rank) for rank in range(self.sink.count, len(self.grid))]
         self.tally.seconds["writing"] += time.perf_counter() - clock
-        self.sink.finish(self.record(status), skipped)
+        record = self.record(status)
+        self.sink.finish(record, skipped)
         self.console.summary(self.summary(status))
-        return self.exit_code() if code is None else code
+        return exit_code(record) if code is None else code
 
     def keep_steps(self, found) -> None:
         """Write the steps that the walk yields, up to the end of the grid or the time limit."""
@@ -307,11 +308,6 @@ class Job:
 
     # -- what is said about it -----------------------------------------------------------------------------------
 
-    def exit_code(self) -> int:
-        """Return 0 if every step is certified and no decision was found unsafe, else 3."""
-        good = self.tally.certified == len(self.grid) and self.tally.unsafe == 0
-        return DONE if good else UNCERTIFIED
-
     def record(self, status: str) -> dict:
         """Return the content of run.json."""
         o, data = self.options, self.data
@@ -343,6 +339,13 @@ class Job:
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         return [*ended, *self.tally.lines(len(self.grid)), *where]
+
+
+def exit_code(record: dict) -> int:
+    """Return 0 if every step (and fold) of a run is certified and no decision was found unsafe, else 3."""
+    totals = record["totals"]
+    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0
+    return DONE if good and record.get("folds_certified", True) else UNCERTIFIED
 
 
 def finite(value: float) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.cli.options import named_cluster
 from screenpath.convert import cached_shards
 from screenpath.errors import DataError, UsageError
 from screenpath.memory import MemoryLimit
@@ -168,31 +169,27 @@ def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLim
     scheduler, local = options.get("scheduler"), options.get("local_cluster")
     if scheduler is None and local is None:
         return ShardRows(folder, *arguments, threads=options["threads"], limit=limit)
-    from screenpath.rows.cluster import ClusterRows, connect
+    from screenpath.cluster import close, connect
+    from screenpath.rows.cluster import ClusterRows
 
     client, cluster = connect(scheduler, local)
     try:
         return ClusterRows(client, cluster, folder, *arguments, limit=limit)
     except BaseException:
-        client.close()
-        if cluster is not None:
-            cluster.close()
+        close(client, cluster)
         raise
 
 
 def _check_cluster(spec, options: dict) -> None:
     """Refuse cluster options that have nothing to spread."""
-    scheduler, local = options.get("scheduler"), options.get("local_cluster")
-    if scheduler is None and local is None:
+    if not named_cluster(options) or spec.spreads:
         return
-    if scheduler is not None and local is not None:
-        raise UsageError("--scheduler and --local-cluster are two clusters", "use one of them")
     if spec.rows is not None:
         raise UsageError("a kernel run does not go on a cluster: its kernel matrix is in one memory", "leave it out")
     if not spec.streams:
         raise UsageError(
             f"{spec.name} does not run on a cluster: it needs the columns of the data in memory",
-            "svm, lad, quantile and svr do",
+            "svm, lad, quantile, svr and sparse-svm do, and the folds of cv",
         )
     if not is_shard_folder(options["data"]):
         raise UsageError("a cluster reads shards, not text", "convert first: screenpath convert DATA SHARDS")

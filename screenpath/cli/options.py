@@ -250,11 +250,23 @@ cluster_options = stack(
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Spread the passes over the Dask workers of this scheduler (tcp://node:8786); DATA is a shard folder.",
+        help="Spread the work over the Dask workers of this scheduler (tcp://node:8786): passes over a shard folder, "
+        "values of beta (sparse-svm), folds (cv).",
     ),
     click.option(
         "--local-cluster", metavar="N", type=click.IntRange(min=1), help="The same with N worker processes here."
     ),
 )
+
+
+def named_cluster(options: dict) -> bool:
+    """Tell whether the options name a cluster, and refuse two of them."""
+    named = [name for name in ("scheduler", "local_cluster") if options.get(name) is not None]
+    if len(named) == 2:
+        raise UsageError("--scheduler and --local-cluster are two clusters", "use one of them")
+    if named and options.get("jobs", 1) > 1:
+        raise UsageError("--jobs are processes here, a cluster has its own workers", "use one of the two")
+    return bool(named)
+
 
 path_options = stack(data_argument, reading_options, preparation_options, cluster_options, output_options)

@@ -76,10 +76,10 @@ def weights(step, labels):
 
 
 def walk(options):
-    """Return the walk over the grid in ``--jobs`` processes."""
+    """Return the walk over the grid in ``--jobs`` processes, or on a cluster."""
     from screenpath.parallel import walk_grid
 
-    return partial(walk_grid, jobs=options["jobs"])
+    return partial(walk_grid, jobs=options["jobs"], cluster=(options["scheduler"], options["local_cluster"]))
 
 
 SPEC = ModelSpec(
@@ -99,6 +99,7 @@ SPEC = ModelSpec(
     weights=weights,
     walk=walk,
     streams=False,
+    spreads=True,
 )
 
 grid_options = shared.stack(

@@ -87,6 +87,8 @@ class ModelSpec:
         and ``--dtype`` then are the kernel's, not the data's.
     kernel_modules : tuple of str
         Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
+    spreads : bool
+        Whether a cluster is given parts of its grid, and not passes over shards.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
     """
@@ -109,6 +111,7 @@ class ModelSpec:
     rows: Callable | None = None
     kernel_modules: tuple = ()
     streams: bool = True
+    spreads: bool = False
 
 
 def c_grid(model, options):

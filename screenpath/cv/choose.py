@@ -31,6 +31,11 @@ class Choice:
     one_se: int
 
 
+def nothing_reached() -> ResourceError:
+    """Return the error of folds that have no grid point in common."""
+    return ResourceError("no grid point was reached by all folds", "raise --time-limit, or use a smaller grid")
+
+
 def choose(scores, higher: bool) -> Choice:
     """Choose a step; the first in the order of the walk is the most regularised.
 
@@ -53,7 +58,7 @@ def choose(scores, higher: bool) -> Choice:
     mean = scores.mean(axis=0)
     se = scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
     if not np.isfinite(mean).any():
-        raise ResourceError("no grid point was reached by all folds", "raise --time-limit, or use a smaller grid")
+        raise nothing_reached()
     return Choice(mean, se, *best_and_one_se(mean, se, higher))
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from screenpath.cv.certify import Certified
 
 TIGHTER, FLOOR = 1e-3, 1e-12  # factor from one accuracy to the next, and the last relative gap that is tried
 
 
-def refine(certified: Certified, target: float, budget: int, tol: float, solve, deadline: float) -> int:
+def refine(certified: Certified, target: float, budget: int, tol: float, solve) -> int:
     """Make the bound reach a target, if it can be.
 
     Where a solution is too inaccurate to decide enough held-out samples at its own C, no neighbour helps: it is solved
@@ -26,9 +24,8 @@ def refine(certified: Certified, target: float, budget: int, tol: float, solve, 
     tol : float
         Relative gap of the solutions so far.
     solve : callable
-        ``solve(points, tol)`` solves the values of C for all folds and updates ``certified``.
-    deadline : float
-        ``time.monotonic()`` value.
+        ``solve(points, tol)`` solves the values of C for all folds and updates ``certified``; it returns whether there
+        was time for all of them.
 
     Returns
     -------
@@ -36,7 +33,7 @@ def refine(certified: Certified, target: float, budget: int, tol: float, solve, 
         Points added.
     """
     added, solved = 0, dict.fromkeys(certified.grid, tol)
-    while certified.difference > target and time.monotonic() < deadline:
+    while certified.difference > target:
         loose = certified.loose(target)
         if loose and tol > FLOOR and all(solved[C] <= tol for C in loose):
             tol = max(TIGHTER * tol, FLOOR)
@@ -46,7 +43,8 @@ def refine(certified: Certified, target: float, budget: int, tol: float, solve, 
             added += len(points)
         if not points:
             break
-        solve(points, tol)
+        if not solve(points, tol):
+            break
         solved.update(dict.fromkeys(points, tol))
     return added
 

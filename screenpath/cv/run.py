@@ -6,21 +6,26 @@ measured on the training part alone; the grid is the same for all folds and is m
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.cluster import in_order
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
+from screenpath.cv.saved import FoldFile, FoldMemory, plain
 from screenpath.models.builders import row_weights
-from screenpath.parallel import close_to_signals, workers
-from screenpath.path import PathOptions, walk
+from screenpath.parallel import follow_parent, workers
+from screenpath.path import PathOptions, restore_walk, walk, walk_state
 from screenpath.prepare import prepare
 from screenpath.rows.memory import MemoryRows
 from screenpath.scores import Score
+from screenpath.write.atomic import save_arrays
 
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",
@@ -108,7 +113,7 @@ class Samples:
     weights: np.ndarray | None = None
 
 
-def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float) -> FoldPath:
+def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file=None) -> FoldPath:
     """Train on one part over the whole grid and score every step on the other.
 
     Parameters
@@ -120,12 +125,15 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float) -> F
         Parameters in the order of the walk.
     tol : float
         Relative gap of every step on the training part.
+    file : FoldFile or FoldMemory, optional
+        Where the fold is kept while it goes on and when it is finished. One under way there is continued.
 
     Returns
     -------
     FoldPath
         Shorter than the grid where the deadline came first.
     """
+    saved = file.load() if file is not None else None
     o, spec = task.options, task.spec
     training = split.training(samples.y.size)
     training_rows, preparation = _rows(samples, task, training)
@@ -138,15 +146,30 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float) -> F
         test = training_rows.held_out(test)
     targets = samples.targets[split.held_out]
     options = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
-    go = spec.walk({**o, "jobs": 1}) if spec.walk else walk
-    rows, lines = [], []
-    for step, certificate in go(model, grid, spec.rule(o["rule"]), spec.solver(o["solver"], o["seed"]), options):
+    go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
+    screening = spec.rule(o["rule"])
+    rows, held_out = [], HeldOut.of(test, targets, []) if task.certify else None
+    reference = None
+    if saved is not None:
+        rows, held_out = saved.rows, saved.held_out
+        reference = restore_walk(model, screening, saved.state)
+    solver = spec.solver(o["solver"], o["seed"])
+    for step, certificate in go(model, grid, screening, solver, options, reference, len(rows)):
+        # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
+        if time.monotonic() > task.deadline:
+            break
         products = test @ spec.weights(step, task.labels).T
         score = task.score.function(products, targets)
         rows.append({**step.parameters, "score": score, **{name: getattr(step, name) for name in COLUMNS}})
         if task.certify:
-            lines.append(certified_line(certificate, test, products, targets))
-    return FoldPath(split, rows, HeldOut.of(test, targets, lines) if task.certify else None)
+            held_out.lines.append(certified_line(certificate, test, products, targets))
+        reference = certificate
+        if file is not None and len(rows) < len(grid) and file.due():
+            file.save(rows, held_out, walk_state(model, screening, certificate))
+    if file is not None and rows:
+        ended = len(rows) == len(grid)
+        file.save(rows, held_out, {} if ended else walk_state(model, screening, reference))
+    return FoldPath(split, plain(rows), held_out)
 
 
 def _rows(samples: Samples, task: Task, training):
@@ -161,7 +184,19 @@ def _rows(samples: Samples, task: Task, training):
     return MemoryRows(X, o["threads"]), preparation
 
 
-def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1):
+def finished_paths(splits, grid, tol: float, folder: Path | None) -> dict:
+    """Return the finished paths in a folder by the rank of their folds."""
+    found = {}
+    for k, split in enumerate(splits if folder is not None else []):
+        saved = FoldFile(folder, split, grid, tol).load()
+        if saved is not None and not saved.state:
+            found[k] = FoldPath(split, saved.rows, saved.held_out)
+    return found
+
+
+def fold_paths(
+    samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1, folder: Path | None = None, spread=None
+):
     """Yield the path of every fold, in order; the numbers do not depend on ``jobs``.
 
     Parameters
@@ -173,6 +208,10 @@ def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int
     tol : float
     jobs : int, default 1
         Processes; the data is written to a temporary folder once and mapped by all of them.
+    folder : Path, optional
+        For a file a fold: what is finished there is not computed again.
+    spread : screenpath.cluster.Spread, optional
+        Cluster whose workers compute the folds.
 
     Yields
     ------
@@ -183,15 +222,55 @@ def fold_paths(samples: Samples, task: Task, splits, grid, tol: float, jobs: int
     ResourceError
         If a process dies.
     """
+    known = finished_paths(splits, grid, tol, folder)
+    left = [split for k, split in enumerate(splits) if k not in known]
+    how = grid, tol, folder
+    computed = _compute(samples, task, left, how, jobs) if spread is None else _send(samples, task, left, how, spread)
+    with contextlib.closing(computed):
+        for k in range(len(splits)):
+            yield known.pop(k) if k in known else next(computed)
+
+
+def _compute(samples: Samples, task: Task, splits, how: tuple, jobs: int):
+    """Yield the paths that processes of this machine compute."""
     jobs = min(jobs, len(splits))
-    if jobs == 1:
+    if jobs <= 1:
         for split in splits:
-            yield fold_path(samples, task, split, grid, tol)
+            yield _kept_fold_path(samples, task, split, *how)
         return
-    with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
-        _save(samples, Path(folder))
-        with workers(jobs, _open, (folder, task, grid, tol)) as pool:
+    with tempfile.TemporaryDirectory(prefix="screenpath-") as data:
+        _save(samples, Path(data))
+        with workers(jobs, _open, (data, task, *how)) as pool:
             yield from pool.map(_fold_path, splits)
+
+
+def _kept_fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None) -> FoldPath:
+    file = None if folder is None else FoldFile(folder, split, grid, tol)
+    return fold_path(samples, task, split, grid, tol, file)
+
+
+def _send(samples: Samples, task: Task, splits, how: tuple, spread):
+    """Yield the paths that the workers of a cluster compute; each is written here as soon as it has come."""
+    grid, tol, folder = how
+    files = [None if folder is None else FoldFile(folder, split, grid, tol) for split in splits]
+    begun = [None if file is None else file.load() for file in files]
+    tasks = [(task, split, grid, tol, saved) for split, saved in zip(splits, begun, strict=True)]
+
+    def written():
+        for rank, (found, saved) in spread.run(_sent_fold_path, samples, tasks, task.deadline):
+            if files[rank] is not None and saved is not None:
+                files[rank].save(saved.rows, saved.held_out, saved.state)
+            yield rank, found
+
+    yield from in_order(written())
+
+
+def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> tuple:
+    """Return the path and what is to be written of it; run on a worker of a cluster."""
+    task, split, grid, tol, saved = sent
+    memory = FoldMemory(saved)
+    found = fold_path(samples, replace(task, deadline=deadline), split, grid, tol, memory)
+    return found, memory.saved
 
 
 def _save(samples: Samples, folder: Path) -> None:
@@ -199,26 +278,26 @@ def _save(samples: Samples, folder: Path) -> None:
     arrays.update(y=samples.y, targets=samples.targets, shape=np.array(samples.X.shape))
     if samples.weights is not None:
         arrays["weights"] = samples.weights
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
+    save_arrays(folder, arrays)
 
 
-_worker: dict = {}  # of a worker process: samples, task, grid, tol
+_worker: tuple = ()  # of a worker process: samples and task; grid, tol and folder
 
 
-def _open(folder: str, task: Task, grid, tol: float) -> None:
-    close_to_signals()
+def _open(data: str, task: Task, *how) -> None:
+    global _worker
+    follow_parent()
 
     def load(name):
-        path = Path(folder) / f"{name}.npy"
+        path = Path(data) / f"{name}.npy"
         # Mapped copy-on-write: shared, and yet an ordinary array.
         return np.asarray(np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path))
 
     X = sp.csr_array((load("data"), load("indices"), load("indptr")), shape=tuple(load("shape").tolist()))
-    weights = load("weights") if (Path(folder) / "weights.npy").exists() else None
-    _worker.update(samples=Samples(X, load("y"), load("targets"), weights), task=task, grid=grid, tol=tol)
+    weights = load("weights") if (Path(data) / "weights.npy").exists() else None
+    _worker = (Samples(X, load("y"), load("targets"), weights), task), how
 
 
 def _fold_path(split: Split) -> FoldPath:
-    w = _worker
-    return fold_path(w["samples"], w["task"], split, w["grid"], w["tol"])
+    first, how = _worker
+    return _kept_fold_path(*first, split, *how)

@@ -8,7 +8,11 @@ import fcntl
 import os
 from pathlib import Path
 
+import numpy as np
+
 from screenpath.errors import InUseError, RunFolderError
+
+LOCK = ".lock"
 
 
 def sync_folder(folder: Path) -> None:
@@ -24,6 +28,25 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
+def short_writes_named(path: Path):
+    """Call a full disk by its name where numpy says "16 requested and 11 written"."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+
+
+def save_arrays(folder: Path, arrays: dict) -> None:
+    """Write arrays to ``NAME.npy`` in a temporary folder."""
+    for name, array in arrays.items():
+        file = folder / f"{name}.npy"
+        with short_writes_named(file):
+            np.save(file, array, allow_pickle=False)
+
+
+@contextlib.contextmanager
 def replacing(path: Path):
     """Open a binary file beside ``path`` that takes its place when the block ends without an error.
 
@@ -34,7 +57,7 @@ def replacing(path: Path):
     """
     beside = path.with_name(path.name + ".new")
     try:
-        with open(beside, "wb") as file:
+        with short_writes_named(path), open(beside, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -54,6 +77,8 @@ class Appender:
         Final name.
     keep : int, default 0
         Bytes to keep of what an earlier run left under the final or the partial name.
+    named : bool, default False
+        Whether it has its final name from the beginning.
 
     Raises
     ------
@@ -61,9 +86,9 @@ class Appender:
         If there are fewer bytes than ``keep``.
     """
 
-    def __init__(self, path: Path, keep: int = 0):
+    def __init__(self, path: Path, keep: int = 0, named: bool = False):
         self.path = path
-        self.partial = path.with_name(path.name + ".partial")
+        self.partial = path if named else path.with_name(path.name + ".partial")
         if keep and not self.partial.exists() and path.exists():
             os.replace(path, self.partial)
         self._descriptor = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
@@ -123,7 +148,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path):
-        self.path = folder / ".lock"
+        self.path = folder / LOCK
         while True:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:

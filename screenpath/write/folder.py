@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from screenpath.write.coefficients import open_coefficients, remove_coefficients
 from screenpath.write.tables import SCHEMA_VERSION, CsvTable, JsonTable, dump_json, readable_json
 
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
+PARTS = "parts.partial"  # folder within the run folder: what a run has made before its first step
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
 
 
@@ -103,14 +105,7 @@ class RunFolder:
         RunFolderError
             Naming each option, the data or the version that differs.
         """
-        before, now = previous["identity"], json.loads(dump_json(identity))
-        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-        if names:
-            parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
-            raise RunFolderError(
-                f"cannot resume {self.path}: " + "; ".join(parts),
-                "repeat the first run's command with --resume, or start again with --force",
-            )
+        check_same(self.path, previous["identity"], identity)
 
     def load_checkpoint(self) -> Checkpoint | None:
         """Return where the earlier run can continue; None if it has to start at the first step."""
@@ -124,6 +119,22 @@ class RunFolder:
             return Checkpoint(steps, (table, coefficients), content.pop("tally"), content)
         except (ValueError, KeyError, OSError, EOFError) as error:
             raise RunFolderError(f"{file} is damaged ({error})", "start again with --force") from None
+
+    @property
+    def parts(self) -> Path:
+        """Return the folder for what is kept until the run is complete."""
+        return self.path / PARTS
+
+    def remove_parts(self) -> None:
+        """Remove what nobody needs behind a complete run."""
+        if self.parts.exists():
+            shutil.rmtree(self.parts)
+
+    def clear(self) -> None:
+        """Remove an earlier run, its record first: what is left of it is then never taken for a run."""
+        (self.path / "run.json").unlink(missing_ok=True)
+        self.remove_parts()
+        self._remove_files()
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -222,12 +233,16 @@ class RunFolder:
         if self._coefficients is not None:
             self._coefficients.finish(self.count, record["status"] == COMPLETE)
         if record["status"] == COMPLETE:
-            (self.path / "checkpoint.npz").unlink(missing_ok=True)
+            for name in ("checkpoint.npz", "checkpoint.npz.new"):  # the second is what a kill left
+                (self.path / name).unlink(missing_ok=True)
         self.write_run(record)
+        if record["status"] == COMPLETE:
+            self.remove_parts()
 
     def fail(self, record: dict) -> None:
-        """Note in run.json that the run failed. The finished steps stay under their partial names."""
-        self._steps.abandon()
+        """Note in run.json how the run ended. The finished steps stay under their partial names."""
+        if self._steps is not None:
+            self._steps.abandon()
         if self._coefficients is not None:
             self._coefficients.abandon()
         with contextlib.suppress(OSError):  # the disk may be what failed
@@ -236,6 +251,24 @@ class RunFolder:
     def close(self) -> None:
         """Let other processes use the folder."""
         self._lock.release()
+
+
+def check_same(path: Path, before: dict, now: dict) -> None:
+    """Make sure that what is resumed was begun alike.
+
+    Raises
+    ------
+    RunFolderError
+        Naming all that differs.
+    """
+    now = json.loads(dump_json(now))
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if names:
+        parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
+        raise RunFolderError(
+            f"cannot resume {path}: " + "; ".join(parts),
+            "repeat the first run's command with --resume, or start again with --force",
+        )
 
 
 def _short(value) -> str:

@@ -21,6 +21,9 @@ class Stream:
         self.table = (CsvTable if format == "csv" else JsonLines)(columns)
         self.count = 0
 
+    def clear(self) -> None:
+        """A stream holds nothing of earlier runs."""
+
     def open(self, columns, n_features, checkpoint=None, classes=None, unit="feature") -> None:
         """Write the header."""
         self._write(self.table.opening())

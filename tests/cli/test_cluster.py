@@ -45,6 +45,32 @@ def test_local_cluster(call, data, shards):
     assert all(int(row["bytes_moved"]) > 8 * 120 for row in read_csv(folder / "steps.csv"))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("cv", "svm", "--grid", 4, "--certify-to", 0.1, "--certify-points", 4, "--folds", 3),
+        ("cv", "sparse-svm", "--betas", 2, "--alphas", 3, "--folds", 2),
+        ("sparse-svm", "--betas", 3, "--alphas", 4),
+    ],
+)
+def test_folds_and_rows_of_a_grid(call, data, command):
+    """Folds, and rows of a grid of (alpha, beta), are tasks of two workers: the bytes of one process."""
+    names = [*command[: 1 + (command[0] == "cv")], data, *command[1 + (command[0] == "cv") :], "--quiet"]
+    assert call(*names, "-o", "here").code == 0
+    folder = data.parent / "there"
+    done = screenpath(*names, "-o", folder, "--local-cluster", 2, cwd=data.parent)
+    assert done.returncode == 0, done.stderr
+    compared = 0
+    for path in (data.parent / "here").iterdir():
+        if path.name in ("steps.csv", "folds.csv"):
+            assert rows_without(folder / path.name) == rows_without(path)
+        elif path.suffix == ".csv":
+            assert (folder / path.name).read_bytes() == path.read_bytes()
+        compared += path.suffix == ".csv"
+    assert compared >= 2
+    assert not (folder / "parts.partial").exists()
+
+
 def test_scheduler_of_somebody_else(call, data, shards):
     """A scheduler and a worker that were started on their own, as on a cluster."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -79,7 +105,11 @@ def test_scheduler_of_somebody_else(call, data, shards):
 def test_usage(call, data, shards):
     for arguments, message in (
         (("svm", data, "--local-cluster", 2), "screenpath convert DATA SHARDS"),
-        (("sparse-svm", shards, "--local-cluster", 2), "svm, lad, quantile and svr do"),
+        (("l1svm", shards, "--local-cluster", 2), "svm, lad, quantile, svr and sparse-svm do"),
+        (("sparse-svm", data, "--local-cluster", 2, "--jobs", 2), "use one of the two"),
+        (("cv", "lad", data, "--local-cluster", 2, "--jobs", 2), "use one of the two"),
+        (("cv", "lad", data, "--local-cluster", 2, "--scheduler", "tcp://a:1"), "use one of them"),
+        (("svm", shards, "--kernel", "rbf", "--local-cluster", 2), "a kernel run does not go on a cluster"),
         (("svm", shards, "--local-cluster", 2, "--scheduler", "tcp://a:1"), "use one of them"),
     ):
         result = call(*arguments)

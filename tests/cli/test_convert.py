@@ -63,7 +63,6 @@ def test_cross_validation_and_folders(call, data, shards):
     assert call("cv", "svm", shards, "--folds", 3, *GRID, "-o", "b").code == 0
     with open("a/cv.csv") as one, open("b/cv.csv") as other:
         assert one.read() == other.read()
-    assert call("cv", "svm", shards, "--local-cluster", 2, *GRID, "-o", "c").code == 2
 
 
 def test_test_data_and_predict_with_folders(call, data, shards):

@@ -1,8 +1,6 @@
 """cv: what it writes is what folds computed by hand say; the same for any number of processes; clear errors."""
 
 import json
-import os
-import signal
 
 import numpy as np
 import pytest
@@ -261,23 +259,3 @@ def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
     found = call("cv", "svm", data, *GRID, "--time-limit", 1e-9, "--out", "run")
     assert found.code == 1
     assert "no grid point was reached by all folds" in found.err
-
-
-def test_a_signal_between_folds_ends_the_command(call, data, monkeypatch, tmp_path):
-    from screenpath.cli import cv_job
-
-    plain = cv_job.fold_paths
-
-    def with_signal(*arguments):
-        for fold in plain(*arguments):
-            os.kill(os.getpid(), signal.SIGTERM)
-            yield fold
-
-    monkeypatch.setattr(cv_job, "fold_paths", with_signal)
-    found = call("cv", "svm", data, *GRID, "--out", "run")
-    assert found.code == 143
-    assert "nothing is kept" in found.err
-    assert not (tmp_path / "run" / "cv.csv").exists()
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    assert call("cv", "svm", data, *GRID, "--out", "run").code == 0  # the folder is free

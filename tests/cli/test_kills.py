@@ -1,6 +1,6 @@
 """Runs that are killed at random moments, again and again: what --resume completes has the bytes of a run left alone.
 
-SCREENPATH_KILLS multiplies the number of kills (default 1: 52 of them).
+SCREENPATH_KILLS multiplies the number of kills (default 1: 64 of them).
 """
 
 import json
@@ -13,22 +13,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from screenpath.cli.app import COMMANDS
 from tests.cli.conftest import ROOT, clouds, libsvm_text, without_times
 
 MANY = int(os.environ.get("SCREENPATH_KILLS", "1"))
 SVM = ("--grid", "40", "--cmax", "1", "--bias", "1", "--quiet")
 SPARSE = ("--betas", "3", "--alphas", "12", "--quiet")
-# Name, command up to the folder, what comes behind it, kills.
+TARGETS = ("process", "group", "worker")
+CV = ("--folds", "3", "--quiet", "-o")
+CERTIFIED = ("--grid", "4", "--certify-to", "0.05", "--certify-points", "6")
+# Name, command up to the folder, kills.
 RUNS = [
-    ("svm", ["svm", "DATA", *SVM, "-o"], ["--resume"], 12),
-    ("shards", ["svm", "SHARDS", *SVM, "--format", "json", "-o"], ["--resume"], 10),
-    ("sparse-svm", ["sparse-svm", "DATA", *SPARSE, "-o"], ["--resume"], 10),
-    ("npz", ["lad", "DATA", *SVM, "--coefficients", "npz", "-o"], ["--resume"], 6),
-    ("convert", ["convert", "DATA", "--block-mb", "1", "--jobs", "2", "--quiet"], ["--force"], 14),
+    ("svm", ["svm", "DATA", *SVM, "-o"], 8),
+    ("shards", ["svm", "SHARDS", *SVM, "--format", "json", "-o"], 6),
+    ("npz", ["lad", "DATA", *SVM, "--coefficients", "npz", "-o"], 4),
+    ("sparse-svm", ["sparse-svm", "DATA", *SPARSE, "-o"], 6),
+    ("sparse-svm-jobs", ["sparse-svm", "DATA", *SPARSE, "--jobs", "2", "-o"], 6),
+    ("cv", ["cv", "svm", "DATA", *CERTIFIED, *CV], 8),
+    ("cv-jobs", ["cv", "svm", "DATA", "--grid", "10", "--jobs", "2", *CV], 10),
+    ("cv-sparse-svm", ["cv", "sparse-svm", "DATA", "--betas", "2", "--alphas", "4", *CV], 6),
+    ("convert", ["convert", "DATA", "--block-mb", "1", "--jobs", "2", "--quiet"], 10),
 ]
-if "cv" in COMMANDS:
-    RUNS.append(("cv", ["cv", "svm", "DATA", "--folds", "3", "--grid", "10", "--quiet", "-o"], ["--force"], 8))
 
 
 class Zygote:
@@ -45,9 +49,9 @@ class Zygote:
                 return
         raise AssertionError("the commands do not run")
 
-    def run(self, argv, after=None, number=signal.SIGKILL):
+    def run(self, argv, after=None, number=signal.SIGKILL, whom="process"):
         """Return exit status and seconds of a command that is stopped ``after`` some seconds, or never."""
-        request = {"argv": [str(a) for a in argv], "after": after, "signal": int(number)}
+        request = {"argv": [str(a) for a in argv], "after": after, "signal": int(number), "whom": whom}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         found = json.loads(self.process.stdout.readline())
@@ -67,7 +71,8 @@ def content(folder) -> dict:
             found[path.name] = without_times(path)
         elif path.name == "run.json":
             record = json.loads(path.read_text())
-            found[path.name] = {name: record[name] for name in ("status", "identity", "labels", "columns")}
+            names = ("status", "identity", "labels", "columns", "folds_certified")
+            found[path.name] = {name: record.get(name) for name in names}
         elif path.name == "cv.json":
             found[path.name] = {k: v for k, v in json.loads(path.read_text()).items() if k != "seconds"}
         elif path.is_file():
@@ -85,9 +90,8 @@ def where(tmp_path_factory):
 
 def arguments(run, folder, resumed=True):
     """Return the command line of a run into a folder."""
-    _, command, resume, _ = run
     names = {"DATA": "data.libsvm", "SHARDS": "shards"}
-    return [*(names.get(a, a) for a in command), folder, *(resume if resumed else [])]
+    return [*(names.get(a, a) for a in run[1]), folder, *(["--resume"] if resumed else [])]
 
 
 @pytest.fixture(scope="module")
@@ -101,20 +105,25 @@ def zygote(where):
 
 @pytest.mark.parametrize("run", RUNS, ids=[run[0] for run in RUNS])
 def test_killed_runs(zygote, where, run):
-    """A run is killed up to three times, resumed after each kill, and compared with the one left alone."""
+    """A run is killed up to three times, resumed after each kill, and compared with the one left alone.
+
+    It is killed alone (its worker processes have to notice), with its worker processes, or loses one of these.
+    """
     rng = np.random.default_rng(len(run[0]))
-    expected, kills, folders = content(where / f"whole-{run[0]}"), 0, 0
+    expected, kills, lost, folders = content(where / f"whole-{run[0]}"), 0, 0, 0
     _, seconds = zygote.run(arguments(run, f"timed-{run[0]}"))
-    wanted = MANY * run[3]
-    while kills < wanted:  # those that meet a run under way
+    wanted, targets = MANY * run[2], TARGETS if "--jobs" in run[1] and run[0] != "convert" else TARGETS[:2]
+    while kills < wanted or lost < ("worker" in targets):  # those that meet a run under way
         folders += 1
         assert folders < 10 * wanted
         folder = f"cut-{run[0]}-{folders}"
         for _ in range(int(rng.integers(1, 4))):
             number = signal.SIGKILL if rng.random() < 0.75 else signal.SIGTERM
-            status, _ = zygote.run(arguments(run, folder), float(rng.uniform(0.0, 0.9) * seconds), number)
-            assert status in (0, -number, 128 + number), (status, number)
+            whom, after = targets[rng.integers(len(targets))], float(rng.uniform(0.0, 0.9) * seconds)
+            status, _ = zygote.run(arguments(run, folder), after, number, whom)
+            assert status in ((0, 1) if whom == "worker" else (0, -number, 128 + number)), (status, number, whom)
             kills += status != 0
+            lost += status == 1
             if status == 0:
                 break
         assert zygote.run(arguments(run, folder))[0] == 0
@@ -122,4 +131,4 @@ def test_killed_runs(zygote, where, run):
 
 
 def test_number_of_kills():
-    assert sum(run[3] for run in RUNS) >= 50
+    assert sum(run[2] for run in RUNS) >= 50

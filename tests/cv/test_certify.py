@@ -197,8 +197,9 @@ def refined(tol, target, budget):
             merged.append(HeldOut(old.signs, old.norms, [lines[C] for C in sorted(lines)]))
         state["folds"] = merged
         certified.update(merged, again=points)
+        return True
 
-    return certified, refine(certified, target, budget, tol, solve, float("inf")), tols
+    return certified, refine(certified, target, budget, tol, solve), tols
 
 
 def test_refining_reaches_the_target_from_a_coarse_and_inaccurate_start():

@@ -19,6 +19,12 @@ def test_replacing_is_all_or_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
+def test_a_short_write_of_an_array_is_a_full_disk(tmp_path):
+    with pytest.raises(OSError, match="No space left on device.*checkpoint"), replacing(tmp_path / "checkpoint"):
+        raise OSError("16992 requested and 11234 written")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_appender_completes_and_continues(tmp_path):
     path = tmp_path / "a"
     appender = Appender(path)

@@ -1,0 +1,106 @@
+"""Paths of folds, stopped and continued, without the command line."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.cli.svm import SPEC
+from screenpath.cv import saved
+from screenpath.cv.folds import draw_folds
+from screenpath.cv.run import Samples, Task, fold_path, fold_paths
+from screenpath.cv.saved import FoldFile, FoldMemory
+from screenpath.errors import RunFolderError
+from screenpath.scores import CLASSIFICATION, choose_score
+from tests.conftest import two_classes
+
+GRID = [0.01, 0.1, 1.0, 10.0]
+OPTIONS = {
+    "max_epochs": 1000, "rule": "dvi+gap", "solver": "auto", "seed": 0, "scale": "standard", "bias": 1.0,
+    "dtype": "float64", "threads": 1, "jobs": 1,
+}  # fmt: skip
+
+
+def svm_task(n=80, certify=False):
+    """Return samples and what the folds of an SVM have in common."""
+    X, signs = two_classes(n=n, d=4, seed=4)
+    score = choose_score(None, "svm", CLASSIFICATION, 2, None)
+    samples = Samples(sp.csr_array(X), signs, signs)
+    return samples, Task(SPEC, OPTIONS, score, {"+1": 1.0, "-1": -1.0}, None, "dense", float("inf"), certify)
+
+
+def same(one, other):
+    """Check that two paths of a fold are equal but for their seconds."""
+    for a, b in zip(one.rows, other.rows, strict=True):
+        assert {k: v for k, v in a.items() if not k.endswith("_s")} == {
+            k: v for k, v in b.items() if not k.endswith("_s")
+        }
+    if one.held_out is not None:
+        np.testing.assert_array_equal(one.held_out.norms, other.held_out.norms)
+        for a, b in zip(one.held_out.lines, other.held_out.lines, strict=True):
+            for name in ("C", "center", "trained", "radius_sq", "xi", "xi_error", "products", "extent", "errors"):
+                np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+@pytest.mark.parametrize("certify", [False, True])
+def test_every_step_can_be_continued(tmp_path, monkeypatch, certify):
+    """A fold continued behind each of its steps, from a file and from memory, is the fold walked at once."""
+    samples, task = svm_task(certify=certify)
+    split = draw_folds(80, 4, 1, 0)[1]
+    whole = fold_path(samples, task, split, GRID, 1e-6)
+    monkeypatch.setattr(saved, "EVERY", 0.0)
+    monkeypatch.setattr(saved, "SHARE", 1e9)
+    kept, plain = [], FoldFile.save
+
+    def save(self, *arguments):
+        plain(self, *arguments)
+        kept.append(self.path.read_bytes())
+
+    monkeypatch.setattr(FoldFile, "save", save)
+    file = FoldFile(tmp_path, split, GRID, 1e-6)
+    same(fold_path(samples, task, split, GRID, 1e-6, file), whole)
+    assert len(kept) == 4
+    for done, content in enumerate(kept[:3], start=1):
+        file.path.write_bytes(content)
+        begun = file.load()
+        assert len(begun.rows) == done and begun.state
+        memory = FoldMemory(begun)
+        same(fold_path(samples, task, split, GRID, 1e-6, memory), whole)
+        assert len(memory.saved.rows) == 4 and memory.saved.state == {}
+        same(fold_path(samples, task, split, GRID, 1e-6, file), whole)
+        assert file.load().state == {}
+
+
+def test_finished_folds_come_from_their_files(tmp_path, monkeypatch):
+    samples, task = svm_task(certify=True)
+    splits = draw_folds(80, 3, 1, 0)
+    first = list(fold_paths(samples, task, splits, GRID, 1e-6, folder=tmp_path))
+    monkeypatch.setattr("screenpath.cv.run.fold_path", None)
+    for one, other in zip(first, fold_paths(samples, task, splits, GRID, 1e-6, 1, tmp_path), strict=True):
+        same(one, other)
+    for other in ([0.01, 0.1, 1.0], [0.01, 0.1, 1.0, 11.0]):
+        with pytest.raises(RunFolderError, match="another fold or grid"):
+            list(fold_paths(samples, task, splits, other, 1e-6, folder=tmp_path))
+    with pytest.raises(RunFolderError, match="another fold or grid"):
+        list(fold_paths(samples, task, splits, GRID, 1e-7, folder=tmp_path))
+
+
+def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
+    """After a slow writing the next one is put off."""
+    now = [0.0]
+    monkeypatch.setattr(saved.time, "monotonic", lambda: now[0])
+    plain = np.savez
+
+    def slow(*arguments, **arrays):
+        now[0] += 3.0
+        plain(*arguments, **arrays)
+
+    monkeypatch.setattr(saved.np, "savez", slow)
+    file = FoldFile(tmp_path, draw_folds(10, 2, 1, 0)[0], GRID, 1e-6)
+    assert not file.due()
+    now[0] += 1.0
+    assert file.due()
+    file.save([], None, {"w": np.zeros(2)})
+    now[0] += 59.0
+    assert not file.due()
+    now[0] += 1.0
+    assert file.due()
