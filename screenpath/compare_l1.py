@@ -22,6 +22,8 @@ STUDY = {
     "scr": ("vi", False, False),
     "warm+scr": ("vi", False, True),
     "scr+shr": ("vi", True, False),
+    # Not in the paper: the gap ball of the current iterate besides, while sweeping.
+    "warm+scr+gap": ("vi+gap", False, True),
 }
 DEFAULT = "default"  # what l1_svm_path runs: vi+gap, warm starts, working sets, Newton finish
 CONFIGURATIONS = (*STUDY, DEFAULT)

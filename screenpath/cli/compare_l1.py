@@ -18,9 +18,10 @@ from screenpath.cli import options as shared
 @click.option("--grid", default=20, show_default=True, type=click.IntRange(min=1), help="Points lambda_max / k.")
 @click.option(
     "--configurations",
-    default="org,warm,shr,warm+shr,scr,warm+scr,scr+shr,default",
+    default="org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default",
     show_default=True,
-    help="Some of these, joined by commas. default: working sets and Newton steps besides warm starts and screening.",
+    help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
+    "Newton steps.",
 )
 @click.option("--tol", default=1e-6, show_default=True, type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True))
 @click.option("--max-epochs", default=100_000, show_default=True, type=click.IntRange(min=1), help="A grid point.")

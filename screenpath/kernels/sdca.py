@@ -8,10 +8,11 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel
-def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, status, keep):
+def gather_rows(data, indices, indptr, by_column, dense, n, d, status, keep):
     """Copy the rows with surviving dual variables and the columns with surviving weights.
 
-    Of few columns of dense data only these are fetched, from ``by_column``: the values column by column.
+    Of few columns of dense data only these are fetched, from ``by_column`` (the values column by column), and for all
+    rows: the copy then serves other grid points with the same columns.
 
     Returns
     -------
@@ -37,7 +38,8 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, 
     for j in range(d):
         if rank[j] >= 0:
             columns[rank[j]] = j
-    lines = np.flatnonzero(alive)
+    few = dense and 8 * width <= d  # else every cache line of a row holds a value that is wanted
+    lines = np.arange(n) if few else np.flatnonzero(alive)
     ptr = np.zeros(lines.size + 1, dtype=np.int64)
     for k in range(lines.size):
         i = lines[k]
@@ -50,11 +52,11 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, 
         ptr[k + 1] = ptr[k] + count
     out = np.empty(ptr[lines.size], dtype=data.dtype)
     where = np.empty(0 if dense else out.size, dtype=indices.dtype)
-    if dense and 8 * width <= d:  # else every cache line of a row holds a value that is wanted
+    if few:
         for j in range(width):
             column = by_column[columns[j] * n : (columns[j] + 1) * n]
             for k in range(lines.size):
-                out[k * width + j] = column[lines[k]]
+                out[k * width + j] = column[k]
         return lines, columns, out, where, ptr
     for k in range(lines.size):
         i = lines[k]
@@ -72,126 +74,266 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, labels, classes, 
     return lines, columns, out, where, ptr
 
 
+@kernel
+def covers(n, d, has_line, has_column, width, status, keep):
+    """Tell whether a copy holds every surviving row and column, and not many columns more."""
+    for t in range(status.size):
+        if status[t] == 0 and not has_line[t % n]:
+            return False
+    used = np.zeros(d, dtype=np.bool_)
+    for f in range(keep.size):
+        if keep[f] != 0:
+            if not has_column[f % d]:
+                return False
+            used[f % d] = True
+    count = 0
+    for j in range(d):
+        count += used[j]
+    return width <= count + max(4, count // 8)
+
+
+@kernel
+def localise(lines, columns, n, d, classes, status, keep, theta, u, beta, local_status, local_theta, v, shrink):
+    """Write the state of a solve in the numbering of the copy.
+
+    Parameters
+    ----------
+    lines, columns : ndarray of int64
+        Samples and features of the copy.
+    u : ndarray of shape (classes * d,)
+        ``X' psi(theta) / n`` of the surviving features.
+    local_status, local_theta : ndarray of shape (classes * lines.size,)
+    v, shrink : ndarray of shape (classes * columns.size,)
+        ``u``, 0 for a screened weight, and the threshold of every weight: ``beta``, or infinite for a screened one.
+
+    Returns
+    -------
+    order : ndarray of int64
+        Surviving dual variables.
+    """
+    k, width = lines.size, columns.size
+    order = np.empty(classes * k, dtype=np.int64)
+    count = 0
+    for c in range(classes):
+        for i in range(k):
+            t = c * n + lines[i]
+            local_theta[c * k + i] = theta[t]
+            local_status[c * k + i] = status[t]
+            order[count] = c * k + i
+            count += status[t] == 0
+        for j in range(width):
+            f = c * d + columns[j]
+            kept = keep[f] != 0
+            v[c * width + j] = u[f] if kept else 0.0
+            shrink[c * width + j] = beta if kept else np.inf
+    return order[:count].copy()
+
+
+@kernel
+def spread(lines, columns, n, d, classes, local_theta, local_w, theta, w):
+    """Write the dual variables and weights of the copy to those of the full problem."""
+    k, width = lines.size, columns.size
+    for c in range(classes):
+        for i in range(k):
+            theta[c * n + lines[i]] = local_theta[c * k + i]
+        for j in range(width):
+            w[c * d + columns[j]] = local_w[c * width + j]
+
+
+@kernel
+def shuffle(order, random):
+    """Permute in place; ``random`` is the state of the generator (xorshift64*)."""
+    for a in range(order.size - 1, 0, -1):
+        random[0] ^= random[0] >> np.uint64(12)
+        random[0] ^= random[0] << np.uint64(25)
+        random[0] ^= random[0] >> np.uint64(27)
+        draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
+        b = np.int64((draw * np.uint64(a + 1)) >> np.uint64(31))  # draw has 31 bits
+        order[a], order[b] = order[b], order[a]
+
+
 @kernel(fastmath=SUMS)
-def sweeps(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, shrink, sqnorms, status, theta, v,
-           order, count, random):  # fmt: skip
-    """Run sweeps over the surviving dual variables in random order, in place.
+def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, shrink, sqnorms, theta, v,
+          order):  # fmt: skip
+    """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
+    k = labels.size
+    touched = 0
+    by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
+    for a in range(order.size):
+        t = order[a]
+        c = t // k if classes > 1 else 0
+        i = t - c * k
+        own = labels[i]
+        start, stop = indptr[i], indptr[i + 1]
+        base = c * width
+        margin = 0.0
+        if dense:
+            line, point, limits = data[start:stop], v[base : base + width], shrink[base : base + width]
+            for j in range(width):
+                x = point[j]
+                margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
+        else:
+            for p in range(start, stop):
+                x = v[base + indices[p]]
+                s = shrink[base + indices[p]]
+                margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
+        if classes == 1:
+            margin *= own
+            curvature = sqnorms[i]
+        else:
+            second = own * width
+            margin = -margin
+            for p in range(start, stop):
+                j = p - start if dense else indices[p]
+                x = v[second + j]
+                s = shrink[second + j]
+                margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
+            curvature = 2.0 * sqnorms[i]
+        touched += stop - start
+        value = theta[t] + (1.0 - margin * by_alpha - gamma * theta[t]) / (gamma + curvature * by_alpha_n)
+        value = min(max(value, 0.0), 1.0)
+        step = value - theta[t]
+        if step == 0.0:
+            continue
+        theta[t] = value
+        step = step / n if classes > 1 else own * step / n
+        sign = -1.0 if classes > 1 else 1.0
+        if dense:
+            line, point = data[start:stop], v[base : base + width]
+            for j in range(width):
+                point[j] += sign * step * line[j]
+        else:
+            for p in range(start, stop):
+                v[base + indices[p]] += sign * step * data[p]
+        if classes > 1:
+            for p in range(start, stop):
+                j = p - start if dense else indices[p]
+                v[own * width + j] += step * data[p]
+        touched += stop - start
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, beta, shrink, fixed_L, status,
+             theta, v, w, terms):  # fmt: skip
+    """Write the weights, and to ``terms`` what a gap needs; return the values touched.
+
+    Only rows with a surviving dual variable are read. The losses at the upper end are linear, and the sum of their
+    margins is what ``n w.v`` holds beside the survivors' ``sum theta m``.
+
+    Parameters
+    ----------
+    fixed_L : int
+        Dual variables screened to 1, in the copy or not.
+    terms : ndarray of shape (4,)
+        Primal objective, gap, ``||w||^2`` and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no
+        share in the gap, ``w`` being the point of the dual.
+    """
+    k = labels.size
+    w_sq, w_l1, w_v = 0.0, 0.0, 0.0
+    for f in range(w.size):
+        x = v[f]
+        value = (max(x - shrink[f], 0.0) + min(x + shrink[f], 0.0)) / alpha
+        w[f] = value
+        w_sq += value * value
+        w_l1 += abs(value)
+        w_v += value * x
+    scores = np.empty(classes)
+    loss, slack, apart_sq, linear = 0.0, 0.0, 0.0, 0.0
+    touched = 0
+    for i in range(k):
+        alive = False
+        for c in range(classes):
+            alive = alive or status[c * k + i] == 0
+        if not alive:
+            continue
+        start, stop = indptr[i], indptr[i + 1]
+        for c in range(classes):
+            total = 0.0
+            if dense:
+                line, block = data[start:stop], w[c * width : (c + 1) * width]
+                for j in range(width):
+                    total += line[j] * block[j]
+            else:
+                for p in range(start, stop):
+                    total += data[p] * w[c * width + indices[p]]
+            scores[c] = total
+        touched += stop - start
+        own = labels[i]
+        for c in range(classes):
+            if status[c * k + i] != 0:
+                continue
+            margin = own * scores[0] if classes == 1 else scores[own] - scores[c]
+            t = 1.0 - margin
+            value = theta[c * k + i]
+            best = min(max(t / gamma, 0.0), 1.0)
+            loss += best * (t - 0.5 * gamma * best)
+            slack += (best - value) * (t - 0.5 * gamma * (best + value))
+            apart_sq += (best - value) * (best - value)
+            linear += value * margin
+    loss += fixed_L * (1.0 - 0.5 * gamma) - (n * w_v - linear)
+    terms[0] = loss / n + 0.5 * alpha * w_sq + beta * w_l1
+    terms[1] = max(slack / n, 0.0)
+    terms[2], terms[3] = w_sq, apart_sq
+    return touched
+
+
+@kernel
+def descend(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, beta, shrink, sqnorms, fixed_L,
+            status, theta, v, w, order, random, most, values, tol, screen_below, growth, longest, state,
+            terms):  # fmt: skip
+    """Sweep over the surviving dual variables in random order, in place, and evaluate the gap from time to time.
 
     Parameters
     ----------
     data, indices, indptr : ndarray
-        Gathered rows, ``k`` lines of ``width`` columns. ``labels``, ``sqnorms``: of these lines.
+        Copied rows, ``k`` lines of ``width`` columns. ``labels``, ``sqnorms``: of these lines.
     n : int
         Samples of the full problem (the loss is a mean over them).
     shrink : ndarray of shape (classes * width,)
         Threshold of every weight: ``beta``, or infinite for a screened one.
+    fixed_L : int
+        See :func:`evaluate`.
     status, theta : ndarray of shape (classes * k,)
         ``theta`` is updated where ``status`` is 0.
-    v : ndarray of shape (classes * width,)
-        ``X' psi(theta) / n``, updated; the weights are ``S_shrink(v) / alpha``.
+    v, w : ndarray of shape (classes * width,)
+        ``X' psi(theta) / n``, updated; the weights ``S_shrink(v) / alpha``, written with each evaluation.
     order : ndarray of int64
         Dual variables to visit; permuted in place.
-    count : int
-        Sweeps.
     random : ndarray of uint64 of shape (1,)
-        State of the generator (xorshift64*), updated.
+        State of the generator, updated.
+    most, values : int
+        Return after this many sweeps in all, or once so many values were touched (possibly without an evaluation).
+    tol, screen_below : float
+        Return where the gap is at most ``tol`` times the primal value, or at most ``screen_below``.
+    growth, longest : int
+        The sweeps between two evaluations grow by ``1 / growth`` of them and 1 each time, to at most ``longest``.
+    state : ndarray of int64 of shape (3,)
+        Sweeps so far, sweeps until the next evaluation, sweeps between two of them; updated.
+    terms : ndarray of shape (4,)
+        See :func:`evaluate`.
 
     Returns
     -------
     touched : int
         Values touched.
     """
-    k = labels.size
     touched = 0
-    by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
-    for _ in range(count):
-        for a in range(order.size - 1, 0, -1):
-            random[0] ^= random[0] >> np.uint64(12)
-            random[0] ^= random[0] << np.uint64(25)
-            random[0] ^= random[0] >> np.uint64(27)
-            draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
-            b = np.int64((draw * np.uint64(a + 1)) >> np.uint64(31))  # draw has 31 bits
-            order[a], order[b] = order[b], order[a]
-        for a in range(order.size):
-            t = order[a]
-            c = t // k
-            i = t - c * k
-            own = labels[i]
-            start, stop = indptr[i], indptr[i + 1]
-            base = c * width
-            margin = 0.0
-            if dense:
-                line, point, limits = data[start:stop], v[base : base + width], shrink[base : base + width]
-                for j in range(width):
-                    x = point[j]
-                    margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
-            else:
-                for p in range(start, stop):
-                    x = v[base + indices[p]]
-                    s = shrink[base + indices[p]]
-                    margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
-            if classes == 1:
-                margin *= own
-                curvature = sqnorms[i]
-            else:
-                second = own * width
-                margin = -margin
-                for p in range(start, stop):
-                    j = p - start if dense else indices[p]
-                    x = v[second + j]
-                    s = shrink[second + j]
-                    margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
-                curvature = 2.0 * sqnorms[i]
-            touched += stop - start
-            value = theta[t] + (1.0 - margin * by_alpha - gamma * theta[t]) / (gamma + curvature * by_alpha_n)
-            value = min(max(value, 0.0), 1.0)
-            step = value - theta[t]
-            if step == 0.0:
-                continue
-            theta[t] = value
-            step = step / n if classes > 1 else own * step / n
-            sign = -1.0 if classes > 1 else 1.0
-            if dense:
-                line, point = data[start:stop], v[base : base + width]
-                for j in range(width):
-                    point[j] += sign * step * line[j]
-            else:
-                for p in range(start, stop):
-                    v[base + indices[p]] += sign * step * data[p]
-            if classes > 1:
-                for p in range(start, stop):
-                    j = p - start if dense else indices[p]
-                    v[own * width + j] += step * data[p]
-            touched += stop - start
+    while state[0] < most and touched < values:
+        shuffle(order, random)
+        touched += sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, shrink, sqnorms, theta,
+                         v, order)  # fmt: skip
+        state[0] += 1
+        state[1] -= 1
+        if state[1] > 0 and state[0] < most:
+            continue
+        touched += evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, beta, shrink,
+                            fixed_L, status, theta, v, w, terms)  # fmt: skip
+        state[2] = min(longest, state[2] + state[2] // growth + 1)
+        state[1] = state[2]
+        if terms[1] <= tol * abs(terms[0]) or terms[1] <= screen_below:
+            break
     return touched
-
-
-@kernel
-def reduced_terms(scores, labels, n, classes, gamma, status, theta):
-    """Sum over the reduced problem, where the loss of a fixed dual variable is 0 (R) or linear (L).
-
-    Returns
-    -------
-    loss, slack, apart_sq : float
-        As ``sample_terms`` of ``kernels/sparse.py``; the last two over survivors.
-    """
-    loss, slack, apart_sq = 0.0, 0.0, 0.0
-    for i in range(n):
-        own = labels[i]
-        for c in range(classes):
-            k = c * n + i
-            if status[k] < 0:
-                continue
-            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
-            if status[k] > 0:
-                loss += t - 0.5 * gamma
-                continue
-            value = theta[k]
-            best = min(max(t / gamma, 0.0), 1.0)
-            loss += best * (t - 0.5 * gamma * best)
-            slack += (best - value) * (t - 0.5 * gamma * (best + value))
-            apart_sq += (best - value) * (best - value)
-    return loss, slack, apart_sq
 
 
 def warm_up():
@@ -199,6 +341,12 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, keep, random = np.ones(2), np.ones(2, dtype=np.int8), np.ones(1, dtype=np.uint64)
-    gather_rows(*view, view[0], False, 2, 2, labels, 1, status, keep)
-    sweeps(*view, False, labels, 1, 2, 2, 0.5, 1.0, a, a, status, a.copy(), a.copy(), np.arange(2), 1, random)
-    reduced_terms(a, labels, 2, 1, 0.5, status, a)
+    whole, has = np.arange(2), np.ones(2, dtype=np.bool_)
+    gather_rows(*view, view[0], False, 2, 2, status, keep)
+    covers(2, 2, has, has, 2, status, keep)
+    theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(4)
+    order = localise(whole, whole, 2, 2, 1, status, keep, a, a, 1.0, status, theta, v, w)
+    evaluate(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, 0, status, theta, v, w, terms)
+    descend(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0, status, theta, v, w, order, random, 1, 1, 0.0, 0.0,
+            4, 50, np.array([0, 1, 1]), terms)  # fmt: skip
+    spread(whole, whole, 2, 2, 1, theta, w, a.copy(), a.copy())

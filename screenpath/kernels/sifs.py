@@ -135,9 +135,9 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
 
 
 @kernel(fastmath=SUMS)
-def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, keep,
+def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, keep, active,
               move_first, move_second, col_part):  # fmt: skip
-    """As :func:`drop_rows`, by summing anew over the columns of the surviving features."""
+    """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
     data, indices, indptr = columns
     d = indptr.size - 1
     weights, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
@@ -164,7 +164,7 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                 second[own * n + i] += e2
     touched = 0
     for f in range(keep.size):
-        if keep[f] == 0:
+        if keep[f] == 0 or active[f]:
             continue
         c = f // d
         j = f - c * d
@@ -230,17 +230,18 @@ def column_sum(data, indices, start, stop, n, psi):
 
 @kernel
 def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq,
-                    n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, found):  # fmt: skip
+                    n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active, found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
-    A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide.
-    Also returns the values touched.
+    A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
+    the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
+    Also returns the values touched, and the cost of the surviving columns that are to be tried again.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
-    count, touched = 0, 0
+    count, touched, undecided = 0, 0, 0.0
     for f in range(keep.size):
-        if keep[f] == 0:
+        if keep[f] == 0 or active[f]:
             continue
         norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
         limit = beta - rounding * (np.sqrt(col_sq[f]) / n * extent + beta)
@@ -276,7 +277,11 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, mov
             keep[f] = 0
             found[count] = f
             count += 1
-    return count, touched
+        elif (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
+            active[f] = True
+        else:
+            undecided += line_cost(indptr, f % d, n)
+    return count, touched, undecided
 
 
 @kernel
@@ -323,11 +328,13 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     n_rows, n_cols = 0, 0
     touched, used = 0, 0
     record[:, :] = -1
+    active = np.zeros(w.size, dtype=np.bool_)
     left = 0.0  # cost of the columns that stay
     for c in range(classes):
         for j in range(d):
             if keep[c * d + j] != 0:
                 left += line_cost(columns[2], j, n)
+    undecided = left  # cost of those that are not proven active
     turn = 1 if features and (features_first or not samples) else 0
     for trigger in range(record.shape[0]):
         if turn == 0:
@@ -348,6 +355,9 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                                     row_part, row_sq, rounding, status, new_rows)  # fmt: skip
             record[trigger, 0] = n_rows
             fresh = n_rows
+        elif undecided == 0.0:
+            n_cols, fresh = 0, 0
+            record[trigger, 1] = 0
         else:
             if n_rows > 0:
                 gone = 0.0
@@ -361,16 +371,17 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                     between_sq -= (e1 - e2) * (e1 - e2)
                     gone += line_cost(rows[2], t % n, d)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
-                if gone <= left:
+                if gone <= undecided:
                     touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
                                          new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
                 else:
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
-                                         keep, move_first, move_second, col_part)  # fmt: skip
+                                         keep, active, move_first, move_second, col_part)  # fmt: skip
             r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
-            n_cols, formed = decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first,
-                                             move_second, col_part, col_sq, n, beta, r1, r2, np.sqrt(between_sq),
-                                             paper, gap, theta_norm, rounding, keep, new_cols)  # fmt: skip
+            n_cols, formed, undecided = decide_features(
+                columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n,
+                beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm, rounding, keep, active, new_cols,
+            )  # fmt: skip
             touched += formed
             record[trigger, 1] = n_cols
             fresh = n_cols

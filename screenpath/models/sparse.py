@@ -94,7 +94,8 @@ class Screened:
     keep : ndarray of int8 of shape (classes * d,)
         0: the weight is zero; 1: survives.
     row_part, col_part : ndarray
-        Squared norms of samples (a class each) over surviving features, of columns over surviving dual variables.
+        Squared norms of samples (a class each) over surviving features, of columns over surviving dual variables. The
+        norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
     record : ndarray of int64 of shape (triggerings, 2)
         Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
     """

@@ -2,8 +2,8 @@
 
 One dual variable at a time is maximised exactly, in random order, with ``v = X' psi(theta)/n`` kept and
 ``w = S_beta(v)/alpha`` formed where it is read. Where features were screened, the rows and columns left are copied
-first, so that an epoch costs what survives. Stops when the gap of the reduced problem is at most ``tol`` times its
-primal value.
+first, so that an epoch costs what survives; the next grid point uses the same copy where it can. Stops when the gap of
+the reduced problem is at most ``tol`` times its primal value.
 
 The accelerated outer loop of the paper's reference is left out: it pays where ``max ||x||^2 / (alpha gamma)`` is well
 above ``n``, and on the papers' grids it is below.
@@ -24,6 +24,7 @@ from screenpath.solvers.base import Budget, Solution
 
 VISITS = 50_000_000  # values of one kernel call: bounds the time until a signal or a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 2, 50  # sweeps between two gap evaluations, at first and at most
+GROWTH = 4  # by a quarter each time
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
 
@@ -42,6 +43,7 @@ class ProximalSDCA:
 
     def __init__(self, seed: int = 0, warm: bool = True):
         self.seed, self.warm = seed, warm
+        self.copies = _Copies()
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap.
@@ -53,114 +55,151 @@ class ProximalSDCA:
         """
         # A second round at the same alpha goes on from the first one, cold start or not.
         warm = self.warm or reduced.start.alpha == reduced.alpha
-        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)), warm)
-        interval, epochs, screened = FIRST_CHECK, 0, 0
+        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)), warm, self.copies)
+        screened = 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
             converged = run.gap <= tol * abs(run.primal)
-            if converged or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            if converged or run.epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             if dynamic and run.gap <= screen_below:
                 screened += run.screen()
                 screen_below = SCREEN_AGAIN * run.gap
             if run.order.size == 0:
                 break
-            todo = min(interval, budget.epochs - epochs)
-            run.sweep(todo, budget.deadline)
-            epochs += todo
-            run.evaluate()
-            interval = min(LAST_CHECK, interval + interval // 4 + 1)
-        return Solution(run.w, run.theta, epochs, run.touched, converged, screened, self.name)
+            run.descend(tol, budget, screen_below if dynamic else -1.0)
+        theta, w = run.point()
+        return Solution(w, theta, run.epochs, run.touched, converged, screened, self.name)
+
+
+class _Copy:
+    """Rows and columns of the data, copied row by row (or the data itself)."""
+
+    def __init__(self, model, lines, columns, part, sqnorms):
+        self.views, self.lines, self.columns, self.part, self.sqnorms = model.views, lines, columns, part, sqnorms
+        self.labels = model.labels[lines]
+        self.has_line, self.has_column = np.zeros(model.n, dtype=bool), np.zeros(model.d, dtype=bool)
+        self.has_line[lines], self.has_column[columns] = True, True
+
+
+class _Copies:
+    """The last copy: neighbouring grid points mostly keep the same features."""
+
+    def __init__(self):
+        self._last = None
+
+    def fitting(self, model, at) -> tuple[_Copy, int]:
+        """Return a copy with all that survives, and the values touched to make it."""
+        views, last = model.views, self._last
+        same = last is not None and last.views is views
+        if same and kernels.covers(
+            model.n, model.d, last.has_line, last.has_column, last.columns.size, at.duals, at.keep
+        ):
+            return last, 0
+        self._last = last = None  # an earlier copy must go before the next one is made
+        if at.keep.all():
+            # There is nothing to gain: the sweeps visit surviving samples only, wherever they are.
+            whole = np.arange(model.n), np.arange(model.d), views.by_row, views.row_sqnorms
+            self._last = _Copy(model, *whole)
+            return self._last, 0
+        lines, columns, *part = kernels.gather_rows(
+            *views.by_row, views.by_column[0], views.dense, model.n, model.d, at.duals, at.keep
+        )
+        sqnorms = np.empty(lines.size)
+        row_kernels.csr_squared_norms(part[0], part[2], sqnorms)
+        self._last = _Copy(model, lines, columns, part, sqnorms)
+        return self._last, part[0].size
 
 
 class _Run:
     """Working arrays of one solve."""
 
-    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence, warm: bool):
-        self.model, self.alpha, self.at = reduced.model, reduced.alpha, reduced.screened
+    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence, warm: bool, copies: _Copies):
+        self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
         self.own_copy = False
-        self.touched = 0
+        self.touched, self.epochs = 0, 0
         self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
+        self.state, self.terms = np.array([0, FIRST_CHECK, FIRST_CHECK]), np.empty(4)
         status = self.at.duals
-        self.theta = np.where(status == 0, reduced.start.theta if warm else 0.0, status > 0)
-        self._gather()
-        self.evaluate()
+        self._gather(np.where(status == 0, reduced.start.theta if warm else 0.0, status > 0))
 
-    def _gather(self) -> None:
-        """Copy the surviving rows and columns and form ``v`` from the dual point.
-
-        Where no feature went there is nothing to gain: the sweeps visit surviving samples only, wherever they are.
-        """
+    def _gather(self, theta: np.ndarray) -> None:
+        """Go over to the rows and columns that survive, and form ``v`` from the dual point."""
         m, at = self.model, self.at
-        views = m.views
-        features = np.flatnonzero(at.keep)
-        self.part = None  # an earlier copy must go before the next one is made
-        if features.size == at.keep.size:
-            self.lines, self.columns, self.part = np.arange(m.n), np.arange(m.d), views.by_row
-            self.sqnorms = views.row_sqnorms
-        else:
-            self.lines, self.columns, *self.part = kernels.gather_rows(
-                *views.by_row, views.by_column[0], views.dense, m.n, m.d, m.labels, m.classes, at.duals, at.keep
-            )
-            self.touched += self.part[0].size
-            self.sqnorms = np.empty(self.lines.size)
-            row_kernels.csr_squared_norms(self.part[0], self.part[2], self.sqnorms)
+        self.copy = None
+        self.copy, touched = self.copies.fitting(m, at)
+        lines, columns = self.copy.lines, self.copy.columns
         u = np.zeros(at.keep.size)
-        self.touched += sums.column_sums(*views.by_column, m.n, features, m.weigh(self.theta), 1.0 / m.n, u)
-        self.v = u.reshape(m.classes, m.d)[:, self.columns].ravel()
-        keep = at.keep.reshape(m.classes, m.d)[:, self.columns].ravel()
-        self.shrink = np.where(keep, m.beta, np.inf)
-        self.local_status = np.ascontiguousarray(at.duals.reshape(m.classes, m.n)[:, self.lines]).ravel()
-        self.order = np.flatnonzero(self.local_status == 0)
+        touched += sums.column_sums(*m.views.by_column, m.n, np.flatnonzero(at.keep), m.weigh(theta), 1.0 / m.n, u)
+        self.full, self.theta = theta, np.empty(m.classes * lines.size)
+        self.status = np.empty(self.theta.size, dtype=np.int8)
+        self.v, self.w, self.shrink = (np.empty(m.classes * columns.size) for _ in range(3))
+        self.order = kernels.localise(
+            lines, columns, m.n, m.d, m.classes, at.duals, at.keep, theta, u, m.beta, self.status, self.theta, self.v,
+            self.shrink,
+        )  # fmt: skip
+        self.fixed_L = int(np.count_nonzero(at.duals > 0))
+        self.touched += touched
+        self._evaluate()
 
-    def sweep(self, count: int, deadline: float) -> None:
-        """Run ``count`` sweeps in kernel calls of bounded length."""
-        m = self.model
-        local = np.ascontiguousarray(self.theta.reshape(m.classes, m.n)[:, self.lines]).ravel()
-        each = max(1, VISITS // max(self.part[0].size * m.classes, 1))
-        while count > 0 and time.monotonic() <= deadline:
-            now = min(each, count)
-            self.touched += kernels.sweeps(
-                *self.part, m.views.dense, m.labels[self.lines], m.classes, m.n, self.columns.size, m.gamma, self.alpha,
-                self.shrink, self.sqnorms, self.local_status, local, self.v, self.order, now, self.random,
+    def descend(self, tol: float, budget: Budget, screen_below: float) -> None:
+        """Sweep until the gap is small enough for the caller, in kernel calls of bounded length."""
+        m, copy, state = self.model, self.copy, self.state
+        while True:
+            self.touched += kernels.descend(
+                *copy.part, m.views.dense, copy.labels, m.classes, m.n, copy.columns.size, m.gamma, self.alpha, m.beta,
+                self.shrink, copy.sqnorms, self.fixed_L, self.status, self.theta, self.v, self.w, self.order,
+                self.random, budget.epochs, VISITS, tol, screen_below, GROWTH, LAST_CHECK, state, self.terms,
             )  # fmt: skip
-            count -= now
-        self.theta.reshape(m.classes, m.n)[:, self.lines] = local.reshape(m.classes, -1)
+            if state[1] == state[2]:  # the last sweep was followed by an evaluation
+                break
+            if time.monotonic() > budget.deadline:
+                self._evaluate()
+                break
+        self.epochs = int(state[0])
 
-    def evaluate(self) -> None:
-        """Evaluate the reduced gap; the penalty has no share in it, ``w`` being the point of the dual."""
-        m = self.model
-        weights = np.sign(self.v) * np.maximum(np.abs(self.v) - self.shrink, 0.0) / self.alpha
-        self.w = np.zeros(m.classes * m.d)
-        self.w.reshape(m.classes, m.d)[:, self.columns] = weights.reshape(m.classes, -1)
-        self.scores = np.empty(self.theta.size)
-        self.touched += sums.products(*m.views.by_column, m.n, self.w, self.scores)
-        loss, slack, self.apart_sq = kernels.reduced_terms(
-            self.scores, m.labels, m.n, m.classes, m.gamma, self.at.duals, self.theta
-        )
-        self.w_sq = float(np.sum(weights**2))
-        self.primal = loss / m.n + 0.5 * self.alpha * self.w_sq + m.beta * float(np.sum(np.abs(weights)))
-        self.gap = max(slack / m.n, 0.0)
+    def _evaluate(self) -> None:
+        m, copy = self.model, self.copy
+        self.touched += kernels.evaluate(
+            *copy.part, m.views.dense, copy.labels, m.classes, m.n, copy.columns.size, m.gamma, self.alpha, m.beta,
+            self.shrink, self.fixed_L, self.status, self.theta, self.v, self.w, self.terms,
+        )  # fmt: skip
+
+    @property
+    def primal(self) -> float:
+        """Return the objective of the reduced problem at the last evaluation."""
+        return float(self.terms[0])
+
+    @property
+    def gap(self) -> float:
+        """Return the gap of the reduced problem at the last evaluation."""
+        return float(self.terms[1])
+
+    def point(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the dual variables and the weights of the full problem."""
+        m, w = self.model, np.zeros(self.at.keep.size)
+        kernels.spread(self.copy.lines, self.copy.columns, m.n, m.d, m.classes, self.theta, self.w, self.full, w)
+        return self.full, w
 
     def screen(self) -> int:
         """Apply the gap balls of the current pair; return how many dual variables and features they decide."""
         m = self.model
         if not self.own_copy:
             self.at, self.own_copy = self.at.copy(), True
-        u = np.zeros(self.w.size)
-        u.reshape(m.classes, m.d)[:, self.columns] = self.v.reshape(m.classes, -1)
-        found = tighten(m, self.at, self._point(u), self.alpha)
+        theta, w = self.point()
+        u = np.zeros(w.size)
+        u.reshape(m.classes, m.d)[:, self.copy.columns] = self.v.reshape(m.classes, -1)
+        found = tighten(m, self.at, self._certificate(theta, w, u), self.alpha)
         if found:
-            self.theta = np.where(self.at.duals == 0, self.theta, self.at.duals > 0)
-            self._gather()
-            self.evaluate()
+            self._gather(np.where(self.at.duals == 0, theta, self.at.duals > 0))
         return found
 
-    def _point(self, u: np.ndarray) -> Certificate:
+    def _certificate(self, theta: np.ndarray, w: np.ndarray, u: np.ndarray) -> Certificate:
         """Return what the gap balls need of the current pair."""
-        alpha = self.alpha
+        alpha, (primal, gap, w_sq, apart_sq) = self.alpha, (float(term) for term in self.terms)
+        scores = np.empty(theta.size)
+        self.touched += sums.products(*self.model.views.by_column, self.model.n, w, scores)
         return Certificate(
-            alpha, self.model.beta, self.w, self.scores, self.theta, u, np.zeros(u.size), self.primal, 0.0, self.w_sq,
-            0.0, alpha**2 * self.w_sq, 0.0, alpha * self.w_sq, 0.0, 0.0, 0.0, self.apart_sq, self.primal, self.gap,
-            0, 0, 0,
+            alpha, self.model.beta, w, scores, theta, u, np.zeros(u.size), primal, 0.0, w_sq, 0.0, alpha**2 * w_sq,
+            0.0, alpha * w_sq, 0.0, 0.0, 0.0, apart_sq, primal, gap, 0, 0, 0,
         )  # fmt: skip

@@ -66,7 +66,7 @@ def test_compare(call, data):
     result = call("compare", "l1svm", data, "--grid", 5)
     assert result.code == 0, result.err
     rows = list(csv.DictReader(io.StringIO(result.out)))
-    names = ["org", "warm", "shr", "warm+shr", "scr", "warm+scr", "scr+shr", "default"]
+    names = ["org", "warm", "shr", "warm+shr", "scr", "warm+scr", "scr+shr", "warm+scr+gap", "default"]
     assert [row["configuration"] for row in rows] == names
     assert {row["certified"] for row in rows} == {"5"}
     result = call("compare", "l1svm", data, "--grid", 5, "--configurations", "scr", "--steps")
@@ -87,4 +87,4 @@ def test_script_of_the_paper_runs(data, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "pcmac (for real-sim)" in done.stdout and "5 published" in done.stdout
     assert "chowdary: left out" in done.stdout
-    assert len((tmp_path / "out" / "pcmac.csv").read_text().splitlines()) == 9
+    assert len((tmp_path / "out" / "pcmac.csv").read_text().splitlines()) == 10

@@ -157,7 +157,10 @@ def test_partial_norms_are_those_of_the_survivors(classes, dense, dtype):
                 weights = np.where(own, real.sum(axis=0), real)
             expected = weights @ square
             found = at.col_part.reshape(base.classes, -1)
-            np.testing.assert_allclose(found[keep == 1], expected[keep == 1], atol=1e-11)
+            # Of a feature that is proven active the norm is left as it was, which is never too small.
+            zero = (keep == 1) & (optimum(model, ratio * start).w.reshape(keep.shape) == 0.0)
+            np.testing.assert_allclose(found[zero], expected[zero], atol=1e-11)
+            assert np.all(found[keep == 1] >= expected[keep == 1] - 1e-11)
             seen.add("columns")
     assert seen == {"rows", "columns"}
 
