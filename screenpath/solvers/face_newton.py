@@ -35,7 +35,7 @@ class FaceNewton:
 
         Parameters
         ----------
-        Q : ndarray of shape (k, k)
+        Q : rows.gram.SquarePart
         lo, hi, alpha : ndarray of shape (k,)
             Box and dual point; ``alpha`` is updated.
         t : ndarray of shape (k,)
@@ -54,11 +54,11 @@ class FaceNewton:
             free = np.flatnonzero(((alpha > lo) | (t > 0.0)) & ((alpha < hi) | (t < 0.0)))
             if free.size == 0 or free.size > MOST_FREE:
                 break
-            part = np.empty((free.size, free.size))
-            gram_kernels.gather(Q, free, free, part)
+            part, values = np.empty((free.size, free.size)), Q.rows(free)
+            gram_kernels.gather(values, free, free, part)
             step = self.face_step(part, t[free], lo[free] - alpha[free], hi[free] - alpha[free])
             image = np.zeros(t.size)
-            gram_kernels.add_rows(Q, free, step, image)
+            gram_kernels.add_rows(values, free, step, image)
             touched += 2 * free.size
             slope, curvature = float(step @ t[free]), float(step @ image[free])
             if not slope > 0.0:
