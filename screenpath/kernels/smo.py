@@ -121,6 +121,27 @@ def _row(source, index, Q, filled, i):
 
 
 @kernel()
+def active(c, products, lo, hi, alpha, candidates):
+    """Return the candidates without those at an end whose gradient points outward by more than any other violates."""
+    largest = 0.0
+    for k in range(candidates.size):
+        i = candidates[k]
+        t = c[i] - products[i]
+        if alpha[i] > lo[i]:
+            largest = max(largest, -t)
+        if alpha[i] < hi[i]:
+            largest = max(largest, t)
+    out, size = np.empty_like(candidates), 0
+    for k in range(candidates.size):
+        i = candidates[k]
+        t = c[i] - products[i]
+        if not ((alpha[i] <= lo[i] and t < -largest) or (alpha[i] >= hi[i] and t > largest)):
+            out[size] = i
+            size += 1
+    return out[:size].copy()
+
+
+@kernel()
 def _largest(gains):
     """Return the position of the largest of non-negative numbers, the first of several; -1 where all are 0.
 
@@ -142,6 +163,7 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     slack(one, one, one, one)
+    active(one, one, one, one, one, np.arange(2))
     for dtype in (np.float64, np.float32):
         filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
         smo(np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

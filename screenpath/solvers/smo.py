@@ -16,7 +16,7 @@ from screenpath.errors import UsageError
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import smo as kernels
-from screenpath.models.kernel import PRODUCT_ROUNDING, KernelReduced
+from screenpath.models.kernel import KernelModel, KernelReduced, product_rounding
 from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.face_newton import FaceNewton
 
@@ -89,11 +89,17 @@ class _Run:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
         self.newton = FaceNewton()
+        self.moves = KernelModel.fresh_every  # updates of the products, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
+
+    @property
+    def rounding(self) -> float:
+        """Return the rounding of a product, relative to what it is formed from."""
+        return product_rounding(self.moves)
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
@@ -112,14 +118,14 @@ class _Run:
         self.stuck = self.stuck or self.waited > PATIENCE
         if dynamic:
             spread = float(np.abs(self.alpha) @ r.norms)
-            error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + PRODUCT_ROUNDING * spread * spread
+            error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + self.rounding * spread * spread
             self._screen(np.sqrt(max(gap, 0.0) + error), spread)
         return False
 
     def _screen(self, radius: float, spread: float) -> None:
         r = self.reduced
         status = np.empty(r.size, dtype=np.int8)
-        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + PRODUCT_ROUNDING / ROUNDING * spread
+        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + self.rounding / ROUNDING * spread
         box_kernels.box_decide_ball(self.products, r.norms, radius, extent, r.c, ROUNDING, status)
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
@@ -138,6 +144,7 @@ class _Run:
         """Bring products and norm to an alpha that has changed by ``step``."""
         r = self.reduced
         before = float(step @ self.products[index])
+        self.moves += 1
         self.products += r.rows.sum_at(r.index[index], step, r.index)
         self.w_sq += before + float(step @ self.products[index])
 
@@ -171,25 +178,27 @@ class _Run:
     def _choose(self, shrinking: bool) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
         r, alive = self.reduced, self.alive
-        t = r.c[alive] - self.products[alive]
-        low, high = self.alpha[alive] <= r.lo[alive], self.alpha[alive] >= r.hi[alive]
-        violation = np.where(low, np.maximum(t, 0.0), np.where(high, np.maximum(-t, 0.0), np.abs(t)))
-        violation[low & high] = 0.0
         if shrinking:
-            alive = alive[~((low & (t < -violation.max())) | (high & (t > violation.max())))]
+            alive = kernels.active(r.c, self.products, r.lo, r.hi, self.alpha, alive)
         most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
         if stored and alive.size > min(REBUILD * r.size, most):
             alive = np.arange(r.size)  # the matrix as it is
         elif alive.size > most:
-            free = np.zeros(r.size)
-            free[self.alive] = violation + 1e-3 * violation.max() * ~(low | high)
-            alive = np.sort(alive[np.argsort(-free[alive], kind="stable")[:most]])
+            alive = np.sort(alive[np.argsort(-self._violation(alive), kind="stable")[:most]])
         if self.square is not None and alive.size >= REBUILD * self.members.size:
             member = np.zeros(r.size, dtype=bool)
             member[self.members] = True
             if member[alive].all():
                 return
         self.members, self.square = alive, r.rows.square(r.index[alive])
+
+    def _violation(self, index: np.ndarray) -> np.ndarray:
+        """Return by how much the coordinates violate their optimality; a little more for those inside their box."""
+        r, alpha = self.reduced, self.alpha[index]
+        t = r.c[index] - self.products[index]
+        low, high = alpha <= r.lo[index], alpha >= r.hi[index]
+        violation = np.maximum(np.where(high, 0.0, t), np.where(low, 0.0, -t))
+        return np.maximum(violation, 0.0) + 1e-3 * violation.max() * ~(low | high)
 
 
 def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:
