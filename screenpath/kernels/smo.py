@@ -121,24 +121,28 @@ def _row(source, index, Q, filled, i):
 
 
 @kernel()
-def active(c, products, lo, hi, alpha, candidates):
-    """Return the candidates without those at an end whose gradient points outward by more than any other violates."""
-    largest = 0.0
+def active(c, products, lo, hi, alpha, candidates, share):
+    """Return the candidates that may have to move.
+
+    Left out are those at an end of their box whose gradient points outward by more than any other violates its
+    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first.
+    """
+    largest, near = 0.0, 0
+    outward = np.empty(candidates.size)
     for k in range(candidates.size):
         i = candidates[k]
         t = c[i] - products[i]
-        if alpha[i] > lo[i]:
-            largest = max(largest, -t)
-        if alpha[i] < hi[i]:
-            largest = max(largest, t)
-    out, size = np.empty_like(candidates), 0
+        low, high = alpha[i] <= lo[i], alpha[i] >= hi[i]
+        largest = max(largest, 0.0 if high else t, 0.0 if low else -t)
+        outward[k] = max(t, -t) if low and high else (-t if low else (t if high else 0.0))
+        near += outward[k] <= 0.0
+    held = 0
     for k in range(candidates.size):
-        i = candidates[k]
-        t = c[i] - products[i]
-        if not ((alpha[i] <= lo[i] and t < -largest) or (alpha[i] >= hi[i] and t > largest)):
-            out[size] = i
-            size += 1
-    return out[:size].copy()
+        held += 0.0 < outward[k] <= largest
+    room = int(share * near) + 64
+    if held > room:
+        largest = np.partition(outward[(outward > 0.0) & (outward <= largest)], room)[room]
+    return candidates[outward <= largest]
 
 
 @kernel()
@@ -163,7 +167,7 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     slack(one, one, one, one)
-    active(one, one, one, one, one, np.arange(2))
+    active(one, one, one, one, one, np.arange(2), 1.0)
     for dtype in (np.float64, np.float32):
         filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
         smo(np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

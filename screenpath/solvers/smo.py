@@ -26,6 +26,7 @@ PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
 REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
+AGAIN = 1.0  # after the first epoch, coordinates held at an end of their box for one that is not, at most
 STEPS = 1000  # pair steps of an epoch at least, if it takes so many
 
 
@@ -179,7 +180,8 @@ class _Run:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
         r, alive = self.reduced, self.alive
         if shrinking:
-            alive = kernels.active(r.c, self.products, r.lo, r.hi, self.alpha, alive)
+            share = float(r.size) if self.square is None else AGAIN
+            alive = kernels.active(r.c, self.products, r.lo, r.hi, self.alpha, alive, share)
         most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
         if stored and alive.size > min(REBUILD * r.size, most):
             alive = np.arange(r.size)  # the matrix as it is
