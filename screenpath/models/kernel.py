@@ -21,6 +21,7 @@ from screenpath.models.box import BoxModel, Certificate, Screened
 
 # Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
 PRODUCT_ROUNDING = 1e-15
+FEW = 32  # entries of a guess that change; what else it could be updated from is not worth a look
 UPDATES = 16  # ... and how many updates add as much again
 
 
@@ -101,8 +102,9 @@ class KernelModel(BoxModel):
         total, updates = self._guess_total(reference, theta)
         self._guess = (theta, total, updates)
         point = reference.point
-        vector = 0.5 * (point.vector + C * theta)
-        products = 0.5 * (point.products + C * total)
+        vector, products = (0.5 * C) * theta, (0.5 * C) * total
+        vector += 0.5 * point.vector
+        products += 0.5 * point.products
         dual_sq = C * C * float(theta @ total)
         spread = C * self._spread(theta) + point.spread
         center = KernelPoint(vector, products, max(float(vector @ products), 0.0), 0.5 * spread)
@@ -114,7 +116,7 @@ class KernelModel(BoxModel):
             changed, _ = kernels.difference(theta, self._guess[0], step)
             if changed == 0:
                 return self._guess[1:]
-            if changed < np.count_nonzero(theta != reference.theta):
+            if changed < FEW or changed < np.count_nonzero(theta != reference.theta):
                 return self._guess[1] + self.rows.weighted_sum(step), self._guess[2] + 1
         return self.updated_sum(theta, reference)
 

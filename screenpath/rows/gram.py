@@ -152,7 +152,7 @@ class GramRows:
         -------
         ndarray of shape (n,)
         """
-        index = np.flatnonzero(theta)
+        index = theta.nonzero()[0]
         self.touched += index.size
         out = np.zeros(self.n)
         if self.whole:
