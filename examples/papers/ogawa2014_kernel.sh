@@ -5,7 +5,7 @@
 #     examples/papers/ogawa2014_kernel.sh [DATA_FOLDER] [OUTPUT_FOLDER]
 #
 # Sets with more than two labels are one label against the rest: dna 3, satimage 1, shuttle 1. Of mushrooms every second
-# row is taken and of shuttle's 43,500 every tenth (MUSHROOMS=1, SHUTTLE=1 take all; shuttle's kernel matrix then has 15 GB).
+# row is taken, of shuttle every tenth (MUSHROOMS=1, SHUTTLE=1: all; the kernel matrix of shuttle then has 15 GB).
 # EPS: accuracy of the eps-path (default 1e-3, the paper's); CMAX: its end (default 1e4); TOL: relative gap of its points.
 # GAMMAS: multiples of 1/d (default "0.1 1 10"). SETS="dna-1 bcd-10": only these sets and multiples.
 set -eu
@@ -86,10 +86,10 @@ near satimage "$multiclass/satimage.libsvm.gz" --positive 1 --scale standard
 
 section "Figure 5: screening rate over C, grid of $grid points up to C = $cmax"
 over() { # set, file, options
-    set_=$1 file=$2
+    whose=$1 file=$2
     shift 2
     for multiple in $gammas; do
-        figure "$set_-$multiple" svm "$file" bt1,bt2,it screening_rate --kernel rbf --gamma "$multiple/d" --cmin 0.001 \
+        figure "$whose-$multiple" svm "$file" bt1,bt2,it screening_rate --kernel rbf --gamma "$multiple/d" --cmin 0.001 \
             --cmax "$cmax" --grid "$grid" "$@"
     done
 }
