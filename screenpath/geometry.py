@@ -38,7 +38,7 @@ class Point:
     def scaled(self, factor: float) -> Point:
         """Return ``factor * self``; products follow without touching the data."""
         products = None if self.products is None else factor * self.products
-        return type(self)(factor * self.vector, products, factor * factor * self.sqnorm)
+        return Point(factor * self.vector, products, factor * factor * self.sqnorm)
 
     def distance(self, other: Point) -> float:
         """Return the distance to another point, formed from the difference of the two."""
@@ -50,7 +50,19 @@ class KernelPoint(Point):
     """A combination of the rows, given by its dual coefficients: ``sum_i vector_i v_i``.
 
     ``products`` are always known, ``Q vector`` with ``Q_ij = v_i.v_j``; they carry the inner product.
+
+    Parameters
+    ----------
+    spread : float
+        At least ``sum_i |vector_i| ||v_i||``: what the rounding of a product is relative to.
     """
+
+    spread: float
+
+    def scaled(self, factor: float) -> KernelPoint:
+        """Return ``factor * self``."""
+        products, spread = factor * self.products, abs(factor) * self.spread
+        return KernelPoint(factor * self.vector, products, factor * factor * self.sqnorm, spread)
 
     def distance(self, other: Point) -> float:
         """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``."""
@@ -160,10 +172,15 @@ class Lens:
         """Return the largest norm a point of either ball can have (scale of the rounding error)."""
         return max(self.first.extent, self.second.extent)
 
+    @property
+    def distance(self) -> float:
+        """Return the distance of the centres."""
+        return self.first.center.distance(self.second.center)
+
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
         v1, v2 = products
-        distance = self.first.center.distance(self.second.center)
+        distance = self.distance
         upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         return lower, upper
@@ -197,6 +214,11 @@ def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
     return np.where(va <= worst, ball, np.minimum(ball, cut))
 
 
+def axis_uncertainty(extent: float, distance: float) -> float:
+    """Return how far a product with the unit vector between two centres may be off, for a row of norm 1."""
+    return ROUNDING * (1.0 + extent / distance) if distance > 0.0 else np.inf
+
+
 def lens_support(v1, v2, norms, distance, r1, r2, extent):
     """Largest ``v.x`` over the intersection of two balls (Ogawa 2014, Theorem 8).
 
@@ -226,7 +248,7 @@ def lens_support(v1, v2, norms, distance, r1, r2, extent):
         return v1 + r1 * norms
     height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)  # of the rim's plane, towards m2
     away = (v1 - v2) / distance
-    uncertainty = ROUNDING * (1.0 + extent / distance)
+    uncertainty = axis_uncertainty(extent, distance)
     dome, second = dome_support(v1, away, norms, r1, -height, uncertainty), v2 + r2 * norms
     inside = (away + uncertainty * norms) * r2 >= (distance - height) * norms
     return np.minimum(np.where(inside, second, dome), np.minimum(second, v1 + r1 * norms))

@@ -4,8 +4,8 @@
 #
 #     examples/papers/ogawa2014_kernel.sh [DATA_FOLDER] [OUTPUT_FOLDER]
 #
-# Sets with more than two labels are one label against the rest: dna 3, satimage 1, shuttle 1. Of shuttle's 43,500 rows
-# every tenth is taken (SHUTTLE=1 takes all; its kernel matrix then has 15 GB).
+# Sets with more than two labels are one label against the rest: dna 3, satimage 1, shuttle 1. Of mushrooms every second
+# row is taken, of shuttle every tenth (MUSHROOMS=1, SHUTTLE=1: all; the kernel matrix of shuttle then has 15 GB).
 # EPS: accuracy of the eps-path (default 1e-3, the paper's); CMAX: its end (default 1e4); TOL: relative gap of its points.
 # GAMMAS: multiples of 1/d (default "0.1 1 10"). SETS="dna-1 bcd-10": only these sets and multiples.
 set -eu
@@ -15,10 +15,13 @@ begin ogawa2014_kernel "Ogawa et al. 2014: Safe sample screening for support vec
 binary=$data/binary multiclass=$data/multiclass eps=${EPS:-1e-3} cmax=${CMAX:-1e4} tol=${TOL:-1e-4}
 gammas=${GAMMAS:-0.1 1 10}
 
-shuttle=$out/shuttle.libsvm
-if [ -f "$multiclass/shuttle.libsvm.gz" ] && [ ! -f "$shuttle" ]; then
-    gunzip -c "$multiclass/shuttle.libsvm.gz" | awk -v every="${SHUTTLE:-10}" 'NR % every == 1 || every == 1' >"$shuttle"
-fi
+thinned() { # set, file, every: path of a copy with every so-many-th row
+    [ ! -f "$2" ] || [ -f "$out/$1-$3.libsvm" ] ||
+        gunzip -c "$2" | awk -v every="$3" 'NR % every == 1 || every == 1' >"$out/$1-$3.libsvm"
+    echo "$out/$1-$3.libsvm"
+}
+mushrooms=$(thinned mushrooms "$binary/mushrooms.libsvm.gz" "${MUSHROOMS:-2}")
+shuttle=$(thinned shuttle "$multiclass/shuttle.libsvm.gz" "${SHUTTLE:-10}")
 
 section "Table IV, RBF kernel: eps-path ($eps) up to C = $cmax" "The six variants; none is Full, none+shrinking is Shrink. Ratios to Full and, for variants with shrinking, to Shrink. The kernel matrix is computed before the clocks start."
 $python "$here/tables.py" header | tee -a "$page"
@@ -53,7 +56,7 @@ f=$multiclass/satimage.libsvm.gz
 variants satimage 0.1 "$f" "1365 565 1325 547 1178 488" --positive 1 --scale standard
 variants satimage 1 "$f" "635 218 392 129 277 88.7" --positive 1 --scale standard
 variants satimage 10 "$f" "31 20.4 3.89 1.5 3.87 1.68" --positive 1 --scale standard
-f=$binary/mushrooms.libsvm.gz
+f=$mushrooms
 variants mushrooms 0.1 "$f" "1938 618 1838 572 1395 423"
 variants mushrooms 1 "$f" "239 103 164 62.3 134 50.6"
 variants mushrooms 10 "$f" "94.3 56.3 70.5 44.2 66.2 40.9"
@@ -83,15 +86,15 @@ near satimage "$multiclass/satimage.libsvm.gz" --positive 1 --scale standard
 
 section "Figure 5: screening rate over C, grid of $grid points up to C = $cmax"
 over() { # set, file, options
-    set_=$1 file=$2
+    whose=$1 file=$2
     shift 2
     for multiple in $gammas; do
-        figure "$set_-$multiple" svm "$file" bt1,bt2,it screening_rate --kernel rbf --gamma "$multiple/d" --cmin 0.001 \
+        figure "$whose-$multiple" svm "$file" bt1,bt2,it screening_rate --kernel rbf --gamma "$multiple/d" --cmin 0.001 \
             --cmax "$cmax" --grid "$grid" "$@"
     done
 }
 over dna "$multiclass/dna.libsvm.gz" --positive 3
 over satimage "$multiclass/satimage.libsvm.gz" --positive 1 --scale standard
-over mushrooms "$binary/mushrooms.libsvm.gz"
+over mushrooms "$mushrooms"
 over shuttle "$shuttle" --positive 1 --scale standard
 echo "written: $page"

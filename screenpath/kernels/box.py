@@ -68,6 +68,66 @@ def box_decide_ball(products, norms, radius, extent, c, rounding, status):
     return n_R, n_L
 
 
+@kernel
+def lens_sup(v1, v2, norm, distance, r1, r2, slack):
+    """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``, whose reasons are given there).
+
+    ``slack``: rounding error of ``(v1 - v2) / distance``.
+    """
+    if r1 > r2:
+        v1, v2, r1, r2 = v2, v1, r2, r1
+    first, second = v1 + r1 * norm, v2 + r2 * norm
+    if distance <= r2 - r1 or distance >= r1 + r2:
+        return first
+    height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)
+    away, worst = (v1 - v2) / distance, -height / r1 * norm
+    if away - slack <= worst or (away + slack) * r2 >= (distance - height) * norm:
+        return min(first, second)
+    away = min(away - slack, norm)
+    cap = np.sqrt(max((r1 - height) * (r1 + height), 0.0))
+    return min(v1 - height * away + cap * np.sqrt(max((norm - away) * (norm + away), 0.0)), first, second)
+
+
+@kernel
+def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, status):
+    """:func:`box_decide` for two balls: by either of them, or by their intersection.
+
+    Parameters
+    ----------
+    v1, v2 : ndarray
+        Products of the rows with the two centres.
+    distance : float
+        Of the centres.
+    r1, r2 : float
+    extents : tuple of four float
+        What the slack for rounding refers to: for the intersection, the first ball and the second, which may decide by
+        itself what the intersection's larger slack leaves open; and for the products with the line of the centres.
+    """
+    both, one, two, along = extents
+    n_R, n_L = 0, 0
+    apart = distance <= abs(r2 - r1) or distance >= r1 + r2
+    # Of the way between the centres, up to the rim's plane.
+    share = 0.5 if apart else 0.5 + (r1 - r2) * (r1 + r2) / (2.0 * distance * distance)
+    for i in range(c.size):
+        norm, size = norms[i], abs(c[i])
+        low1, high1 = c[i] - rounding * (norm * one + size), c[i] + rounding * (norm * one + size)
+        low2, high2 = c[i] - rounding * (norm * two + size), c[i] + rounding * (norm * two + size)
+        slack = rounding * (norm * both + size)
+        status[i] = 0
+        if v1[i] - r1 * norm > high1 or v2[i] - r2 * norm > high2:
+            status[i] = -1
+        elif v1[i] + r1 * norm < low1 or v2[i] + r2 * norm < low2:
+            status[i] = 1
+        elif v1[i] + share * (v2[i] - v1[i]) > c[i]:  # one point of the intersection tells which side is possible
+            if -lens_sup(-v1[i], -v2[i], norm, distance, r1, r2, along * norm) > c[i] + slack:
+                status[i] = -1
+        elif lens_sup(v1[i], v2[i], norm, distance, r1, r2, along * norm) < c[i] - slack:
+            status[i] = 1
+        n_R += status[i] < 0
+        n_L += status[i] > 0
+    return n_R, n_L
+
+
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def box_part(status, lo, hi, c, theta, signs, fixed, step):
     """Part the dual variables that screening has fixed from the survivors.
@@ -105,6 +165,24 @@ def box_part(status, lo, hi, c, theta, signs, fixed, step):
         changed += move != 0.0
         linear += c[i] * value
     return index[:k].copy(), linear, changed
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_guess(c, products, factor, lo, hi, guess):
+    """Write ``hi`` where ``c > factor * products``, else ``lo``, to ``guess``.
+
+    Returns
+    -------
+    ell, magnitude : float
+        ``c . guess`` and ``sum |c guess|``.
+    """
+    ell, magnitude = 0.0, 0.0
+    for i in range(c.size):
+        value = hi[i] if c[i] > factor * products[i] else lo[i]
+        guess[i] = value
+        ell += c[i] * value
+        magnitude += abs(c[i] * value)
+    return ell, magnitude
 
 
 @kernel()
@@ -153,7 +231,9 @@ def warm_up():
     box_summary(a, a, a, a, a)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
+    box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
     box_part(status, a, a, a, a, signs, a.copy(), a.copy())
+    box_guess(a, a, 1.0, a, a, a.copy())
     box_survivors(index, 1.0, a, a, a, a, a, a)
     box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
     signed(a, signs, a.copy())

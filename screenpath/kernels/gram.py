@@ -30,6 +30,37 @@ def add_rows(Q, index, weights, out):
             k += 1
 
 
+@kernel(fastmath=SUMS)
+def add_rows_at(Q, index, weights, columns, out):
+    """Add ``sum_k weights[k] * Q[index[k], columns]`` to ``out``; four rows at a time."""
+    size = index.size
+    k = 0
+    while k + 4 <= size:
+        a, b, c, d = Q[index[k]], Q[index[k + 1]], Q[index[k + 2]], Q[index[k + 3]]
+        wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for j in range(columns.size):
+            at = columns[j]
+            out[j] += wa * a[at] + wb * b[at] + wc * c[at] + wd * d[at]
+        k += 4
+    while k < size:
+        a, wa = Q[index[k]], weights[k]
+        for j in range(columns.size):
+            out[j] += wa * a[columns[j]]
+        k += 1
+
+
+@kernel()
+def fill(Q, index, wanted, part, filled):
+    """Copy ``Q[index[k], index]`` to ``part[k]`` for the ``k`` in ``wanted`` that are not marked in ``filled``."""
+    for m in range(wanted.size):
+        k = wanted[m]
+        if filled[k] == 0:
+            filled[k] = 1
+            row = Q[index[k]]
+            for j in range(index.size):
+                part[k, j] = row[index[j]]
+
+
 @kernel()
 def gather(Q, rows, columns, out):
     """Write ``Q[rows][:, columns]`` to ``out``."""
@@ -45,4 +76,6 @@ def warm_up():
     for dtype in (np.float64, np.float32):
         Q = np.eye(2, dtype=dtype)
         add_rows(Q, index, weights, np.zeros(2))
+        add_rows_at(Q, index, weights, index, np.zeros(2))
         gather(Q, index, index, np.empty((2, 2)))
+        fill(Q, index, index, np.empty((2, 2)), np.zeros(2, dtype=np.int8))

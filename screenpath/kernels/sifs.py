@@ -8,29 +8,10 @@ Layout of all arrays: see ``kernels/sparse.py``.
 import numpy as np
 
 from screenpath.kernels import kernel
+from screenpath.kernels.box import lens_sup
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bounds what subtracting loses
-
-
-@kernel
-def lens_sup(v1, v2, norm, distance, r1, r2, slack):
-    """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``, whose reasons are given there).
-
-    ``slack``: rounding error of ``(v1 - v2) / distance``.
-    """
-    if r1 > r2:
-        v1, v2, r1, r2 = v2, v1, r2, r1
-    first, second = v1 + r1 * norm, v2 + r2 * norm
-    if distance <= r2 - r1 or distance >= r1 + r2:
-        return first
-    height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)
-    away, worst = (v1 - v2) / distance, -height / r1 * norm
-    if away - slack <= worst or (away + slack) * r2 >= (distance - height) * norm:
-        return min(first, second)
-    away = min(away - slack, norm)
-    cap = np.sqrt(max((r1 - height) * (r1 + height), 0.0))
-    return min(v1 - height * away + cap * np.sqrt(max((norm - away) * (norm + away), 0.0)), first, second)
 
 
 @kernel

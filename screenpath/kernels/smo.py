@@ -43,12 +43,19 @@ def slack(t, lo, hi, alpha):
 
 
 @kernel(fastmath=SUMS)
-def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
+def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
     """Take up to ``limit`` pair steps, in place.
 
     Parameters
     ----------
+    source : ndarray of shape (n, n)
+        Matrix that Q is a part of.
+    index : ndarray of int64 of shape (k,)
+        Which part: ``Q = source[index][:, index]``.
     Q : ndarray of shape (k, k)
+        Its rows are copied from ``source`` when a step first needs them.
+    filled : ndarray of int8 of shape (k,)
+        Marks the rows of Q that are there; updated.
     diagonal : ndarray of shape (k,)
         Of Q, positive.
     lo, hi, alpha : ndarray of shape (k,)
@@ -67,16 +74,16 @@ def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
     size = t.size
     every = max(size // 4, 16)
     inverse, gains = 1.0 / diagonal, np.zeros(size)
+    for j in range(size):
+        s = min(max(t[j] * inverse[j], lo[j] - alpha[j]), hi[j] - alpha[j])
+        gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
     for step in range(limit):
         if step % every == 0 and slack(t, lo, hi, alpha) <= target:
             return step
-        for j in range(size):
-            s = min(max(t[j] * inverse[j], lo[j] - alpha[j]), hi[j] - alpha[j])
-            gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
         i = _largest(gains)
         if i < 0:
             return step
-        row, ti, qi = Q[i], t[i], diagonal[i]
+        row, ti, qi = _row(source, index, Q, filled, i), t[i], diagonal[i]
         for j in range(size):
             tj, qj, q = t[j], diagonal[j], row[j]
             room = hi[j] - alpha[j] if tj > 0.0 else alpha[j] - lo[j]
@@ -85,20 +92,57 @@ def smo(Q, diagonal, lo, hi, alpha, t, limit, target):
             gains[j] = gain if room > 0.0 else 0.0
         gains[i] = 0.0
         j = _largest(gains)
-        if j < 0:
-            s = min(max(ti / qi, lo[i] - alpha[i]), hi[i] - alpha[i])
-            alpha[i] = min(max(alpha[i] + s, lo[i]), hi[i])
-            for k in range(size):
-                t[k] -= s * row[k]
-            continue
-        second = Q[j]
-        low_i, high_i, low_j, high_j = lo[i] - alpha[i], hi[i] - alpha[i], lo[j] - alpha[j], hi[j] - alpha[j]
-        si, sj = _pair(qi, diagonal[j], row[j], ti, t[j], low_i, high_i, low_j, high_j)
+        if j < 0:  # no other coordinate can move
+            j, si, sj = i, min(max(ti / qi, lo[i] - alpha[i]), hi[i] - alpha[i]), 0.0
+        else:
+            low_i, high_i, low_j, high_j = lo[i] - alpha[i], hi[i] - alpha[i], lo[j] - alpha[j], hi[j] - alpha[j]
+            si, sj = _pair(qi, diagonal[j], row[j], ti, t[j], low_i, high_i, low_j, high_j)
+        second = _row(source, index, Q, filled, j)
         alpha[i] = min(max(alpha[i] + si, lo[i]), hi[i])
         alpha[j] = min(max(alpha[j] + sj, lo[j]), hi[j])
-        for k in range(size):
-            t[k] -= si * row[k] + sj * second[k]
+        for k in range(size):  # the gradient, and with it what each coordinate would gain alone
+            tk = t[k] - (si * row[k] + sj * second[k])
+            s = min(max(tk * inverse[k], lo[k] - alpha[k]), hi[k] - alpha[k])
+            t[k] = tk
+            gains[k] = max(s * (tk - 0.5 * s * diagonal[k]), 0.0)
     return limit
+
+
+@kernel()
+def _row(source, index, Q, filled, i):
+    """Return row ``i`` of Q, which is copied first if it is not there."""
+    row = Q[i]
+    if filled[i] == 0:
+        filled[i] = 1
+        whole = source[index[i]]
+        for j in range(index.size):
+            row[j] = whole[index[j]]
+    return row
+
+
+@kernel()
+def active(c, products, lo, hi, alpha, candidates, share):
+    """Return the candidates that may have to move.
+
+    Left out are those at an end of their box whose gradient points outward by more than any other violates its
+    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first.
+    """
+    largest, near = 0.0, 0
+    outward = np.empty(candidates.size)
+    for k in range(candidates.size):
+        i = candidates[k]
+        t = c[i] - products[i]
+        low, high = alpha[i] <= lo[i], alpha[i] >= hi[i]
+        largest = max(largest, 0.0 if high else t, 0.0 if low else -t)
+        outward[k] = max(t, -t) if low and high else (-t if low else (t if high else 0.0))
+        near += outward[k] <= 0.0
+    held = 0
+    for k in range(candidates.size):
+        held += 0.0 < outward[k] <= largest
+    room = int(share * near) + 64
+    if held > room:
+        largest = np.partition(outward[(outward > 0.0) & (outward <= largest)], room)[room]
+    return candidates[outward <= largest]
 
 
 @kernel()
@@ -123,4 +167,7 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     slack(one, one, one, one)
-    smo(np.eye(2), one, -one, one, np.zeros(2), one.copy(), 2, 0.0)
+    active(one, one, one, one, one, np.arange(2), 1.0)
+    for dtype in (np.float64, np.float32):
+        filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
+        smo(np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

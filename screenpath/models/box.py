@@ -23,13 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
 from screenpath.kernels import box as kernels
 from screenpath.models.reduced import Reduced, row_sum
 
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
-FRESH_EVERY = 16  # steps after which the sum over rows is formed anew instead of updated
-
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -129,6 +127,8 @@ class BoxModel:
         Name used in messages and records.
     """
 
+    fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
+
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
         self.rows, self.c, self.lo, self.hi = rows, c, lo, hi
         self.mirrored, self.name = mirrored, name
@@ -176,7 +176,7 @@ class BoxModel:
         updates : int
             0 where the sum was formed from all rows.
         """
-        if reference is None or reference.updates >= FRESH_EVERY:
+        if reference is None or reference.updates >= self.fresh_every:
             return self.weighted_sum(theta), 0
         step = np.empty(self.size)
         changed, nonzero = kernels.difference(theta, reference.theta, self.signs, step)
@@ -311,16 +311,19 @@ class BoxModel:
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
         if isinstance(region, Ball):
             return Screened(status, *self._decide_ball(region, products[0], status))
+        if isinstance(region, Lens):
+            return Screened(status, *self._decide_lens(region, products, status))
         lower, upper = region.bounds(products, self.norms)
         n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, ROUNDING, status)
-        if isinstance(region, Lens):
-            # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
-            for ball, known in zip((region.first, region.second), products, strict=True):
-                also = np.empty_like(status)
-                self._decide_ball(ball, known, also)
-                np.copyto(status, also, where=status == 0)
-            n_R, n_L = int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0))
         return Screened(status, n_R, n_L)
+
+    def _decide_lens(self, lens: Lens, products, status) -> tuple[int, int]:
+        # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
+        first, second, distance = lens.first, lens.second, lens.distance
+        extents = (self.extent(lens), self.extent(first), self.extent(second), axis_uncertainty(lens.extent, distance))
+        return kernels.box_decide_lens(
+            *products, self.norms, distance, first.radius, second.radius, extents, self.c, ROUNDING, status
+        )
 
     def _decide_ball(self, ball: Ball, products, status) -> tuple[int, int]:
         extent = self.extent(ball)

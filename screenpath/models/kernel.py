@@ -17,10 +17,17 @@ import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.kernels import box as kernels
-from screenpath.models.box import FRESH_EVERY, BoxModel, Certificate, Screened
+from screenpath.models.box import BoxModel, Certificate, Screened
 
-# Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from.
+# Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
 PRODUCT_ROUNDING = 1e-15
+FEW = 32  # entries of a guess that change; what else it could be updated from is not worth a look
+UPDATES = 16  # ... and how many updates add as much again
+
+
+def product_rounding(updates: int) -> float:
+    """Return the rounding of a product that has been updated so often."""
+    return PRODUCT_ROUNDING * (1.0 + updates / UPDATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,11 @@ class KernelModel(BoxModel):
     name : str
     """
 
+    fresh_every = 64  # a pass over a kernel matrix is long
+
     def __init__(self, rows, c, lo, hi, name="svm"):
         super().__init__(rows, c, lo, hi, name=name)
+        self._loose = float(np.maximum(np.abs(lo), np.abs(hi)) @ self.norms)  # all losses, as if all were active
         self._guess = None  # the last guess of BT2 and IT with its products, and how often these have been updated
 
     # -- products ------------------------------------------------------------------------------------------------
@@ -92,21 +102,21 @@ class KernelModel(BoxModel):
         total, updates = self._guess_total(reference, theta)
         self._guess = (theta, total, updates)
         point = reference.point
-        vector = 0.5 * (point.vector + C * theta)
-        products = 0.5 * (point.products + C * total)
+        vector, products = (0.5 * C) * theta, (0.5 * C) * total
+        vector += 0.5 * point.vector
+        products += 0.5 * point.products
         dual_sq = C * C * float(theta @ total)
-        spread = C * self._spread(theta) + self._spread(point.vector)
-        center = KernelPoint(vector, products, max(float(vector @ products), 0.0))
-        return center, dual_sq, PRODUCT_ROUNDING * spread * spread
+        spread = C * self._spread(theta) + point.spread
+        center = KernelPoint(vector, products, max(float(vector @ products), 0.0), 0.5 * spread)
+        return center, dual_sq, product_rounding(max(updates, reference.updates)) * spread * spread
 
     def _guess_total(self, reference, theta):
-        near = np.count_nonzero(theta != reference.theta)
-        if self._guess is not None and self._guess[2] < FRESH_EVERY:
-            step = theta - self._guess[0]
-            changed = np.count_nonzero(step)
+        if self._guess is not None and self._guess[2] < self.fresh_every:
+            step = np.empty(self.size)
+            changed, _ = kernels.difference(theta, self._guess[0], step)
             if changed == 0:
                 return self._guess[1:]
-            if changed < near:
+            if changed < FEW or changed < np.count_nonzero(theta != reference.theta):
                 return self._guess[1] + self.rows.weighted_sum(step), self._guess[2] + 1
         return self.updated_sum(theta, reference)
 
@@ -126,29 +136,28 @@ class KernelModel(BoxModel):
         xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta)
         total_sq = max(float(theta @ total), 0.0)
         spread = self._spread(theta)
-        loose = float(np.maximum(np.abs(self.lo), np.abs(self.hi)) @ self.norms)  # all losses, as if all were active
-        w_sq = C * C * total_sq
+        w_sq, rounding = C * C * total_sq, product_rounding(updates)
         return Certificate(
             C=C,
-            point=KernelPoint(C * theta, margins, w_sq),
+            point=KernelPoint(C * theta, margins, w_sq, C * spread),
             theta=theta,
             total=total,
             total_sq=total_sq,
             inner=C * total_sq,
             xi=xi,
             ell=ell,
-            error=GAP_ROUNDING * (xi + magnitude) + PRODUCT_ROUNDING * loose * C * spread,
+            error=GAP_ROUNDING * (xi + magnitude) + rounding * self._loose * C * spread,
             primal=0.5 * w_sq + C * xi,
             dual=C * ell - 0.5 * w_sq,
             n_R=n_R,
             n_L=n_L,
             updates=updates,
-            total_error=PRODUCT_ROUNDING * spread * spread,
+            total_error=rounding * spread * spread,
         )
 
     def state(self, certificate: Certificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again."""
-        guess = self._guess or (np.zeros(0), np.zeros(0), FRESH_EVERY)
+        guess = self._guess or (np.zeros(0), np.zeros(0), self.fresh_every)
         return {
             "C": certificate.C,
             "theta": certificate.theta,
@@ -178,8 +187,8 @@ class KernelModel(BoxModel):
 
     def extent(self, region) -> float:
         """Return the size of which ``ROUNDING`` bounds the error of a product, cancellation included."""
-        spread = max(self._spread(point.vector) for point in region.points)
-        return region.extent + PRODUCT_ROUNDING / ROUNDING * spread
+        spread = max(point.spread for point in region.points)
+        return region.extent + product_rounding(self.fresh_every) / ROUNDING * spread
 
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
         """Build the problem of the survivors, which start from the reference's dual point.

@@ -14,7 +14,36 @@ from screenpath.rows.budget import BLOCK_BYTES, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks, squares_of
 from screenpath.rows.memory import usable_threads
 
+FEW = 0.4  # share of the columns below which a sum over rows picks them one by one
 TILE = 256  # rows and columns of one block while the matrix is precomputed
+
+
+class SquarePart:
+    """The square part of a kernel matrix that belongs to some rows, each copied when it is first needed.
+
+    Parameters
+    ----------
+    source : ndarray of float64 or float32 of shape (n, n)
+        Stored matrix.
+    index : ndarray of int64 of shape (m,)
+        Rows and columns of the part.
+    values : ndarray of float64 of shape (m, m)
+        Holds the rows of the part that ``filled`` marks.
+    filled : ndarray of int8 of shape (m,)
+    """
+
+    def __init__(self, source, index, values, filled):
+        self.source, self.index, self.values, self.filled = source, index, values, filled
+
+    @property
+    def parts(self) -> tuple:
+        """Return what :func:`kernels.smo.smo` takes."""
+        return self.source, self.index, self.values, self.filled
+
+    def rows(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the values, of which at least the rows ``wanted`` are there."""
+        kernels.fill(self.source, self.index, wanted, self.values, self.filled)
+        return self.values
 
 
 class GramRows:
@@ -69,6 +98,7 @@ class GramRows:
         self._height = max(1, min(self.n, BLOCK_BYTES // (8 * self.n)))
         self._slots = OrderedDict()  # row number to slot of the store, least recently used first
         self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
+        self._scratch = np.empty(0)  # of the square part in use
         self.seconds = 0.0
         if self.plan.full:
             began = time.perf_counter()
@@ -79,6 +109,11 @@ class GramRows:
     def exact(self) -> bool:
         """Tell whether the stored values are float64."""
         return self.dtype == np.float64
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether :meth:`square` of all rows is the stored matrix itself."""
+        return self.plan.full and self.exact
 
     @property
     def nbytes(self) -> int:
@@ -117,10 +152,10 @@ class GramRows:
         -------
         ndarray of shape (n,)
         """
-        index = np.flatnonzero(theta)
+        index = theta.nonzero()[0]
         self.touched += index.size
         out = np.zeros(self.n)
-        if self.plan.full and self.exact:
+        if self.whole:
             kernels.add_rows(self._store, index, theta[index], out)
             return out
         for cut in self._slices(index.size):
@@ -134,27 +169,35 @@ class GramRows:
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
         self.touched += index.size * target.size / self.n
-        out = np.zeros(self.n)
-        for part in self._slices(index.size):
+        few = target.size < FEW * self.n
+        out = np.zeros(target.size if few else self.n)
+        for part in [slice(None)] if self.plan.full else self._slices(index.size):
             rows = index[part] if self.plan.full else self._fetch(index[part])
-            kernels.add_rows(self._store, rows, weights[part], out)
-        return out[target]
+            if few:
+                kernels.add_rows_at(self._store, rows, weights[part], target, out)
+            else:
+                kernels.add_rows(self._store, rows, weights[part], out)
+        return out if few else out[target]
 
-    def square(self, index: np.ndarray) -> np.ndarray:
-        """Return ``Q[index][:, index]``, float64 and contiguous; not to be written to.
+    def square(self, index: np.ndarray) -> SquarePart:
+        """Return ``Q[index][:, index]``. It shares its memory with the last one, which is no longer valid.
 
         Parameters
         ----------
         index : ndarray of int64 of shape (m,)
-            At most ``plan.square`` rows, or all of them where a float64 matrix is stored.
+            Ascending; at most ``plan.square`` rows, or all of them where a float64 matrix is stored.
         """
-        if self.plan.full and self.exact and index.size == self.n:
-            return self._store
-        out = np.empty((index.size, index.size))
-        for part in self._slices(index.size):
-            rows = index[part] if self.plan.full else self._fetch(index[part])
-            kernels.gather(self._store, rows, index, out[part])
-        return out
+        m = index.size
+        if self.whole and m == self.n:
+            return SquarePart(self._store, index, self._store, np.ones(m, dtype=np.int8))
+        if self._scratch.size == 0:  # all it may ever need: pages are taken as they are written to
+            self._scratch = np.empty(self.plan.square**2)
+        values = self._scratch[: m * m].reshape(m, m)
+        if self.plan.full:
+            return SquarePart(self._store, index, values, np.zeros(m, dtype=np.int8))
+        for part in self._slices(m):
+            kernels.gather(self._store, self._fetch(index[part]), index, values[part])
+        return SquarePart(values, index, values, np.ones(m, dtype=np.int8))
 
     # -- rows ----------------------------------------------------------------------------------------------------
 

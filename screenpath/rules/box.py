@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Dome, Lens, Point
+from screenpath.kernels import box as kernels
 
 
 def pair_ball(reference, C: float) -> Ball:
@@ -99,11 +100,11 @@ def guess_ball(model, reference, C: float) -> Ball:
     Ball
     """
     factor = 0.5 * (1.0 + C / reference.C)
-    guess = np.where(model.c > factor * reference.point.products, model.hi, model.lo)
+    guess = np.empty(model.size)
+    ell, magnitude = kernels.box_guess(model.c, reference.point.products, factor, model.lo, model.hi, guess)
     center, dual_sq, rounding = model.middle(reference, guess, C)
-    terms = model.c * guess
-    slope = C * (reference.xi - float(terms.sum()))
-    error = C * (reference.error + GAP_ROUNDING * float(np.abs(terms).sum())) + rounding
+    slope = C * (reference.xi - ell)
+    error = C * (reference.error + GAP_ROUNDING * magnitude) + rounding
     error += GAP_ROUNDING * (reference.point.sqnorm + dual_sq)
     return Ball(center, float(np.sqrt(max(center.sqnorm + slope, 0.0) + error)))
 

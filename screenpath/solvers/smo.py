@@ -15,9 +15,8 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import box as box_kernels
-from screenpath.kernels import gram as gram_kernels
 from screenpath.kernels import smo as kernels
-from screenpath.models.kernel import PRODUCT_ROUNDING, KernelReduced
+from screenpath.models.kernel import KernelModel, KernelReduced, product_rounding
 from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.face_newton import FaceNewton
 
@@ -26,9 +25,9 @@ AIM = 0.5  # a working set is solved to this fraction of the gap that is asked f
 PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
-FEW = 0.5  # share of the samples up to which the survivors get a matrix of their own
-FIRST = 0.3  # share of the survivors from which the first epoch, often the only one, works on all of them
-REBUILD = 0.7  # a smaller working set gets a square part of its own once it is below this fraction of the last one
+REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
+AGAIN = 1.0  # after the first epoch, coordinates held at an end of their box for one that is not, at most
+STEPS = 1000  # pair steps of an epoch at least, if it takes so many
 
 
 class Smo:
@@ -91,16 +90,17 @@ class _Run:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
         self.newton = FaceNewton()
+        self.moves = KernelModel.fresh_every  # updates of the products, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
-        # Sums over rows of a stored matrix run over all its columns: few survivors are worth a matrix of their own.
-        few = 0 < reduced.size <= min(FEW * reduced.rows.n, reduced.rows.plan.square)
-        self.compact = reduced.rows.square(reduced.index) if few else None
-        stored = reduced.size == reduced.rows.n and reduced.rows.plan.full and reduced.rows.exact
-        self.whole = reduced.rows.square(reduced.index) if stored else self.compact  # stored: not a copy
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
+
+    @property
+    def rounding(self) -> float:
+        """Return the rounding of a product, relative to what it is formed from."""
+        return product_rounding(self.moves)
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
@@ -119,14 +119,14 @@ class _Run:
         self.stuck = self.stuck or self.waited > PATIENCE
         if dynamic:
             spread = float(np.abs(self.alpha) @ r.norms)
-            error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + PRODUCT_ROUNDING * spread * spread
+            error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + self.rounding * spread * spread
             self._screen(np.sqrt(max(gap, 0.0) + error), spread)
         return False
 
     def _screen(self, radius: float, spread: float) -> None:
         r = self.reduced
         status = np.empty(r.size, dtype=np.int8)
-        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + PRODUCT_ROUNDING / ROUNDING * spread
+        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + self.rounding / ROUNDING * spread
         box_kernels.box_decide_ball(self.products, r.norms, radius, extent, r.c, ROUNDING, status)
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
@@ -145,11 +145,8 @@ class _Run:
         """Bring products and norm to an alpha that has changed by ``step``."""
         r = self.reduced
         before = float(step @ self.products[index])
-        if self.compact is not None:
-            gram_kernels.add_rows(self.compact, index, step, self.products)
-            self.touched += index.size * r.size / r.rows.n
-        else:
-            self.products += r.rows.sum_at(r.index[index], step, r.index)
+        self.moves += 1
+        self.products += r.rows.sum_at(r.index[index], step, r.index)
         self.w_sq += before + float(step @ self.products[index])
 
     # -- one epoch -----------------------------------------------------------------------------------------------
@@ -158,20 +155,21 @@ class _Run:
         """Improve the dual on a working set, then bring the products of all survivors up to date."""
         r = self.reduced
         self._choose(shrinking)
-        W, Q = self.members, self.square
+        W = self.members
         target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
         alpha, t = self.alpha[W], r.c[W] - self.products[W]
         lo, hi, held = r.lo[W], r.hi[W], self.decided[W] != 0
         lo[held] = hi[held] = alpha[held]  # screened since the set was chosen
         diagonal, left = np.maximum(r.norms[W] ** 2, 1e-300), kernels.slack(t, lo, hi, alpha)
+        limit = W.size if newton else max(W.size, STEPS)
         while True:
-            steps = kernels.smo(Q, diagonal, lo, hi, alpha, t, W.size, target)
+            steps = kernels.smo(*self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
             self.touched += 2.0 * steps * W.size / r.rows.n
             before, left = left, kernels.slack(t, lo, hi, alpha)
             if left <= target or not newton or not _pairs_are_cheaper(before, left, target, lo, hi, alpha):
                 break
         if newton:
-            self.touched += self.newton.improve(Q, lo, hi, alpha, t, target) * W.size / r.rows.n
+            self.touched += self.newton.improve(self.square, lo, hi, alpha, t, target) * W.size / r.rows.n
         step = alpha - self.alpha[W]
         moved = np.flatnonzero(step)
         self.stuck = self.stuck or moved.size == 0
@@ -181,36 +179,28 @@ class _Run:
     def _choose(self, shrinking: bool) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
         r, alive = self.reduced, self.alive
-        t = r.c[alive] - self.products[alive]
-        low, high = self.alpha[alive] <= r.lo[alive], self.alpha[alive] >= r.hi[alive]
-        violation = np.where(low, np.maximum(t, 0.0), np.where(high, np.maximum(-t, 0.0), np.abs(t)))
-        violation[low & high] = 0.0
         if shrinking:
-            alive = alive[~((low & (t < -violation.max())) | (high & (t > violation.max())))]
-        most = r.rows.plan.square
-        if self.whole is not None and alive.size >= (FIRST if self.square is None else REBUILD) * r.size:
-            self.members, self.square = np.arange(r.size), self.whole  # no copy: the rest takes part
-            return
-        if alive.size > most:
-            free = np.zeros(r.size)
-            free[self.alive] = violation + 1e-3 * violation.max() * ~(low | high)
-            alive = np.sort(alive[np.argsort(-free[alive], kind="stable")[:most]])
+            share = float(r.size) if self.square is None else AGAIN
+            alive = kernels.active(r.c, self.products, r.lo, r.hi, self.alpha, alive, share)
+        most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
+        if stored and alive.size > min(REBUILD * r.size, most):
+            alive = np.arange(r.size)  # the matrix as it is
+        elif alive.size > most:
+            alive = np.sort(alive[np.argsort(-self._violation(alive), kind="stable")[:most]])
         if self.square is not None and alive.size >= REBUILD * self.members.size:
             member = np.zeros(r.size, dtype=bool)
             member[self.members] = True
             if member[alive].all():
                 return
-        self.members, self.square = alive, self._part(alive)
+        self.members, self.square = alive, r.rows.square(r.index[alive])
 
-    def _part(self, index: np.ndarray) -> np.ndarray:
-        """Return the square part of Q that belongs to some of the survivors."""
-        if self.compact is None:
-            return self.reduced.rows.square(self.reduced.index[index])
-        if index.size == self.reduced.size:
-            return self.compact
-        part = np.empty((index.size, index.size))
-        gram_kernels.gather(self.compact, index, index, part)
-        return part
+    def _violation(self, index: np.ndarray) -> np.ndarray:
+        """Return by how much the coordinates violate their optimality; a little more for those inside their box."""
+        r, alpha = self.reduced, self.alpha[index]
+        t = r.c[index] - self.products[index]
+        low, high = alpha <= r.lo[index], alpha >= r.hi[index]
+        violation = np.maximum(np.where(high, 0.0, t), np.where(low, 0.0, -t))
+        return np.maximum(violation, 0.0) + 1e-3 * violation.max() * ~(low | high)
 
 
 def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:

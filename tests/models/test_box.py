@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.models.box import FRESH_EVERY, BoxModel
+from screenpath.models.box import BoxModel
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules.box import pair_ball
 from tests.conftest import two_classes
@@ -51,13 +51,13 @@ def test_updated_sum_is_the_fresh_sum(kind):
     rng = np.random.default_rng(6)
     theta = rng.choice([-1.0, 0.0, 1.0], size=model.size).clip(model.lo, model.hi)
     certificate = model.certify(1.0, None, theta)
-    for _ in range(2 * FRESH_EVERY):
+    for _ in range(2 * BoxModel.fresh_every):
         theta = theta.copy()
         changed = rng.integers(0, model.size, size=3)
         theta[changed] = model.lo[changed] + 0.3 * (model.hi - model.lo)[changed]
         certificate = model.certify(1.0, None, theta, certificate)
         np.testing.assert_allclose(certificate.total, G.T @ theta, rtol=1e-11, atol=1e-11)
-        assert certificate.updates <= FRESH_EVERY
+        assert certificate.updates <= BoxModel.fresh_every
 
 
 @pytest.mark.parametrize("kind", ["svm", "lad", "svr"])

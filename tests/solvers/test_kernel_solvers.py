@@ -5,6 +5,7 @@ import pytest
 
 from screenpath import kernel_svm_path
 from screenpath.errors import UsageError
+from screenpath.kernels import smo as kernels
 from screenpath.rows import budget
 from screenpath.solvers import face_newton
 from screenpath.solvers.smo import make_kernel_solver
@@ -79,7 +80,32 @@ def test_rounded_values_are_certified_in_double_precision():
 
 def test_a_matrix_that_is_no_kernel_is_refused():
     with pytest.raises(np.linalg.LinAlgError):
-        face_newton.FaceNewton().solve(np.array([[1.0, 5.0], [5.0, 1.0]]), np.ones(2))
+        face_newton.FaceNewton().solve(np.array([[1.0, 5.0], [5.0, 1.0]]), np.arange(2), np.ones(2))
+
+
+def test_a_factor_solves_on_other_coordinates():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(60, 20))
+    Q, base = A @ A.T, np.sort(rng.choice(60, 40, replace=False))
+    factor = face_newton.Factor(Q, base, 1e-3)
+    for left, joined in ((0, 0), (3, 0), (0, 4), (5, 5)):
+        others = np.setdiff1d(np.arange(60), base)
+        where = np.union1d(rng.choice(base, 40 - left, replace=False), rng.choice(others, joined, replace=False))
+        right = rng.normal(size=where.size)
+        expected = np.linalg.solve(Q[np.ix_(where, where)] + factor.shift * np.eye(where.size), right)
+        np.testing.assert_allclose(factor.solve(Q, where, right), expected, rtol=1e-8)
+    assert factor.solve(Q, np.setdiff1d(np.arange(60), base), np.ones(20)) is None
+
+
+def test_a_working_set_holds_what_may_move():
+    one = np.ones(5)
+    t = np.array([0.5, -0.2, -0.4, -3.0, 2.0])  # the first violates, the next lie at their end, the last is held there
+    alpha, lo, hi = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), 0.0 * one, one
+    index = np.arange(5)
+    assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0).tolist() == [0, 1, 2]
+    many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])  # 64 and one for the violating one
+    found = kernels.active(many, np.zeros(101), np.zeros(101), np.ones(101), np.zeros(101), np.arange(101), 1.0)
+    assert 0 in found and 60 < found.size < 70 and 1 not in found and 100 in found
 
 
 def test_unknown_solver():
