@@ -113,7 +113,7 @@ class KernelModel(BoxModel):
     def _guess_total(self, reference, theta):
         if self._guess is not None and self._guess[2] < self.fresh_every:
             step = np.empty(self.size)
-            changed, _ = kernels.difference(theta, self._guess[0], step)
+            changed, _ = kernels.difference(theta, self._guess[0], self.signs, step)
             if changed == 0:
                 return self._guess[1:]
             if changed < FEW or changed < np.count_nonzero(theta != reference.theta):
