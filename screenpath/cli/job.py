@@ -122,6 +122,9 @@ class Job:
         from screenpath.kernels.compilation import clock, compile_seconds
 
         o = self.options
+        # First, so that a wrong name is said before anything is read or compiled.
+        self.screening = self.spec.rule(o["rule"])
+        self.solver = self.spec.solver(o["solver"], o["seed"])
         with self.console.compiling():
             began = clock()  # stands still while kernels compile
             self.read()
@@ -148,13 +151,11 @@ class Job:
         return {}
 
     def set_up_walk(self) -> None:
-        """Parse rule and solver and collect the columns of the step table."""
+        """Collect the limits of the walk and the columns of the step table."""
         from screenpath import audit, steps
         from screenpath.path import PathOptions
 
         o = self.options
-        self.screening = self.spec.rule(o["rule"])
-        self.solver = self.spec.solver(o["solver"], o["seed"])
         limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
         extras = self.spec.columns
         if o["audit"]:

@@ -75,7 +75,7 @@ class ShardWriter:
 
     def _take_up(self, begun, settings: dict, replace: bool) -> None:
         """Open the log, and remove what does not belong to the shards it names."""
-        self.known, size = {}, 0
+        self.known, size, self._noted = {}, 0, 0
         if begun is not None:
             head, records, size = begun
             check_same(self.partial, head["settings"], settings)
@@ -104,6 +104,7 @@ class ShardWriter:
         """
         self._log.append((dump_json(record) + "\n").encode())
         self._log.sync()
+        self._noted += "shard" in record
 
     def write(self, k: int, rows, labels: np.ndarray, storage: str) -> dict:
         """Write one shard; calls for different shards may run at once.
@@ -171,9 +172,13 @@ class ShardWriter:
         shutil.rmtree(old, ignore_errors=True)
 
     def close(self) -> None:
-        """Let other processes write the folder; what is not finished stays as a partial folder until the next call."""
-        if self._log is not None:
+        """Let other processes write the folder; shards that are done stay in a partial folder until the next call."""
+        unfinished = self._log is not None
+        if unfinished:
             self._log.abandon()
+        empty = unfinished and not self.known and not self._noted
+        if empty:  # no shard worth keeping: a wrong file name leaves no folder behind
+            shutil.rmtree(self.partial, ignore_errors=True)
         self._lock.release()
 
 
