@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.geometry import Ball, Lens, Point
 from screenpath.models.box import BoxModel
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules.box import pair_ball
@@ -109,3 +110,24 @@ def test_reduced_problem_has_the_gap_of_the_full_one(kind, sparse):
     fixed = screened.status != 0
     wrong = np.maximum(model.lo * t, model.hi * t)[fixed] - (theta * t)[fixed]
     assert full.gap == pytest.approx(gap + 0.02 * wrong.sum(), rel=1e-9, abs=1e-12)
+
+
+def test_two_balls_decide_what_their_bounds_decide():
+    """The kernel looks at one side of each row only; the bounds of both sides give the same decisions."""
+    rng = np.random.default_rng(3)
+    decided = []
+    for seed in range(60):
+        model, _ = random_box(seed)
+        centers = rng.normal(size=(2, 4)) * 10.0 ** rng.uniform(-1, 1)
+        apart = np.linalg.norm(centers[0] - centers[1])
+        radii = apart * rng.uniform(0.05, 1.2, 2)
+        radii[1] = max(radii[1], 1.001 * (apart - radii[0]))  # they meet
+        balls = [Ball(Point(m, model.margins(m), float(m @ m)), r) for m, r in zip(centers, radii, strict=True)]
+        lens = Lens(*balls)
+        lower, upper = lens.bounds(tuple(p.products for p in lens.points), model.norms)
+        status = model.screen(lens).status
+        clear = np.minimum(np.abs(lower - model.c), np.abs(upper - model.c)) > 1e-9
+        expected = np.where(lower > model.c, -1, np.where(upper < model.c, 1, 0))
+        np.testing.assert_array_equal(status[clear], expected[clear])
+        decided.append(np.count_nonzero(status))
+    assert 0 < sum(decided) < 60 * 60
