@@ -29,6 +29,7 @@ from screenpath.models.reduced import Reduced, row_sum
 
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
