@@ -151,62 +151,100 @@ def inner(a, b):
 
 
 @kernel(fastmath=SUMS)
-def dome_parts(theta, y, null_bias, here, there):
-    """Return the vectors and products of the dome between ``here = 1/lambda_1`` and ``there = 1/lambda_2``.
+def dome_shape(theta, y, null_bias, here, there, gap):
+    """Return the dome between ``here = 1/lambda_1`` and ``there = 1/lambda_2`` but for its products with columns.
 
-    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``: the centre ``(there u + theta) / 2``
-    and its square, the normal ``here u - theta`` and its square, ``||there u - theta||^2``, and the product of the
-    latter two vectors.
+    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``, the dome has the centre
+    ``(there u + theta) / 2`` and the normal ``here u - theta``.
+
+    Parameters
+    ----------
+    theta, y : ndarray of shape (n,)
+    null_bias, here, there : float
+    gap : float
+        Of the reference, in the units of ``theta``: squared norms.
+
+    Returns
+    -------
+    center : float
+        Norm of the centre.
+    radius : float
+    length : float
+        Norm of the normal.
+    offset : float
+        Of the half-space from the centre, times ``length``.
     """
-    middle, normal = np.empty(theta.size), np.empty(theta.size)
     middle_sq, normal_sq, toward_sq, product = 0.0, 0.0, 0.0, 0.0
-    for i in range(theta.size):
+    for i in range(theta.size):  # differences first: products of u and theta would cancel where these are parallel
         one = 1.0 - null_bias * y[i]
-        middle[i] = 0.5 * (there * one + theta[i])
+        middle = 0.5 * (there * one + theta[i])
         toward = there * one - theta[i]
-        normal[i] = here * one - theta[i]
-        middle_sq += middle[i] * middle[i]
-        normal_sq += normal[i] * normal[i]
+        normal = here * one - theta[i]
+        middle_sq += middle * middle
+        normal_sq += normal * normal
         toward_sq += toward * toward
-        product += toward * normal[i]
-    return middle, middle_sq, normal, normal_sq, toward_sq, product
-
-
-@kernel(fastmath=SUMS)
-def dome_products(null, products, here, there, length):
-    """Return the products of all columns with the centre and the unit normal of :func:`dome_parts`."""
-    center, normal = np.empty(null.size), np.empty(null.size)
-    for j in range(null.size):
-        center[j] = 0.5 * (there * null[j] + products[j])
-        normal[j] = (here * null[j] - products[j]) / length
-    return center, normal
+        product += toward * normal
+    radius = 0.5 * np.sqrt(toward_sq)
+    offset = gap + np.sqrt(2.0 * gap) * 2.0 * radius - 0.5 * product
+    return np.sqrt(middle_sq), radius, np.sqrt(normal_sq), offset
 
 
 @kernel()
-def dome_keep(vc, va, norms, lengths, radius, offset, extent, rounding):
+def dome_keep(theta, y, null_bias, products, columns, here, there, gap, direction, rounding):
     """Return the columns whose ``|f_j.theta|`` can reach 1 in a dome: :meth:`geometry.Dome.bounds` in one traversal.
 
     Parameters
     ----------
-    vc, va, norms : ndarray of shape (m,)
-        Products with centre and unit normal, norms in the slice of the dome.
-    lengths : ndarray of shape (m,)
-        Norms of the columns themselves, for the rounding slack ``rounding * (1 + ||f_j|| extent)``.
-    radius, offset, extent, rounding : float
+    theta, y, null_bias, here, there, gap
+        As for :func:`dome_shape`.
+    products : ndarray of shape (m,)
+        ``f_j.theta``.
+    columns : ndarray of shape (3, m)
+        Products with ``u``, norms in the slice of the dome, and norms of the columns themselves: what rounding is
+        relative to.
+    direction : float
+        Smallest length of the normal, relative to the vectors it is the difference of, at which it is not yet rounding
+        error. Below it the ball decides.
+    rounding : float
+        Slack of every comparison, relative to the magnitudes compared.
     """
-    offset = min(max(offset, -radius), radius)
+    center, radius, length, offset = dome_shape(theta, y, null_bias, here, there, gap)
+    across_null, across = 0.0, 0.0
+    size = here * np.sqrt(y.size)
+    axis = 0.0  # the product of a column with the unit normal is known to within this times its norm
+    if length > direction * size:
+        across_null, across = here / length, -1.0 / length
+        offset = min(max(offset / length, -radius), radius)
+        axis = rounding * (1.0 + size / length)
+    else:
+        offset = radius
     cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
-    kept = np.empty(vc.size, dtype=np.bool_)
-    for j in range(vc.size):  # without branches, so that the loop vectorises
-        goal = 1.0 - rounding * (1.0 + lengths[j] * extent)
+    goal = 1.0 - rounding
+    reach = rounding * (center + radius) + axis * abs(offset)
+    nulls, norms, wholes = columns[0], columns[1], columns[2]
+    kept = np.empty(products.size, dtype=np.bool_)
+    for j in range(products.size):  # without branches, so that the loop vectorises
+        null, norm, whole = nulls[j], norms[j], wholes[j]
+        vc = 0.5 * (there * null + products[j])
+        va = across_null * null + across * products[j]
         # The root would turn a rounding error of va into its square root: for columns along the normal it is granted.
-        square = (norms[j] - va[j]) * (norms[j] + va[j]) + 2.0 * rounding * norms[j] * lengths[j]
+        # So is the move of the edge from which on the rim's maximiser answers.
+        square = (norm - va) * (norm + va) + 2.0 * axis * norm * whole
         rim = cap * np.sqrt(square if square > 0.0 else 0.0)
-        ball, edge, tilt = radius * norms[j], offset * norms[j], va[j] * radius
-        upper = vc[j] + ball if tilt <= edge else vc[j] + offset * va[j] + rim
-        lower = ball - vc[j] if -tilt <= edge else rim - vc[j] - offset * va[j]
-        kept[j] = (upper if upper > lower else lower) >= goal
-    return np.flatnonzero(kept)
+        ball, edge, tilt = radius * norm, offset * norm + axis * radius * whole, va * radius
+        upper = vc + ball if tilt <= edge else vc + offset * va + rim
+        lower = ball - vc if -tilt <= edge else rim - vc - offset * va
+        kept[j] = (upper if upper > lower else lower) >= goal - whole * reach
+    count = 0
+    for j in range(kept.size):
+        count += 1 if kept[j] else 0
+    index = np.empty(count, dtype=np.int64)
+    count = 0
+    for j in range(kept.size):
+        if kept[j]:
+            index[count] = j
+            count += 1
+    return index
 
 
 @kernel(fastmath=SUMS)
@@ -360,10 +398,9 @@ def warm_up():
     csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
     dense_spreads(dense, y, np.empty(2))
     sparse_spreads(*csr, y, np.empty(2))
-    middle = dome_parts(np.ones(3), y, 0.1, 1.0, 2.0)[0]
-    center, normal = dome_products(norms, norms, 1.0, 2.0, 1.0)
-    dome_keep(center, normal, norms, norms, 1.0, 0.5, 1.0, 1e-12)
-    inner(middle, middle)
+    dome_shape(np.ones(3), y, 0.1, 1.0, 2.0, 0.1)
+    dome_keep(np.ones(3), y, 0.1, norms, np.ones((3, 2)), 1.0, 2.0, 0.1, 1e-10, 1e-12)
+    inner(y, y)
     positive_part(y)
     bias_root(np.ones(3), y, 0.0)
     for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):

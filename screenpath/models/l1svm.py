@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Dome
+from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import l1svm as kernels
 
 
@@ -146,6 +146,8 @@ class L1SVM:
         ``(n+ - n-) / n``, the bias where ``w = 0`` (eq. 8).
     null_products : ndarray of shape (m,)
         ``f_j . (1 - y null_bias)``; also the product of ``f_j`` with the projection of 1 on the complement of ``y``.
+    table : ndarray of shape (3, m)
+        ``null_products``, and the norms of the columns centred and as they are: what screening asks of every feature.
     lam_max : float
         Smallest lambda with ``w = 0``: the largest of ``|null_products|`` (eq. 7).
 
@@ -166,9 +168,10 @@ class L1SVM:
         self.spreads = columns.spreads()
         # A constant column is its mean times y, so its centred products are 0; rounding must not make it look alive.
         self.flat = self.spreads <= 1e-13 * columns.norms
-        self._no_flat = not self.flat.any()
+        self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
         self._norms = np.where(self.flat, 0.0, columns.norms)
         self.null_products = self._products(1.0 - self.null_bias * self.signs)
+        self.table = np.stack([self.null_products, self.spreads, columns.norms])
         self.lam_max = float(np.max(np.abs(self.null_products), initial=0.0))
 
     def _products(self, alpha: np.ndarray) -> np.ndarray:
@@ -248,19 +251,17 @@ class L1SVM:
 
     def screen(self, region) -> Kept:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
-        if isinstance(region, Dome):
-            normal, offset = region.normal.products, region.offset
-        else:  # a ball is a dome whose half-space holds all of it
-            normal, offset = np.zeros(self.size), region.radius
-        index = kernels.dome_keep(
-            region.center.products, normal, self.spreads, self.rows.norms,
-            region.radius, offset, region.extent, ROUNDING,
-        )  # fmt: skip
+        lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
+        goal = 1.0 - ROUNDING * (1.0 + self.rows.norms * region.extent)
+        return self.kept(np.flatnonzero(np.maximum(upper, -lower) >= goal))
+
+    def kept(self, index: np.ndarray) -> Kept:
+        """Return decisions that leave some features, but for constant ones: their weight is always 0."""
         return Kept(index if self._no_flat else index[~self.flat[index]], self.size)
 
     def nothing_screened(self) -> Kept:
         """Return decisions that leave every feature to the solver, but for constant ones: their weight is always 0."""
-        return Kept(np.flatnonzero(~self.flat), self.size)
+        return Kept(self._all, self.size)
 
     def all_screened(self) -> Kept:
         """Return decisions that leave no feature."""

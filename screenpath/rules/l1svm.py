@@ -11,8 +11,12 @@ import math
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.geometry import Ball, Dome, Point
+from screenpath.geometry import ROUNDING, Ball, Dome, Point
 from screenpath.kernels import l1svm as kernels
+
+# Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
+# rounding error.
+DIRECTION = 1e-10
 
 
 class VariationalInequality:
@@ -29,25 +33,29 @@ class VariationalInequality:
 
     def region(self, model, reference, lam: float) -> Dome | Ball:
         """Return the dome (the ball where the half-space has no direction, as at ``lambda_max``)."""
-        here, there = 1.0 / reference.lam, 1.0 / lam
-        middle, middle_sq, normal, normal_sq, toward_sq, product = kernels.dome_parts(
-            reference.theta, model.signs, model.null_bias, here, there
+        shape = self._shape(model, reference, lam)
+        size, radius, length, offset = kernels.dome_shape(*shape)
+        theta, _, _, here, there, _ = shape
+        u = 1.0 - model.null_bias * model.signs
+        products = 0.5 * (there * model.null_products + reference.products)
+        center = Point(0.5 * (there * u + theta), products, size * size)
+        if length <= DIRECTION * math.sqrt(model.samples) * here:  # without the half-space the region is only larger
+            return Ball(center, radius)
+        across = (here * model.null_products - reference.products) / length
+        return Dome(center, radius, Point((here * u - theta) / length, across, 1.0), offset / length)
+
+    def keep(self, model, reference, lam: float):
+        """Return the features that :meth:`region` leaves undecided, without writing down its vectors and products."""
+        theta, signs, null_bias, here, there, gap = self._shape(model, reference, lam)
+        index = kernels.dome_keep(
+            theta, signs, null_bias, reference.products, model.table, here, there, gap, DIRECTION, ROUNDING
         )
-        radius, length = 0.5 * math.sqrt(toward_sq), math.sqrt(normal_sq)
-        center, across = kernels.dome_products(
-            model.null_products, reference.products, here, there, max(length, 1e-300)
-        )
-        # Below this the direction is rounding error; without it the region is only larger.
-        if length <= 1e-10 * math.sqrt(model.samples) * here:
-            return Ball(Point(middle, center, middle_sq), radius)
+        return model.kept(index)
+
+    def _shape(self, model, reference, lam: float) -> tuple:
+        here = 1.0 / reference.lam
         gap = (reference.gap + reference.error) * here * here
-        slack = gap + math.sqrt(2.0 * gap) * 2.0 * radius
-        return Dome(
-            Point(middle, center, middle_sq),
-            radius,
-            Point(normal / length, across, 1.0),
-            (slack - 0.5 * product) / length,
-        )
+        return reference.theta, model.signs, model.null_bias, here, 1.0 / float(lam), gap
 
 
 def gap_ball(reference) -> Ball:
@@ -90,7 +98,7 @@ class FeatureScreening:
             return model.nothing_screened()
         if model.exact_until(reference, lam):
             return model.all_screened()
-        return model.screen(self.static.region(model, reference, lam))
+        return self.static.keep(model, reference, lam)
 
     def again(self, model, certificate, lam: float):
         """Screen with the ball of a certified pair at the same parameter."""

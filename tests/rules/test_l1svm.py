@@ -8,8 +8,7 @@ import pytest
 
 from screenpath.api_l1 import l1_svm_model, lambda_grid
 from screenpath.errors import UsageError
-from screenpath.geometry import ROUNDING, Ball, Dome
-from screenpath.kernels import l1svm as kernels
+from screenpath.geometry import Ball, Dome
 from screenpath.path import PathOptions, solve_point
 from screenpath.rules.l1svm import VariationalInequality, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
@@ -119,20 +118,29 @@ def test_ball_at_lambda_max_where_the_normal_vanishes():
     assert np.all(np.isin(np.flatnonzero(reference_at(model, model.lam_max / 2).w), kept))
 
 
-def test_one_traversal_decides_as_the_bounds_do():
-    _, _, model = problem(5)
-    values = lambda_grid(model, 6)
-    for before, lam in zip(values[1:-1], values[2:], strict=True):
-        region = VariationalInequality().region(model, reference_at(model, before, 1e-5), lam)
-        products = tuple(point.products for point in region.points)
-        for offset in (region.offset, 0.3 * region.radius, -0.5 * region.radius, 2 * region.radius, -2 * region.radius):
-            dome = replace(region, offset=offset)
-            slack = ROUNDING * (1 + model.rows.norms * dome.extent)
-            expected = np.flatnonzero(largest(dome, products, model.spreads) >= 1 - slack)
-            found = kernels.dome_keep(
-                *products, model.spreads, model.rows.norms, dome.radius, dome.offset, dome.extent, ROUNDING
-            )
-            np.testing.assert_array_equal(found, expected)
+def test_one_traversal_decides_as_the_region_does():
+    rule, sizes = VariationalInequality(), set()
+    for seed in range(3, 6):
+        X, y, _ = problem(seed)
+        model, _ = l1_svm_model(np.hstack([X, np.full((y.size, 1), 3.0)]), y)  # with a constant column
+        values = lambda_grid(model, 6)
+        for tol in (1e-1, 1e-3, 1e-5, 1e-12):
+            for before, lam in zip(values[:-1], values[1:], strict=True):
+                reference = reference_at(model, before, tol)
+                kept = rule.keep(model, reference, lam).index
+                np.testing.assert_array_equal(kept, model.screen(rule.region(model, reference, lam)).index)
+                sizes.add(kept.size)
+    assert len(sizes) > 10  # many regions, not always the same few features
+
+
+def test_the_half_space_of_a_reference_close_to_lambda_max():
+    X, y, model = problem(7)
+    for distance in (1e-3, 1e-6, 1e-9, 1e-12):
+        reference = reference_at(model, model.lam_max * (1 - distance), 1e-14)
+        lam = 0.9 * model.lam_max
+        kept = VariationalInequality().keep(model, reference, lam).index
+        assert kept.size < model.size
+        assert np.isin(np.flatnonzero(reference_at(model, lam).w), kept).all()
 
 
 def test_unknown_rules_are_named():

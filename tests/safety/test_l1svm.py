@@ -51,6 +51,7 @@ def test_no_active_feature_is_screened(seed, shape, offset, ratio, step, noise):
     if isinstance(region, Dome):
         assert region.normal.vector @ moved <= region.offset + tolerance
     assert np.isin(active, model.screen(region).index).all()
+    assert np.isin(active, VariationalInequality().keep(model, reference, lam2).index).all()
 
     ball = gap_ball(model.certify(lam2, near))
     assert np.linalg.norm(best.theta - ball.center.vector) <= ball.radius + tolerance
