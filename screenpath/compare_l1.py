@@ -101,6 +101,7 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
         solver = FeatureDescent(shrinking=shrinking, working_sets=False, warm=warm)
     else:
         raise UsageError(f"unknown configuration '{name}'", f"use some of {', '.join(CONFIGURATIONS)}")
+    model.rows.forget()
     since = time.perf_counter()
     steps = run_l1_path(model, values, parse_feature_rule(rule), solver, **options)
     seconds = time.perf_counter() - since

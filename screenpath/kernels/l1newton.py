@@ -10,52 +10,174 @@ from screenpath.kernels import kernel
 from screenpath.kernels.l1svm import bias_root, columns_add
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+FEW = 16  # up to so many new columns are spread out to form their products with the others
 
 
 @kernel()
-def by_sample(data, indices, indptr, index, n):
-    """Return some columns of sparse data sample by sample: values, places in ``index``, start offsets."""
-    starts = np.zeros(n + 1, dtype=np.int64)
+def pick(indices, begin, end, index, marked):
+    """Return the offsets of the stored values of marked samples, column by column.
+
+    Most samples are not marked: one byte a sample stays in the nearest cache, and unsigned offsets need no check for
+    negative ones.
+
+    Parameters
+    ----------
+    indices, begin, end
+        Columns.
+    index : ndarray of int64 of shape (k,)
+        Columns to go through.
+    marked : ndarray of uint8 of shape (n,)
+        0 or 1.
+
+    Returns
+    -------
+    picked : ndarray of int64
+    ends : ndarray of int64 of shape (k,)
+        Where the offsets of each column end.
+    """
+    total = 1
     for k in range(index.size):
-        j = index[k]
-        for p in range(indptr[j], indptr[j + 1]):
-            starts[indices[p] + 1] += 1
-    for i in range(n):
-        starts[i + 1] += starts[i]
-    place = starts[:-1].copy()
-    values = np.empty(starts[n])
-    columns = np.empty(starts[n], dtype=np.int64)
+        total += end[index[k]] - begin[index[k]]
+    picked, ends = np.empty(total, dtype=np.int64), np.empty(index.size, dtype=np.int64)
+    count = np.uint64(0)
     for k in range(index.size):
-        j = index[k]
-        for p in range(indptr[j], indptr[j + 1]):
-            q = place[indices[p]]
-            values[q] = data[p]
-            columns[q] = k
-            place[indices[p]] = q + 1
+        for p in range(np.uint64(begin[index[k]]), np.uint64(end[index[k]])):  # without branches
+            picked[count] = p
+            count += np.uint64(marked[np.uint32(indices[p])])
+        ends[k] = count
+    return picked[: ends[-1] if ends.size else 0], ends
+
+
+@kernel()
+def by_sample(data, indices, picked, ends, place, count):
+    """Return picked values in the order of their samples: values, places of their columns, where each sample starts.
+
+    ``place`` of shape (n,) numbers the samples, below ``count``.
+    """
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for h in range(picked.size):
+        starts[place[indices[picked[h]]] + 1] += 1
+    for c in range(count):
+        starts[c + 1] += starts[c]
+    at = starts[:-1].copy()
+    values, columns = np.empty(picked.size), np.empty(picked.size, dtype=np.int32)
+    h = 0
+    for k in range(ends.size):
+        while h < ends[k]:
+            p = picked[h]
+            c = place[indices[p]]
+            values[at[c]] = data[p]
+            columns[at[c]] = k
+            at[c] += 1
+            h += 1
     return values, columns, starts
 
 
+@kernel()
+def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
+    """Write ``f_a . f_b`` over all samples for the columns ``known`` and ``fresh`` by ``fresh``, and ``f_b . y``.
+
+    The terms of a product are added in the order of the samples whichever of its two columns is traversed, so a product
+    is the same bytes whatever else is asked for.
+
+    Parameters
+    ----------
+    data, indices, begin, end
+        Columns, the samples of each in increasing order.
+    y : ndarray of shape (n,)
+    known, fresh : ndarray of int64
+        Columns whose products with each other are known, and new ones.
+    gram, sums : ndarray of shape (c, c) and (c,), c >= known.size + fresh.size
+        In the order ``known, fresh``; the new entries are written.
+    """
+    before = known.size
+    marked, place = np.zeros(y.size, dtype=np.uint8), np.empty(y.size, dtype=np.int32)
+    for k in range(fresh.size):
+        total = 0.0
+        for p in range(begin[fresh[k]], end[fresh[k]]):
+            marked[indices[p]] = 1
+            total += data[p] * y[indices[p]]
+        sums[before + k] = total
+    count = 0
+    for i in range(y.size):
+        place[i] = count
+        count += marked[i]
+    rows = np.concatenate((known, fresh))
+    picked, ends = pick(indices, begin, end, rows, marked)
+    if fresh.size > FEW:
+        of_fresh, stops = pick(indices, begin, end, fresh, marked)
+        values, columns, starts = by_sample(data, indices, of_fresh, stops, place, count)
+        products = np.empty(fresh.size)
+        h = 0
+        for row in range(rows.size):
+            products[:] = 0.0
+            while h < ends[row]:
+                value, c = data[picked[h]], place[indices[picked[h]]]
+                for q in range(starts[c], starts[c + 1]):
+                    products[columns[q]] += value * values[q]
+                h += 1
+            gram[row, before : before + fresh.size] = products
+            gram[before : before + fresh.size, row] = products
+        return
+    for first in range(0, fresh.size, 8):  # spread out, eight lanes at a time
+        lanes = min(8, fresh.size - first)
+        wide = np.zeros((count, 8))
+        for lane in range(lanes):
+            for p in range(begin[fresh[first + lane]], end[fresh[first + lane]]):
+                wide[place[indices[p]], lane] = data[p]
+        h = 0
+        for row in range(before + first + lanes):
+            t0, t1, t2, t3, t4, t5, t6, t7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for g in range(h, ends[row]):
+                p = np.uint64(picked[g])
+                value, c = data[p], np.uint32(place[np.uint32(indices[p])])
+                t0 += value * wide[c, 0]
+                t1 += value * wide[c, 1]
+                t2 += value * wide[c, 2]
+                t3 += value * wide[c, 3]
+                t4 += value * wide[c, 4]
+                t5 += value * wide[c, 5]
+                t6 += value * wide[c, 6]
+                t7 += value * wide[c, 7]
+            h = ends[row]
+            totals = (t0, t1, t2, t3, t4, t5, t6, t7)
+            for lane in range(lanes):
+                gram[row, before + first + lane] = totals[lane]
+                gram[before + first + lane, row] = totals[lane]
+
+
 @kernel(fastmath=SUMS)
-def sparse_gram(values, columns, starts, slack, y, member, gram, sums):
+def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
     """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
 
-    Only samples that entered or left ``member`` are added or subtracted (lower triangle; columns of a sample are in
-    increasing order). Returns the size of S.
+    Only samples that entered or left ``member`` are added or subtracted (lower triangle). Returns the size of S.
     """
-    size = 0
+    marked = np.zeros(slack.size, dtype=np.uint8)
+    place, who = np.empty(slack.size, dtype=np.int32), np.empty(slack.size, dtype=np.int32)
+    size, changed = 0, 0
     for i in range(slack.size):
         inside = 1 if slack[i] > 0.0 else 0
         size += inside
-        if inside == member[i]:
-            continue
-        sign = 1.0 if inside == 1 else -1.0
-        member[i] = inside
-        for p in range(starts[i], starts[i + 1]):
+        if inside != member[i]:
+            marked[i] = 1
+            place[i] = changed
+            who[changed] = i
+            changed += 1
+            member[i] = inside
+    if changed == 0:
+        return size
+    picked, ends = pick(indices, begin, end, index, marked)
+    values, columns, starts = by_sample(data, indices, picked, ends, place, changed)
+    for c in range(changed):
+        i = who[c]
+        sign = 1.0 if member[i] == 1 else -1.0
+        for p in range(starts[c], starts[c + 1]):
             a = columns[p]
             value = sign * values[p]
             sums[a] += value * y[i]
-            for q in range(starts[i], p + 1):
-                gram[a, columns[q]] += value * values[q]
+            row = gram[a]
+            for q in range(starts[c], p + 1):
+                row[np.uint32(columns[q])] += value * values[q]
     return size
 
 
@@ -259,7 +381,7 @@ def line_search(slack, change, w, direction, lam, slope):
 
 @kernel(fastmath=SUMS)
 def newton_step(
-    F, data, indices, indptr, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
+    F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
 ):
     """Take one Newton step on the features ``chosen``, in place.
 
@@ -268,7 +390,7 @@ def newton_step(
 
     Parameters
     ----------
-    F, data, indices, indptr, sparse
+    F, data, indices, begin, end, sparse
         Columns.
     chosen : ndarray of int64 of shape (k,)
     w, slack, bias
@@ -308,7 +430,7 @@ def newton_step(
     if slope >= 0.0:
         return 0.0
     change = shift * y
-    columns_add(F, data, indices, indptr, sparse, chosen, direction, change)
+    columns_add(F, data, indices, begin, end, sparse, chosen, direction, change)
     taken = line_search(slack, change, old, direction, lam, slope)
     if taken > 0.0:
         for a in range(k):
@@ -321,13 +443,14 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
     dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
-    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
+    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3]), np.array([3, 6])
     options = np.array([1e-2, 10.0, 1e-11])
     for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):
         slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
         if columns[-1]:
-            inside = sparse_gram(*by_sample(*csr, index, 3), slack, y, member, gram, sums)
+            full_products(*csr, y, index[:1], index[1:], gram, sums)
+            inside = sparse_gram(*csr, index, slack, y, member, gram, sums)
         else:
             inside = dense_gram(dense, index, slack, y, member, gram, sums)
         newton_step(

@@ -1,7 +1,8 @@
 """L1-regularised squared hinge: screening, objectives, exact bias, coordinate descent over features.
 
-Columns are stored one after the other: dense as the rows of ``F`` of shape (k, n), sparse as ``data, indices, indptr``
-with one slice a column. ``slack_i = 1 - (F'w)_i - y_i b``; the loss is half the sum of its squared positive parts.
+Columns are stored one after the other: dense as the rows of ``F`` of shape (k, n), sparse as ``data, indices`` with one
+slice ``begin[j]:end[j]`` a column; between the columns of a reduced problem lie those that were screened.
+``slack_i = 1 - (F'w)_i - y_i b``; the loss is half the sum of its squared positive parts.
 """
 
 import numpy as np
@@ -97,7 +98,7 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def evaluate(F, data, indices, indptr, sparse, index, slack, w, norms, rounding, products):
+def evaluate(F, data, indices, begin, end, sparse, index, slack, w, norms, rounding, products):
     """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` and sum up both objectives.
 
     Returns
@@ -114,8 +115,8 @@ def evaluate(F, data, indices, indptr, sparse, index, slack, w, norms, rounding,
         j = index[k]
         product = 0.0
         if sparse:
-            for p in range(indptr[j], indptr[j + 1]):
-                product += data[p] * alpha[indices[p]]
+            for p in range(begin[j], end[j]):
+                product += data[p] * alpha[np.uint32(indices[p])]
         else:
             for i in range(alpha.size):
                 product += F[j, i] * alpha[i]
@@ -126,7 +127,7 @@ def evaluate(F, data, indices, indptr, sparse, index, slack, w, norms, rounding,
 
 
 @kernel(fastmath=SUMS)
-def columns_add(F, data, indices, indptr, sparse, index, weights, out):
+def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
     """Add ``sum_k weights[k] f_index[k]`` to ``out`` (one entry a sample)."""
     for k in range(index.size):
         t = weights[k]
@@ -134,7 +135,7 @@ def columns_add(F, data, indices, indptr, sparse, index, weights, out):
             continue
         j = index[k]
         if sparse:
-            for p in range(indptr[j], indptr[j + 1]):
+            for p in range(begin[j], end[j]):
                 out[indices[p]] += t * data[p]
         else:
             for i in range(out.size):
@@ -261,7 +262,7 @@ def positive_part(slack):
 
 
 @kernel(fastmath=SUMS)
-def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, active, shrinking, sweeps):
+def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
     The bias is solved exactly after each sweep, and a few times within it where that costs little beside the columns:
@@ -270,7 +271,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
 
     Parameters
     ----------
-    F, data, indices, indptr, sparse
+    F, data, indices, begin, end, sparse
         Columns.
     y, slack : ndarray of shape (n,)
     lam : float
@@ -295,7 +296,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
     size, visited, since = active.size, 0, 0
     values = 0
     for k in range(size):
-        values += indptr[active[k] + 1] - indptr[active[k]] if sparse else n
+        values += end[active[k]] - begin[active[k]] if sparse else n
     solve_after = max(values // BIAS_SOLVES, n)
     violation, room = np.inf, np.inf
     for _ in range(sweeps):
@@ -307,14 +308,14 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
             old = w[j]
             gradient, curvature = 0.0, 1e-12 * sqnorms[j]
             if sparse:
-                start, stop = indptr[j], indptr[j + 1]
+                start, stop = begin[j], end[j]
                 since += stop - start
                 if old == 0.0:
                     for p in range(start, stop):
-                        gradient -= data[p] * max(slack[indices[p]], 0.0)
+                        gradient -= data[p] * max(slack[np.uint32(indices[p])], 0.0)
                 else:  # the curvature is needed too
                     for p in range(start, stop):
-                        value, r = data[p], slack[indices[p]]
+                        value, r = data[p], slack[np.uint32(indices[p])]
                         gradient -= value * max(r, 0.0)
                         curvature += value * value if r > 0.0 else 0.0
             else:
@@ -353,7 +354,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
                 applied = step
                 if gradient * step + 0.5 * sqnorms[j] * step * step + penalty <= wanted:
                     if sparse:
-                        for p in range(indptr[j], indptr[j + 1]):
+                        for p in range(begin[j], end[j]):
                             slack[indices[p]] -= change * data[p]
                     else:
                         for i in range(n):
@@ -361,7 +362,7 @@ def descend(F, data, indices, indptr, sparse, y, lam, sqnorms, w, slack, bias, a
                     break
                 rise = 0.0  # of the loss, from the weight before the step to the one after it
                 if sparse:
-                    for p in range(indptr[j], indptr[j + 1]):
+                    for p in range(begin[j], end[j]):
                         i = indices[p]
                         r = slack[i] - change * data[p]
                         before = max(r + step * data[p], 0.0)
@@ -394,7 +395,7 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     y, w, norms, index = np.array([1.0, -1.0, 1.0]), np.zeros(2), np.ones(2), np.arange(2)
     dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
-    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
     dense_spreads(dense, y, np.empty(2))
     sparse_spreads(*csr, y, np.empty(2))
@@ -403,7 +404,7 @@ def warm_up():
     inner(y, y)
     positive_part(y)
     bias_root(np.ones(3), y, 0.0)
-    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):
+    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr[:2], csr[2][:-1], csr[2][1:], True)):
         slack = np.ones(3)
         evaluate(*columns, index, slack, w, norms, 1e-14, np.empty(2))
         descend(*columns, y, 0.1, norms, w.copy(), slack, np.zeros(1), index.copy(), True, 1)

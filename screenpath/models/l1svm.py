@@ -12,6 +12,7 @@ its projection on the complement of ``y``: the column of ``X`` centred at its me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,8 @@ class L1Certificate:
     primal, dual : float
     error : float
         Bound on the rounding error of ``primal - dual``.
+    scale : float
+        ``theta`` is ``max(slack, 0)`` times this over ``lam``.
     """
 
     lam: float
@@ -52,6 +55,7 @@ class L1Certificate:
     primal: float
     dual: float
     error: float
+    scale: float
 
     @property
     def gap(self) -> float:
@@ -93,8 +97,8 @@ class L1Reduced:
 
     Parameters
     ----------
-    columns : ndarray of shape (k, n), or tuple (data, indices, indptr)
-        Signed columns, one after the other, float64.
+    columns : ndarray of shape (k, n), or tuple (data, indices, begin, end)
+        Signed columns, float64; sparse ones in their order, but not necessarily one right after the other.
     index : ndarray of int64 of shape (k,)
         Their numbers in the full problem.
     signs : ndarray of shape (n,)
@@ -106,6 +110,10 @@ class L1Reduced:
     start_bias : float
     start_slack : ndarray of shape (n,) or None
         ``1 - y (x.w + b)`` of the start; None where a weight of the reference was screened away.
+    start_products : ndarray of shape (k,) or None
+        Products of the columns with ``max(start_slack, 0)``, where they are known.
+    inner_products : callable
+        ``f_a . f_b`` and ``f_a . y`` for some of the columns, over all samples; for sparse columns.
     fresh : bool
         Whether the starting point comes from another parameter (a cold start may then ignore it).
     """
@@ -119,6 +127,8 @@ class L1Reduced:
     start_w: np.ndarray
     start_bias: float
     start_slack: np.ndarray | None
+    start_products: np.ndarray | None
+    inner_products: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     fresh: bool
 
     @property
@@ -226,6 +236,7 @@ class L1SVM:
             primal=primal,
             dual=dual,
             error=GAP_ROUNDING * (primal + total + squares),
+            scale=scale,
         )
 
     def state(self, certificate: L1Certificate) -> dict:
@@ -271,10 +282,15 @@ class L1SVM:
         """Build the problem on the surviving features; the others have weight 0."""
         index = screened.index
         whole = index.size == self.size
+        if self.rows.sparse:
+            columns = self.rows.slices(None if whole else index)
+        else:
+            columns = self.rows.whole() if whole else self.rows.take_columns(index)
         start = reference.w[index]
         intact = np.count_nonzero(start) == np.count_nonzero(reference.w)
+        known = intact and reference.scale > 0.0
         return L1Reduced(
-            columns=self.rows.whole() if whole else self.rows.take_columns(index),
+            columns=columns,
             index=index,
             signs=self.signs,
             lam=lam,
@@ -283,6 +299,8 @@ class L1SVM:
             start_w=start,
             start_bias=reference.bias,
             start_slack=reference.slack if intact else None,
+            start_products=reference.products[index] * (reference.lam / reference.scale) if known else None,
+            inner_products=lambda chosen: self.rows.inner_products(index[chosen]),
             fresh=reference.lam != lam,
         )
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.rows.memory import MemoryRows
+
+KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
 class Columns(MemoryRows):
@@ -40,6 +43,7 @@ class Columns(MemoryRows):
             transposed = np.multiply(X.T, signs, order="C")
         super().__init__(transposed, threads)
         self.signs = signs.astype(np.float64)
+        self.forget()
 
     @classmethod
     def of_rows(cls, rows: MemoryRows, signs, threads: int = 1) -> Columns:
@@ -67,6 +71,46 @@ class Columns(MemoryRows):
         self.touched += self.n
         return out
 
-    def take_columns(self, index: np.ndarray):
-        """Return a contiguous float64 copy of some columns, as :meth:`MemoryRows.take`."""
+    def forget(self) -> None:
+        """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""
+        self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
+        self._gram, self._sums = np.empty((0, 0)), np.empty(0)
+
+    def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``f_a . f_b``, shape (k, k), and ``f_a . y`` for some sparse columns, over all samples.
+
+        What was computed once is kept, for up to ``KEPT`` columns; where these do not suffice it starts anew.
+        """
+        position = self._position
+        fresh = index[position[index] < 0]
+        if self._known.size + fresh.size > max(KEPT, index.size):
+            self.forget()
+            position, fresh = self._position, index
+        known, total = self._known, self._known.size + fresh.size
+        if total > self._sums.size:
+            old, gram, sums = known.size, np.empty((2 * total, 2 * total)), np.empty(2 * total)
+            gram[:old, :old], sums[:old] = self._gram[:old, :old], self._sums[:old]
+            self._gram, self._sums = gram, sums
+        if fresh.size:
+            newton.full_products(*self.slices(), self.signs, known, fresh, self._gram, self._sums)
+            position[fresh] = np.arange(known.size, total)
+            self._known = np.concatenate([known, fresh])
+            self.touched += total
+        chosen = position[index]
+        return self._gram[chosen[:, None], chosen], self._sums[chosen]
+
+    def slices(self, index: np.ndarray | None = None) -> tuple:
+        """Return some (or all) sparse columns as values, samples, and where each column begins and ends.
+
+        Nothing is copied but for values that are not float64.
+        """
+        if self.data.dtype == np.float64 or index is None:
+            data, indices, _ = self.whole()
+            begin, end = self.indptr[:-1], self.indptr[1:]
+            return (data, indices, begin, end) if index is None else (data, indices, begin[index], end[index])
+        data, indices, indptr = self.take(index, np.ones(index.size))
+        return data, indices, indptr[:-1], indptr[1:]
+
+    def take_columns(self, index: np.ndarray) -> np.ndarray:
+        """Return a contiguous float64 copy of some dense columns, as :meth:`MemoryRows.take`."""
         return self.take(index, np.ones(index.size))

@@ -96,9 +96,11 @@ class _Run:
         self.reduced, self.budget, self.options = reduced, budget, options
         if reduced.sparse:
             self.columns = (np.empty((0, 0)), *reduced.columns, True)
-            each = max(1, reduced.columns[0].size // max(reduced.size, 1))
+            _, _, begin, end = reduced.columns
+            each = max(1, int((end - begin).sum()) // max(reduced.size, 1))
         else:
-            self.columns = (reduced.columns, np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, np.int64), False)
+            none = np.zeros(0, dtype=np.int64)
+            self.columns = (reduced.columns, np.empty(0), np.empty(0, dtype=np.int32), none, none, False)
             each = reduced.signs.size
         self.visits = max(1, VALUES // each)  # columns of one kernel call
         self.sqnorms = reduced.norms**2
@@ -116,6 +118,7 @@ class _Run:
         else:
             self.slack = reduced.start_slack.copy()
         self.products = np.zeros(reduced.size)
+        self.known = None if cold else reduced.start_products  # of the starting point, until it has moved
         self.room = FIRST_SET
         self.primal = self.gap = np.inf  # over all survivors, when last evaluated
         self.best, self.idle = np.inf, 0  # smallest gap met, gap evaluations since then
@@ -132,11 +135,17 @@ class _Run:
 
     def evaluate(self, index: np.ndarray) -> tuple[np.ndarray, float, float, float]:
         """Return ``f_j . alpha``, primal, gap and dual scale of the problem on some features."""
-        products = np.empty(index.size)
-        total, squares, largest, weight = kernels.evaluate(
-            *self.columns, index, self.slack, self.w, self.reduced.norms, GAP_ROUNDING, products
-        )
-        self.touched += index.size
+        if self.known is not None:  # the certificate of the starting point has them
+            products, self.known = self.known, None
+            _, total, squares = kernels.positive_part(self.slack)
+            reach = GAP_ROUNDING * np.sqrt(squares) * self.reduced.norms
+            largest, weight = float(np.max(np.abs(products) + reach, initial=0.0)), float(np.abs(self.w).sum())
+        else:
+            products = np.empty(index.size)
+            total, squares, largest, weight = kernels.evaluate(
+                *self.columns, index, self.slack, self.w, self.reduced.norms, GAP_ROUNDING, products
+            )
+            self.touched += index.size
         scale = dual_scale(self.reduced.lam, total, squares, largest)
         primal = 0.5 * squares + self.reduced.lam * weight
         return products, primal, primal - scale * (total - 0.5 * scale * squares), scale
@@ -174,13 +183,14 @@ class _Run:
         """Return the working set: the support and the features nearest to their constraint.
 
         The distance of column ``f_j`` at ``alpha`` to ``|f_j.alpha| = lam`` is ``(lam - |f_j.alpha|) / ||f_j||``, with
-        the centred norm. The room beyond the support doubles at each turn.
+        the centred norm. Those beyond it all belong to the set; the room beyond the support doubles at each turn.
         """
         alive = self.alive
         distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
         distance[self.w[alive] != 0.0] = -np.inf
         support = int(np.count_nonzero(self.w[alive]))
-        size = support + max(self.room, support // 2)
+        outside = int(np.count_nonzero(distance < 0.0)) - support
+        size = support + max(self.room, outside + outside // 4)
         self.room *= 2
         if size >= alive.size:
             return alive
@@ -227,15 +237,20 @@ class _Newton:
     def __init__(self, run: _Run, chosen: np.ndarray):
         self.run, self.chosen = run, chosen
         k, n = chosen.size, run.slack.size
-        self.gram, self.sums = np.zeros((k, k)), np.zeros(k)
-        self.member = np.zeros(n, dtype=np.int8)
-        self.samples = l1newton.by_sample(*run.reduced.columns, chosen, n) if run.reduced.sparse else None
+        # Where most samples are inside the margin, the others are subtracted from products over all samples.
+        if run.reduced.sparse and 2 * np.count_nonzero(run.slack > 0.0) > n:
+            self.gram, self.sums = run.reduced.inner_products(chosen)
+            self.member = np.ones(n, dtype=np.int8)
+        else:
+            self.gram, self.sums, self.member = np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
 
     def step(self, products: np.ndarray) -> bool:
         """Take one step from the current point; return False where it does not lower the objective."""
         run, y = self.run, self.run.reduced.signs
-        if self.samples is not None:
-            inside = l1newton.sparse_gram(*self.samples, run.slack, y, self.member, self.gram, self.sums)
+        if run.reduced.sparse:
+            inside = l1newton.sparse_gram(
+                *run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
+            )
         else:
             inside = l1newton.dense_gram(
                 run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from screenpath.api_l1 import l1_svm_model, lambda_grid, run_l1_path
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
+from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
 from tests.conftest import two_classes
@@ -71,18 +72,51 @@ def test_the_hessian_follows_the_margin(sparse):
     y = np.where(np.arange(25) % 2 == 0, 1.0, -1.0)
     index = np.array([0, 2, 5])
     columns = sp.csr_array(F)
-    samples = l1newton.by_sample(columns.data, columns.indices, columns.indptr.astype(np.int64), index, 25)
+    indptr = columns.indptr.astype(np.int64)
+    arrays = columns.data, columns.indices, indptr[:-1], indptr[1:]
     gram, sums, member = np.zeros((3, 3)), np.zeros(3), np.zeros(25, dtype=np.int8)
     for _ in range(4):
         slack = rng.normal(size=25)
         if sparse:
-            inside = l1newton.sparse_gram(*samples, slack, y, member, gram, sums)
+            inside = l1newton.sparse_gram(*arrays, index, slack, y, member, gram, sums)
         else:
             inside = l1newton.dense_gram(F, index, slack, y, member, gram, sums)
         chosen = F[index][:, slack > 0]
         assert inside == (slack > 0).sum()
         np.testing.assert_allclose(np.tril(gram), np.tril(chosen @ chosen.T), atol=1e-12)
         np.testing.assert_allclose(sums, chosen @ y[slack > 0], atol=1e-12)
+
+
+def test_inner_products_do_not_depend_on_what_was_asked_before(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = sp.csr_array(rng.normal(size=(50, 60)) * (rng.random((50, 60)) < 0.4))
+    y = np.where(rng.random(50) < 0.4, 1.0, -1.0)
+    columns = Columns(X, y)
+    F = (y[:, None] * X.toarray()).T
+    once = columns.inner_products(np.arange(60))  # more than FEW new ones
+    np.testing.assert_allclose(once[0], F @ F.T, atol=1e-12)
+    np.testing.assert_allclose(once[1], F @ y, atol=1e-12)
+    monkeypatch.setattr("screenpath.rows.columns.KEPT", 30)  # it starts anew now and then
+    for sizes in ((3, 9, 1), (25, 12, 20), (60, 5, 31)):
+        columns.forget()
+        for size in sizes:
+            index = rng.choice(60, size, replace=False)
+            gram, sums = columns.inner_products(index)
+            np.testing.assert_array_equal(gram, once[0][np.ix_(index, index)])
+            np.testing.assert_array_equal(sums, once[1][index])
+
+
+def test_samples_are_subtracted_from_products_over_all_of_them():
+    rng = np.random.default_rng(4)
+    X = sp.csr_array(rng.normal(size=(40, 7)) * (rng.random((40, 7)) < 0.5))
+    y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
+    columns, index = Columns(X, y), np.array([1, 2, 6])
+    gram, sums = columns.inner_products(index)
+    member, slack = np.ones(40, dtype=np.int8), rng.normal(size=40) + 1.0
+    l1newton.sparse_gram(*columns.slices(), index, slack, y, member, gram, sums)
+    inside = (y[:, None] * X.toarray()).T[index][:, slack > 0]
+    np.testing.assert_allclose(np.tril(gram), np.tril(inside @ inside.T), atol=1e-12)
+    np.testing.assert_allclose(sums, inside @ y[slack > 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
