@@ -191,7 +191,7 @@ def dome_shape(theta, y, null_bias, here, there, gap):
 
 
 @kernel()
-def dome_keep(theta, y, null_bias, products, columns, here, there, gap, direction, rounding):
+def dome_keep(theta, y, null_bias, products, null_products, norms, here, there, gap, direction, rounding):
     """Return the columns whose ``|f_j.theta|`` can reach 1 in a dome: :meth:`geometry.Dome.bounds` in one traversal.
 
     Parameters
@@ -200,51 +200,53 @@ def dome_keep(theta, y, null_bias, products, columns, here, there, gap, directio
         As for :func:`dome_shape`.
     products : ndarray of shape (m,)
         ``f_j.theta``.
-    columns : ndarray of shape (3, m)
-        Products with ``u``, norms in the slice of the dome, and norms of the columns themselves: what rounding is
-        relative to.
+    null_products : ndarray of shape (m,)
+        ``f_j.u``.
+    norms : ndarray of float32 of shape (2, m)
+        Norms in the slice of the dome and norms of the columns themselves, to which rounding is relative. Both are
+        rounded up: the bounds grow with them, and the time of this traversal is that of reading memory.
     direction : float
         Smallest length of the normal, relative to the vectors it is the difference of, at which it is not yet rounding
         error. Below it the ball decides.
     rounding : float
         Slack of every comparison, relative to the magnitudes compared.
     """
-    center, radius, length, offset = dome_shape(theta, y, null_bias, here, there, gap)
+    center, radius, across_length, offset = dome_shape(theta, y, null_bias, here, there, gap)
     across_null, across = 0.0, 0.0
     size = here * np.sqrt(y.size)
     axis = 0.0  # the product of a column with the unit normal is known to within this times its norm
-    if length > direction * size:
-        across_null, across = here / length, -1.0 / length
-        offset = min(max(offset / length, -radius), radius)
-        axis = rounding * (1.0 + size / length)
+    if across_length > direction * size:
+        across_null, across = here / across_length, -1.0 / across_length
+        offset = min(max(offset / across_length, -radius), radius)
+        axis = rounding * (1.0 + size / across_length)
     else:
         offset = radius
     cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
     goal = 1.0 - rounding
     reach = rounding * (center + radius) + axis * abs(offset)
-    nulls, norms, wholes = columns[0], columns[1], columns[2]
-    kept = np.empty(products.size, dtype=np.bool_)
+    inner, whole = norms[0], norms[1]
+    kept = np.zeros((products.size + 7) // 8 * 8, dtype=np.uint8)
     for j in range(products.size):  # without branches, so that the loop vectorises
-        null, norm, whole = nulls[j], norms[j], wholes[j]
-        vc = 0.5 * (there * null + products[j])
-        va = across_null * null + across * products[j]
+        norm, length = np.float64(inner[j]), np.float64(whole[j])
+        vc = 0.5 * (there * null_products[j] + products[j])
+        va = across_null * null_products[j] + across * products[j]
         # The root would turn a rounding error of va into its square root: for columns along the normal it is granted.
         # So is the move of the edge from which on the rim's maximiser answers.
-        square = (norm - va) * (norm + va) + 2.0 * axis * norm * whole
+        square = (norm - va) * (norm + va) + 2.0 * axis * norm * length
         rim = cap * np.sqrt(square if square > 0.0 else 0.0)
-        ball, edge, tilt = radius * norm, offset * norm + axis * radius * whole, va * radius
+        ball, edge, tilt = radius * norm, offset * norm + axis * radius * length, va * radius
         upper = vc + ball if tilt <= edge else vc + offset * va + rim
         lower = ball - vc if -tilt <= edge else rim - vc - offset * va
-        kept[j] = (upper if upper > lower else lower) >= goal - whole * reach
+        kept[j] = (upper if upper > lower else lower) >= goal - length * reach
+    index = np.empty(kept.sum(), dtype=np.int64)
     count = 0
-    for j in range(kept.size):
-        count += 1 if kept[j] else 0
-    index = np.empty(count, dtype=np.int64)
-    count = 0
-    for j in range(kept.size):
-        if kept[j]:
-            index[count] = j
-            count += 1
+    eights = kept.view(np.uint64)
+    for k in range(eights.size):
+        if eights[k] != 0:
+            for j in range(8 * k, 8 * k + 8):
+                if kept[j]:
+                    index[count] = j
+                    count += 1
     return index
 
 
@@ -400,7 +402,7 @@ def warm_up():
     dense_spreads(dense, y, np.empty(2))
     sparse_spreads(*csr, y, np.empty(2))
     dome_shape(np.ones(3), y, 0.1, 1.0, 2.0, 0.1)
-    dome_keep(np.ones(3), y, 0.1, norms, np.ones((3, 2)), 1.0, 2.0, 0.1, 1e-10, 1e-12)
+    dome_keep(np.ones(3), y, 0.1, norms, norms, np.ones((2, 2), dtype=np.float32), 1.0, 2.0, 0.1, 1e-10, 1e-12)
     inner(y, y)
     positive_part(y)
     bias_root(np.ones(3), y, 0.0)

@@ -156,8 +156,10 @@ class L1SVM:
         ``(n+ - n-) / n``, the bias where ``w = 0`` (eq. 8).
     null_products : ndarray of shape (m,)
         ``f_j . (1 - y null_bias)``; also the product of ``f_j`` with the projection of 1 on the complement of ``y``.
-    table : ndarray of shape (3, m)
-        ``null_products``, and the norms of the columns centred and as they are: what screening asks of every feature.
+    spreads : ndarray of shape (m,)
+        Norms of the columns centred at their mean.
+    coarse_norms : ndarray of float32 of shape (2, m)
+        Norms of the columns centred and as they are, rounded up.
     lam_max : float
         Smallest lambda with ``w = 0``: the largest of ``|null_products|`` (eq. 7).
 
@@ -181,7 +183,7 @@ class L1SVM:
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
         self._norms = np.where(self.flat, 0.0, columns.norms)
         self.null_products = self._products(1.0 - self.null_bias * self.signs)
-        self.table = np.stack([self.null_products, self.spreads, columns.norms])
+        self.coarse_norms = np.nextafter(np.stack([self.spreads, columns.norms]).astype(np.float32), np.float32(np.inf))
         self.lam_max = float(np.max(np.abs(self.null_products), initial=0.0))
 
     def _products(self, alpha: np.ndarray) -> np.ndarray:

@@ -48,8 +48,9 @@ class VariationalInequality:
         """Return the features that :meth:`region` leaves undecided, without writing down its vectors and products."""
         theta, signs, null_bias, here, there, gap = self._shape(model, reference, lam)
         index = kernels.dome_keep(
-            theta, signs, null_bias, reference.products, model.table, here, there, gap, DIRECTION, ROUNDING
-        )
+            theta, signs, null_bias, reference.products, model.null_products, model.coarse_norms,
+            here, there, gap, DIRECTION, ROUNDING,
+        )  # fmt: skip
         return model.kept(index)
 
     def _shape(self, model, reference, lam: float) -> tuple:
