@@ -88,13 +88,15 @@ class Columns(MemoryRows):
             position, fresh = self._position, index
         known, total = self._known, self._known.size + fresh.size
         if total > self._sums.size:
-            old, gram, sums = known.size, np.empty((2 * total, 2 * total)), np.empty(2 * total)
+            old, size = known.size, max(total, min(2 * total, KEPT))
+            gram, sums = np.empty((size, size)), np.empty(size)
             gram[:old, :old], sums[:old] = self._gram[:old, :old], self._sums[:old]
             self._gram, self._sums = gram, sums
         if fresh.size:
-            newton.full_products(*self.slices(), self.signs, known, fresh, self._gram, self._sums)
-            position[fresh] = np.arange(known.size, total)
             self._known = np.concatenate([known, fresh])
+            before, new = np.arange(known.size), np.arange(known.size, total)
+            newton.full_products(*self.slices(self._known), self.signs, before, new, self._gram, self._sums)
+            position[fresh] = new
             self.touched += total
         chosen = position[index]
         return self._gram[chosen[:, None], chosen], self._sums[chosen]

@@ -87,12 +87,13 @@ def test_the_hessian_follows_the_margin(sparse):
         np.testing.assert_allclose(sums, chosen @ y[slack > 0], atol=1e-12)
 
 
-def test_inner_products_do_not_depend_on_what_was_asked_before(monkeypatch):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_inner_products_do_not_depend_on_what_was_asked_before(monkeypatch, dtype):
     rng = np.random.default_rng(3)
-    X = sp.csr_array(rng.normal(size=(50, 60)) * (rng.random((50, 60)) < 0.4))
+    X = sp.csr_array((rng.normal(size=(50, 60)) * (rng.random((50, 60)) < 0.4)).astype(dtype))
     y = np.where(rng.random(50) < 0.4, 1.0, -1.0)
     columns = Columns(X, y)
-    F = (y[:, None] * X.toarray()).T
+    F = (y[:, None] * X.toarray().astype(np.float64)).T
     once = columns.inner_products(np.arange(60))  # more than FEW new ones
     np.testing.assert_allclose(once[0], F @ F.T, atol=1e-12)
     np.testing.assert_allclose(once[1], F @ y, atol=1e-12)
