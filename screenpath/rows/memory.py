@@ -77,6 +77,13 @@ class MemoryRows:
         """Return the types of the stored arrays: of values, and of indices (None for dense rows)."""
         return (self.data.dtype, self.indices.dtype) if self.sparse else (self.X.dtype, None)
 
+    @property
+    def stored(self):
+        """Return the stored rows where compiled code can read them in place (float64), else None."""
+        if self.kinds[0] != np.float64:
+            return None
+        return (self.data, self.indices, self.indptr) if self.sparse else self.X
+
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every row with ``w``; one data pass.
 
