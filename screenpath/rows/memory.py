@@ -99,9 +99,10 @@ class MemoryRows:
         w = np.ascontiguousarray(w, dtype=np.float64)
 
         if self.sparse:
-            self._each(lambda k: kernels.csr_products(self.data, self.indices, self.indptr, w, out, *k), self._row_parts)
+            products, arrays = kernels.csr_products, (self.data, self.indices, self.indptr)
         else:
-            self._each(lambda k: kernels.dense_products(self.X, w, out, *k), self._row_parts)
+            products, arrays = kernels.dense_products, (self.X,)
+        self._each(lambda part: products(*arrays, w, out, *part), self._row_parts)
         self.touched += self.n
         return out
 
