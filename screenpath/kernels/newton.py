@@ -19,7 +19,7 @@ working set is solved, one pass over all rows finds those on the wrong side, and
 import numpy as np
 
 from screenpath.kernels import kernel
-from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, inner, products
+from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, gather, inner, products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
@@ -161,27 +161,22 @@ def _border(size, want):
 
 
 @kernel()
-def _gather(X, data, indices, indptr, sparse, where, signs, near):
-    """Return contiguous copies of the signed rows ``near`` in the storage they come in."""
-    if not sparse:
-        out = np.empty((near.size, X.shape[1]))
-        for r in range(near.size):
-            i, sign = where[near[r]], signs[near[r]]
-            for j in range(X.shape[1]):
-                out[r, j] = sign * X[i, j]
-        return out, data, indices, indptr
-    starts = np.empty(near.size + 1, dtype=np.int64)
-    starts[0] = 0
-    for r in range(near.size):
-        i = where[near[r]]
-        starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i]
-    values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
-    for r in range(near.size):
-        begin, sign = indptr[where[near[r]]], signs[near[r]]
-        for q in range(starts[r + 1] - starts[r]):
-            values[starts[r] + q] = sign * data[begin + q]
-            columns[starts[r] + q] = indices[begin + q]
-    return X, values, columns, starts
+def _relabel(indices, d):
+    """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
+
+    Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
+    """
+    label = np.full(d, -1, dtype=np.int64)
+    columns = np.empty(min(d, indices.size), dtype=np.int64)
+    count = 0
+    for q in range(indices.size):
+        j = indices[q]
+        if label[j] < 0:
+            label[j] = count
+            columns[count] = j
+            count += 1
+        indices[q] = label[j]
+    return columns[:count].copy()
 
 
 @kernel(fastmath=SUMS)
@@ -364,7 +359,7 @@ def newton_box(
         near, linear, work = _part(
             X, data, indices, indptr, sparse, where, signs, alive, border, c, lo, hi, t, alpha, v
         )  # fmt: skip
-        GX, G_data, G_indices, G_indptr = _gather(X, data, indices, indptr, sparse, where, signs, near)
+        GX, G_data, G_indices, G_indptr = gather(X, data, indices, indptr, sparse, where, signs, near)
         touched += work + near.size
         n_lo, n_hi, n_prev, n_t = lo[near], hi[near], alpha[near], t[near]
         if sigma < 0.0:
@@ -373,10 +368,18 @@ def newton_box(
             else:
                 sigma = _first_sigma(n_lo, n_hi, n_t, w.size, mean_sq)
         n_alpha = n_prev.copy()
+        n_w, n_v, apart = w, v, 0.0
+        if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
+            columns = _relabel(G_indices, w.size)
+            n_w, n_v = w[columns], v[columns]
+            w[:] = v
+            apart = inner(v, v) - inner(n_v, n_v)
         done, work, sigma = _solve_near(
-            GX, G_data, G_indices, G_indptr, sparse, c[near], n_lo, n_hi, n_prev, n_alpha, n_t, known + linear, w, v,
-            AIM * tol, sigma, limit - iterations,
+            GX, G_data, G_indices, G_indptr, sparse, c[near], n_lo, n_hi, n_prev, n_alpha, n_t,
+            known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma, limit - iterations,
         )  # fmt: skip
+        if sparse:
+            w[columns], v[columns] = n_w, n_v
         alpha[near] = n_alpha
         iterations += done
         idle = done == 0 and near.size == alive.size
