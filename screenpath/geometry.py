@@ -8,6 +8,7 @@ with a centre arrive as arrays, so the same code serves dense, sparse, kernel an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class KernelPoint(Point):
 
     def distance(self, other: Point) -> float:
         """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``."""
-        return float(np.sqrt(max((self.vector - other.vector) @ (self.products - other.products), 0.0)))
+        return sqrt(max(float((self.vector - other.vector) @ (self.products - other.products)), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Ball:
     @property
     def extent(self) -> float:
         """Return the largest norm a point of the region can have (scale of the rounding error)."""
-        return np.sqrt(self.center.sqnorm) + self.radius
+        return sqrt(self.center.sqnorm) + self.radius
 
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest ``v.x`` over the region for every row.
@@ -138,7 +139,7 @@ class Dome:
     @property
     def extent(self) -> float:
         """Return the largest norm a point of the region can have."""
-        return np.sqrt(self.center.sqnorm) + self.radius
+        return sqrt(self.center.sqnorm) + self.radius
 
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
@@ -209,7 +210,7 @@ def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
         return ball
     worst = (offset / radius) * norms  # at this v.a, and below it, the ball's maximiser satisfies the half-space
     va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)
-    cap = np.sqrt((radius - offset) * (radius + offset))
+    cap = sqrt((radius - offset) * (radius + offset))
     cut = vc + offset * va + cap * np.sqrt((norms - va) * (norms + va))
     return np.where(va <= worst, ball, np.minimum(ball, cut))
 
@@ -276,4 +277,4 @@ def condition(center: np.ndarray, radius: float, known: np.ndarray, values: np.n
     tightened = center.copy()
     tightened[known] = values
     moved = tightened[known] - center[known]
-    return tightened, float(np.sqrt(max(radius * radius - float(moved @ moved), 0.0)))
+    return tightened, sqrt(max(radius * radius - float(moved @ moved), 0.0))

@@ -105,6 +105,8 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
             raise UsageError("a chunk needs grid points that are known beforehand", "use --eps-path without --chunk")
         init, far = far_end(model, grid, solver, options)
         screening.begin(grid, far, resumed=first > 0)
+    if isinstance(grid, np.ndarray) and grid.ndim == 1:
+        grid = grid.tolist()  # a point's arithmetic is on single numbers, which Python's own floats do faster
     rank = first
     while rank < len(grid):
         if time.monotonic() > options.deadline:

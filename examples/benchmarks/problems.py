@@ -103,6 +103,7 @@ def _stored(X: np.ndarray | sparse.csr_matrix) -> np.ndarray | sparse.csr_matrix
         X = X.tocsr()
         if X.nnz / (X.shape[0] * X.shape[1]) < DENSE_ABOVE:
             X.sort_indices()
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # some rivals take no other
             return X
         X = X.toarray()
     return np.ascontiguousarray(X, dtype=np.float64)

@@ -187,14 +187,14 @@ def box_guess(c, products, factor, lo, hi, guess):
 
 @kernel()
 def box_survivors(index, C, c, lo, hi, norms, theta, products):
-    """Return the survivors' ``c``, ``C lo``, ``C hi``, norms, ``theta`` and products, compact."""
+    """Return the survivors' ``c``, ``C lo``, ``C hi``, norms, ``theta`` and products as the rows of one array."""
     k = index.size
     out = np.empty((6, k))
     for r in range(k):
         i = index[r]
         out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
         out[3, r], out[4, r], out[5, r] = norms[i], theta[i], products[i]
-    return out[0], out[1], out[2], out[3], out[4], out[5]
+    return out
 
 
 @kernel()

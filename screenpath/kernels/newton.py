@@ -5,6 +5,8 @@ One proximal round fixes ``prev`` and ``sigma`` and minimises over ``w`` the smo
     psi(w) = 1/2 ||w||^2 - base.w + sum_i envelope_i,   gradient  w - v(w),  v(w) = base + sum_i alpha_i(w) g_i,
     alpha_i(w) = clip(prev_i + sigma t_i, lo_i, hi_i),  t_i = c_i - g_i.w
 
+``base`` (the sum of the fixed rows) is never formed: ``base.w = v.w - sum_i alpha_i g_i.w``, whose products are known.
+
 by Newton's method: generalised Hessian ``I + sigma G_J'G_J``, ``J`` the rows not clipped, followed by a line search on
 the piecewise linear directional derivative. Every iterate is a pair (w, alpha(w)) whose gap is known without
 cancellation: ``1/2 ||w - v||^2 + sum_i (phi_i(t_i) - alpha_i t_i)``, both parts nonnegative. The proximal round ends
@@ -17,7 +19,7 @@ working set is solved, one pass over all rows finds those on the wrong side, and
 import numpy as np
 
 from screenpath.kernels import kernel
-from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, inner, products
+from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, gather, inner, products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
@@ -33,19 +35,19 @@ AIM = 0.5  # the working set is solved to this fraction of the gap's target
 
 
 @kernel(fastmath=SUMS)
-def _slope(prev, sigma, t, u, lo, hi, s, linear, quadratic):
-    """First and second derivative of psi along the direction at step ``s``; ``u = G p``."""
+def _slope(prev, sigma, t, u, lo, hi, alpha, s, slope0, quadratic):
+    """First and second derivative of psi along the direction at step ``s``; ``u = G p``, ``slope0`` that at 0."""
     first, second = 0.0, 0.0
     for r in range(t.size):
         z = prev[r] + sigma * (t[r] - s * u[r])
         a = min(max(z, lo[r]), hi[r])
-        first -= a * u[r]
+        first += (alpha[r] - a) * u[r]
         second += u[r] * u[r] if a == z else 0.0
-    return first + linear + s * quadratic, sigma * second + quadratic
+    return first + slope0 + s * quadratic, sigma * second + quadratic
 
 
 @kernel(fastmath=SUMS)
-def _line_search(prev, sigma, t, u, lo, hi, slope0, linear, quadratic):
+def _line_search(prev, sigma, t, u, lo, hi, alpha, slope0, quadratic):
     """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
     A full step is kept where it brings the derivative below a quarter of its start. Otherwise Newton steps on the
@@ -54,7 +56,7 @@ def _line_search(prev, sigma, t, u, lo, hi, slope0, linear, quadratic):
     low, high = 0.0, np.inf
     s = 1.0
     for trial in range(30):
-        first, second = _slope(prev, sigma, t, u, lo, hi, s, linear, quadratic)
+        first, second = _slope(prev, sigma, t, u, lo, hi, alpha, s, slope0, quadratic)
         if abs(first) <= (0.25 if trial == 0 else 0.05) * abs(slope0):
             break
         if first > 0.0:
@@ -68,9 +70,12 @@ def _line_search(prev, sigma, t, u, lo, hi, slope0, linear, quadratic):
 
 
 @kernel(fastmath=SUMS)
-def _clip(prev, sigma, t, lo, hi, alpha, inside):
-    """Bring ``alpha`` to ``t``; mark the rows not clipped; return ``sum_i phi_i(t_i)`` and ``sum_i alpha_i t_i``."""
-    loss, linear = 0.0, 0.0
+def _clip(prev, sigma, t, lo, hi, c, alpha, inside):
+    """Bring ``alpha`` to ``t``; mark the rows not clipped.
+
+    Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i``.
+    """
+    loss, linear, ell = 0.0, 0.0, 0.0
     for r in range(t.size):
         z = prev[r] + sigma * t[r]
         a = min(max(z, lo[r]), hi[r])
@@ -78,11 +83,12 @@ def _clip(prev, sigma, t, lo, hi, alpha, inside):
         inside[r] = lo[r] < a < hi[r]
         loss += max(lo[r] * t[r], hi[r] * t[r])
         linear += a * t[r]
-    return loss, linear
+        ell += a * c[r]
+    return loss, linear, ell
 
 
 @kernel(fastmath=SUMS)
-def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, base, offset, w, v, tol, sigma, limit):
+def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, offset, w, v, tol, sigma, limit):
     """Minimise the problem of the working set; all arrays but the rows are compact copies.
 
     ``prev``, ``alpha``, ``t``, ``w`` and ``v`` hold the start and are overwritten.
@@ -103,7 +109,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
     iterations, in_round, touched, short, cautious = 0, 0, 0, 0, False
     while True:
         old[:] = alpha
-        loss, linear = _clip(prev, sigma, t, lo, hi, alpha, inside)
+        loss, linear, ell = _clip(prev, sigma, t, lo, hi, c, alpha, inside)
         for r in range(n):
             if alpha[r] != old[r]:
                 add(X, data, indices, indptr, sparse, r, alpha[r] - old[r], v)
@@ -111,7 +117,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
         for j in range(d):
             p[j] = v[j] - w[j]
         half, slackness = 0.5 * inner(p, p), loss - linear
-        primal = abs(0.5 * inner(w, w) - inner(base, w) + loss + offset)
+        primal = abs(0.5 * inner(w, w) - inner(v, w) + ell - linear + loss + offset)
         if half + slackness <= tol * primal or iterations >= limit:
             break
         if in_round > 0 and (half <= BALANCE * slackness or half <= 1e-30 * primal):
@@ -123,8 +129,7 @@ def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, bas
         touched += n + direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p)
         products(X, data, indices, indptr, sparse, p, u)
         slope = inner(w, p) - inner(v, p)
-        linear = inner(w, p) - inner(base, p)
-        step = _line_search(prev, sigma, t, u, lo, hi, slope, linear, inner(p, p))
+        step = _line_search(prev, sigma, t, u, lo, hi, alpha, slope, inner(p, p))
         for j in range(d):
             w[j] += step * p[j]
         for r in range(n):
@@ -156,30 +161,29 @@ def _border(size, want):
 
 
 @kernel()
-def _gather(X, data, indices, indptr, sparse, index):
-    """Return contiguous copies of the rows ``index`` in the storage they come in."""
-    if not sparse:
-        out = np.empty((index.size, X.shape[1]))
-        for r in range(index.size):
-            for j in range(X.shape[1]):
-                out[r, j] = X[index[r], j]
-        return out, data, indices, indptr
-    starts = np.empty(index.size + 1, dtype=np.int64)
-    starts[0] = 0
-    for r in range(index.size):
-        starts[r + 1] = starts[r] + indptr[index[r] + 1] - indptr[index[r]]
-    values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
-    for r in range(index.size):
-        begin = indptr[index[r]]
-        for q in range(starts[r + 1] - starts[r]):
-            values[starts[r] + q] = data[begin + q]
-            columns[starts[r] + q] = indices[begin + q]
-    return X, values, columns, starts
+def _relabel(indices, d):
+    """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
+
+    Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
+    """
+    label = np.full(d, -1, dtype=np.int64)
+    columns = np.empty(min(d, indices.size), dtype=np.int64)
+    count = 0
+    for q in range(indices.size):
+        j = indices[q]
+        if label[j] < 0:
+            label[j] = count
+            columns[count] = j
+            count += 1
+        indices[q] = label[j]
+    return columns[:count].copy()
 
 
 @kernel(fastmath=SUMS)
-def _screen(X, data, indices, indptr, sparse, alive, radius, slack, rounding, c, lo, hi, norms, t, alpha, v, base):
-    """Fix the rows that the ball around w decides; their sum goes into ``base``, changes into ``v``.
+def _screen(
+    X, data, indices, indptr, sparse, where, signs, alive, radius, slack, rounding, c, lo, hi, norms, t, alpha, v
+):  # fmt: skip
+    """Fix the rows that the ball around w decides; what they change goes into ``v``.
 
     Returns
     -------
@@ -198,22 +202,18 @@ def _screen(X, data, indices, indptr, sparse, alive, radius, slack, rounding, c,
             continue
         value = hi[i] if t[i] > 0.0 else lo[i]
         if value != alpha[i]:
-            add(X, data, indices, indptr, sparse, i, value - alpha[i], v)
+            add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
             touched += 1
             alpha[i] = value
-        if value != 0.0:
-            add(X, data, indices, indptr, sparse, i, value, base)
-            touched += 1
-            linear += value * c[i]
+        linear += value * c[i]
     return survivors[:kept].copy(), linear, touched
 
 
 @kernel(fastmath=SUMS)
-def _part(X, data, indices, indptr, sparse, alive, border, c, lo, hi, t, alpha, v, base):
+def _part(X, data, indices, indptr, sparse, where, signs, alive, border, c, lo, hi, t, alpha, v):
     """Part the rows near their kink from the far ones, which go to the end that their margin points to.
 
-    ``base`` holds ``v`` on entry and loses the near rows. Returns the near rows, ``c . alpha`` of the far ones, and
-    the rows touched beyond the near ones (which are read once more for their copy).
+    Returns the near rows, ``c . alpha`` of the far ones, and the rows touched.
     """
     count, touched, linear = 0, 0, 0.0
     near = np.empty(alive.size, dtype=np.int64)
@@ -222,13 +222,10 @@ def _part(X, data, indices, indptr, sparse, alive, border, c, lo, hi, t, alpha, 
         if abs(t[i]) <= border or lo[i] < alpha[i] < hi[i]:
             near[count] = i
             count += 1
-            if alpha[i] != 0.0:
-                add(X, data, indices, indptr, sparse, i, -alpha[i], base)
             continue
         value = hi[i] if t[i] > 0.0 else lo[i]
         if value != alpha[i]:
-            add(X, data, indices, indptr, sparse, i, value - alpha[i], base)
-            add(X, data, indices, indptr, sparse, i, value - alpha[i], v)
+            add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
             touched += 1
             alpha[i] = value
         linear += value * c[i]
@@ -236,32 +233,34 @@ def _part(X, data, indices, indptr, sparse, alive, border, c, lo, hi, t, alpha, 
 
 
 @kernel(fastmath=SUMS)
-def _look(X, data, indices, indptr, sparse, alive, c, w, t):
+def _look(X, data, indices, indptr, sparse, where, signs, alive, c, w, t):
     """Bring the margins of all alive rows to w; return the largest change."""
     drift = 0.0
     for r in range(alive.size):
         i = alive[r]
-        value = c[i]
+        row, product = where[i], 0.0
         if sparse:
-            for q in range(indptr[i], indptr[i + 1]):
-                value -= data[q] * w[indices[q]]
+            for q in range(indptr[row], indptr[row + 1]):
+                product += data[q] * w[indices[q]]
         else:
             for j in range(w.size):
-                value -= X[i, j] * w[j]
+                product += X[row, j] * w[j]
+        value = c[i] - signs[i] * product
         drift = max(drift, abs(value - t[i]))
         t[i] = value
     return drift
 
 
 @kernel(fastmath=SUMS)
-def _losses(alive, lo, hi, t, alpha):
-    """Return ``sum_i phi_i(t_i)`` and ``sum_i alpha_i t_i`` over the alive rows."""
-    loss, linear = 0.0, 0.0
+def _losses(alive, lo, hi, c, t, alpha):
+    """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over the alive rows."""
+    loss, linear, ell = 0.0, 0.0, 0.0
     for r in range(alive.size):
         i = alive[r]
         loss += max(lo[i] * t[i], hi[i] * t[i])
         linear += alpha[i] * t[i]
-    return loss, linear
+        ell += alpha[i] * c[i]
+    return loss, linear, ell
 
 
 @kernel(fastmath=SUMS)
@@ -279,25 +278,26 @@ def _first_sigma(lo, hi, t, d, mean_sq):
 
 @kernel(fastmath=SUMS)
 def newton_box(
-    X, data, indices, indptr, sparse, c, lo, hi, norms, base, offset, alpha, v, w, margins, tol, limit, screen,
+    X, data, indices, indptr, sparse, where, signs, c, lo, hi, norms, offset, alpha, v, w, margins, tol, limit, screen,
     rounding, gap_rounding,
 ):  # fmt: skip
     """Minimise a reduced box problem to a relative gap.
 
     Parameters
     ----------
-    X : ndarray of shape (k, d)
+    X : ndarray of shape (n, d)
         Dense rows; empty for sparse rows.
     data, indices, indptr : ndarray
         CSR rows; empty for dense rows.
     sparse : bool
+    where, signs : ndarray of int64 and of int8, of shape (k,)
+        ``g_r`` is ``signs[r]`` times the stored row ``where[r]``.
     c, lo, hi, norms : ndarray of shape (k,)
-    base : ndarray of shape (d,)
     offset : float
     alpha : ndarray of shape (k,)
         Feasible dual point to start from; overwritten by the result.
     v : ndarray of shape (d,)
-        ``base + G'alpha`` at the start; overwritten.
+        ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten.
     w : ndarray of shape (d,)
         Primal point to start from; overwritten by the result.
     margins : ndarray of shape (k,)
@@ -324,15 +324,15 @@ def newton_box(
     touched, iterations = 0, 0
     mean_sq = inner(norms, norms) / max(c.size, 1)
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
-    known, known_offset = base.copy(), offset  # with the rows that screening fixes here
+    known = offset  # with the rows that screening fixes here
     while True:
-        loss, linear = _losses(alive, lo, hi, t, alpha)
+        loss, linear, ell = _losses(alive, lo, hi, c, t, alpha)
         apart = 0.0  # ||w - v||^2
         for j in range(w.size):
             apart += (w[j] - v[j]) ** 2
         gap = 0.5 * apart + loss - linear
         w_sq = inner(w, w)
-        primal = 0.5 * w_sq - inner(known, w) + loss + known_offset
+        primal = 0.5 * w_sq - inner(v, w) + ell - linear + loss + known
         stalled = gap > 0.5 * last
         # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
         if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled):
@@ -344,10 +344,11 @@ def newton_box(
             radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
             slack = rounding * (np.sqrt(w_sq) + radius)
             alive, linear, work = _screen(
-                X, data, indices, indptr, sparse, alive, radius, slack, rounding, c, lo, hi, norms, t, alpha, v, known
-            )
+                X, data, indices, indptr, sparse, where, signs, alive, radius, slack, rounding, c, lo, hi, norms, t,
+                alpha, v,
+            )  # fmt: skip
             touched += work
-            known_offset += linear
+            known += linear
         # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
         border = np.inf
         want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * alive.size), NEAR_LEAST)
@@ -355,15 +356,11 @@ def newton_box(
             border = drift
         elif drift == np.inf and want < alive.size and gap < POOR_START * abs(primal):
             border = _border(np.abs(t[alive]), want)
-        rest = v.copy()
         near, linear, work = _part(
-            X, data, indices, indptr, sparse, alive, border, c, lo, hi, t, alpha, v, rest
+            X, data, indices, indptr, sparse, where, signs, alive, border, c, lo, hi, t, alpha, v
         )  # fmt: skip
-        touched += work
-        GX, G_data, G_indices, G_indptr = X, data, indices, indptr
-        if near.size < c.size:
-            GX, G_data, G_indices, G_indptr = _gather(X, data, indices, indptr, sparse, near)
-            touched += near.size
+        GX, G_data, G_indices, G_indptr = gather(X, data, indices, indptr, sparse, where, signs, near)
+        touched += work + near.size
         n_lo, n_hi, n_prev, n_t = lo[near], hi[near], alpha[near], t[near]
         if sigma < 0.0:
             if w.size > DIRECT and near.size > GRAM and mean_sq > 0.0:
@@ -371,14 +368,22 @@ def newton_box(
             else:
                 sigma = _first_sigma(n_lo, n_hi, n_t, w.size, mean_sq)
         n_alpha = n_prev.copy()
+        n_w, n_v, apart = w, v, 0.0
+        if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
+            columns = _relabel(G_indices, w.size)
+            n_w, n_v = w[columns], v[columns]
+            w[:] = v
+            apart = inner(v, v) - inner(n_v, n_v)
         done, work, sigma = _solve_near(
-            GX, G_data, G_indices, G_indptr, sparse, c[near], n_lo, n_hi, n_prev, n_alpha, n_t, rest,
-            known_offset + linear, w, v, AIM * tol, sigma, limit - iterations,
+            GX, G_data, G_indices, G_indptr, sparse, c[near], n_lo, n_hi, n_prev, n_alpha, n_t,
+            known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma, limit - iterations,
         )  # fmt: skip
+        if sparse:
+            w[columns], v[columns] = n_w, n_v
         alpha[near] = n_alpha
         iterations += done
         idle = done == 0 and near.size == alive.size
-        drift = _look(X, data, indices, indptr, sparse, alive, c, w, t)
+        drift = _look(X, data, indices, indptr, sparse, where, signs, alive, c, w, t)
         touched += work + alive.size
     return iterations, touched, alive, gap, primal
 
@@ -388,6 +393,6 @@ def warm_up():
     one, zero = np.ones(2), np.zeros(2)
     nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     newton_box(
-        np.eye(2), *nothing, False, one, zero, one, one, zero, 0.0, np.zeros(2), np.zeros(2), np.zeros(2),
-        np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14,
+        np.eye(2), *nothing, False, np.arange(2), np.ones(2, dtype=np.int8), one, zero, one, one, 0.0, np.zeros(2),
+        np.zeros(2), np.zeros(2), np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14,
     )  # fmt: skip

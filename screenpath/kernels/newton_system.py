@@ -52,6 +52,30 @@ def add(X, data, indices, indptr, sparse, i, step, v):
             v[j] += step * X[i, j]
 
 
+@kernel()
+def gather(X, data, indices, indptr, sparse, where, signs, near):
+    """Return contiguous copies of the signed rows ``near`` in the storage they come in."""
+    if not sparse:
+        out = np.empty((near.size, X.shape[1]))
+        for r in range(near.size):
+            i, sign = where[near[r]], signs[near[r]]
+            for j in range(X.shape[1]):
+                out[r, j] = sign * X[i, j]
+        return out, data, indices, indptr
+    starts = np.empty(near.size + 1, dtype=np.int64)
+    starts[0] = 0
+    for r in range(near.size):
+        i = where[near[r]]
+        starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i]
+    values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
+    for r in range(near.size):
+        begin, sign = indptr[where[near[r]]], signs[near[r]]
+        for q in range(starts[r + 1] - starts[r]):
+            values[starts[r] + q] = sign * data[begin + q]
+            columns[starts[r] + q] = indices[begin + q]
+    return X, values, columns, starts
+
+
 @kernel(fastmath=SUMS)
 def _add_outer(X, data, indices, indptr, sparse, i, sign, H):
     """Add ``sign * g_i g_i'`` to the lower triangle of ``H``."""
@@ -174,6 +198,9 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
 @kernel(fastmath=SUMS)
 def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
+    X, data, indices, indptr = gather(
+        X, data, indices, indptr, sparse, J, np.ones(J.size, dtype=np.int8), np.arange(J.size)
+    )  # fmt: skip
     residual = p.copy()
     search = p.copy()
     image = np.empty(p.size)
@@ -183,8 +210,7 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     formed = 0
     while formed < PRODUCTS and square > target:
         image[:] = search
-        for r in range(J.size):  # one traversal: dot, then scatter, row by row
-            i = J[r]
+        for i in range(J.size):  # one traversal: dot, then scatter, row by row
             total = 0.0
             if sparse:
                 for q in range(indptr[i], indptr[i + 1]):
@@ -222,7 +248,7 @@ def direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, 
         _woodbury_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
         return size
     if d > DIRECT:
-        return size * _conjugate_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
+        return size * (1 + _conjugate_direction(X, data, indices, indptr, sparse, J[:size], sigma, p))
     if moved >= size:  # forming H anew is cheaper than letting rows enter and leave
         H[:] = 0.0
         members[:] = False

@@ -25,7 +25,7 @@ import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
 from screenpath.kernels import box as kernels
-from screenpath.models.reduced import Reduced, row_sum
+from screenpath.models.reduced import Reduced
 
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
@@ -360,34 +360,26 @@ class BoxModel:
         index, linear, changed = kernels.box_part(
             screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
         )
-        # Few fixed variables change, so the sum at the start costs little; without the survivors it is the base.
+        # Few fixed variables change, so the sum at the start costs little.
         start_total = reference.total + self._signed_sum(step) if changed else reference.total
         del step  # with many rows each of these is much memory
         if index.size == self.size:
-            if self._whole is None:  # kept: an unscreened path would otherwise copy the data at every step
-                touched = self.rows.touched
-                self._whole = self._take(index)
-                self.rows.touched = touched  # set-up, not work of this step: a resumed path counts the same passes
-            values, c, norms = self._whole, self.c, self.norms
-            lo, hi, start, margins = C * self.lo, C * self.hi, reference.theta, reference.point.products
-            base = np.zeros(self.rows.d)
+            c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
+            start, margins = reference.theta, reference.point.products
         else:
-            self._whole = None
-            values = self._take(index)
             c, lo, hi, norms, start, margins = kernels.box_survivors(
                 index, C, self.c, self.lo, self.hi, self.norms, reference.theta, reference.point.products
             )
-            survivors, touched = row_sum(values, start, self.rows.d)
-            base = start_total - survivors
-            self.rows.touched += touched
+        stored = self.rows.stored
         return Reduced(
-            rows=values,
+            take=lambda: self._take(index),
+            sparse=self.rows.sparse,
+            place=None if stored is None else (stored, self._where(index), self.signs[index]),
             index=index,
             c=c,
             lo=lo,
             hi=hi,
             norms=norms,
-            base=C * base,
             offset=C * linear,
             start_alpha=C * start,
             start_sum=C * start_total,
@@ -396,11 +388,19 @@ class BoxModel:
             fixed=fixed,
         )
 
+    def _where(self, index: np.ndarray) -> np.ndarray:
+        return index % self.rows.n if self.mirrored else index
+
     def _take(self, index: np.ndarray):
-        if index.size == self.size and self.positive:
-            return self.rows.whole()
-        where = index % self.rows.n if self.mirrored else index
-        return self.rows.take(where, self.signs[index].astype(np.float64))
+        """Return a copy of surviving rows; that of all rows is kept, an unscreened path would make it at every step."""
+        if index.size < self.size:
+            self._whole = None
+            return self.rows.take(self._where(index), self.signs[index].astype(np.float64))
+        if self._whole is None:
+            touched = self.rows.touched
+            every = self.rows.whole() if self.positive else self.rows.take(self._where(index), self.signs.astype(float))
+            self._whole, self.rows.touched = every, touched  # set-up, not work of a step: a resumed path counts alike
+        return self._whole
 
     def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""

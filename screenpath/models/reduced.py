@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,25 +10,28 @@ import numpy as np
 from screenpath.kernels import rows as kernels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reduced:
     r"""What screening left to solve, with ``alpha = C theta``.
 
     ``min_w 1/2 ||w||^2 - base.w + offset + sum_i phi_i(c_i - g_i.w)`` against
-    ``max_alpha c.alpha + offset - 1/2 ||base + G'alpha||^2``, ``lo <= alpha <= hi``. Their gap is the full problem's as
-    long as ``w`` leaves the screened rows on their side.
+    ``max_alpha c.alpha + offset - 1/2 ||base + G'alpha||^2``, ``lo <= alpha <= hi``; ``base`` is the sum of the fixed
+    rows times their dual variables. Their gap is the full problem's as long as ``w`` leaves the screened rows on their
+    side.
 
     Parameters
     ----------
-    rows : ndarray of shape (k, d), or tuple (data, indices, indptr)
-        Surviving rows ``g_i``, contiguous, float64.
+    take : callable
+        Returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr).
+    sparse : bool
+        Whether that is a tuple.
+    place : tuple (rows, where, signs) or None
+        The data's own rows, where compiled code can read them as they are: ``g_r = signs[r] * rows[where[r]]``.
     index : ndarray of int64 of shape (k,)
         Their numbers in the full problem.
     c, norms : ndarray of shape (k,)
     lo, hi : ndarray of shape (k,)
         Ends of the box, multiplied by C.
-    base : ndarray of shape (d,)
-        Sum of the fixed rows times their dual variables.
     offset : float
         ``sum c_i alpha_i`` over the fixed rows.
     start_alpha : ndarray of shape (k,)
@@ -40,24 +44,34 @@ class Reduced:
         Dual variables of the fixed rows (theta scale), 0 for survivors.
     """
 
-    rows: np.ndarray | tuple
+    take: Callable
+    sparse: bool
+    place: tuple | None
     index: np.ndarray
     c: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     norms: np.ndarray
-    base: np.ndarray
     offset: float
     start_alpha: np.ndarray
     start_sum: np.ndarray
     start_w: np.ndarray
     start_margins: np.ndarray
     fixed: np.ndarray
+    _rows: np.ndarray | tuple | None = None
 
     @property
-    def sparse(self) -> bool:
-        """Tell whether the rows are CSR arrays."""
-        return isinstance(self.rows, tuple)
+    def rows(self) -> np.ndarray | tuple:
+        """Return a contiguous copy of the surviving rows, made when it is first asked for."""
+        if self._rows is None:
+            self._rows = self.take()
+        return self._rows
+
+    def stored(self) -> tuple:
+        """Return (rows, where, signs): the data's own rows if they can be read in place, else the copy."""
+        if self.place is not None and self._rows is None:
+            return self.place
+        return self.rows, np.arange(self.size), np.ones(self.size, dtype=np.int8)
 
     @property
     def size(self) -> int:
@@ -72,11 +86,3 @@ class Reduced:
         else:
             kernels.dense_products(self.rows, w, out, 0, out.size)
         return out
-
-
-def row_sum(rows, weights: np.ndarray, d: int) -> tuple[np.ndarray, int]:
-    """Return the weighted sum of rows as a :class:`Reduced` holds them, shape (d,), and the rows touched."""
-    out = np.zeros(d)
-    sum_rows = kernels.csr_sum if isinstance(rows, tuple) else kernels.dense_sum
-    arrays = rows if isinstance(rows, tuple) else (rows,)
-    return out, sum_rows(*arrays, weights, out, 0, weights.size)

@@ -77,6 +77,13 @@ class MemoryRows:
         """Return the types of the stored arrays: of values, and of indices (None for dense rows)."""
         return (self.data.dtype, self.indices.dtype) if self.sparse else (self.X.dtype, None)
 
+    @property
+    def stored(self):
+        """Return the stored rows where compiled code can read them in place (float64), else None."""
+        if self.kinds[0] != np.float64:
+            return None
+        return (self.data, self.indices, self.indptr) if self.sparse else self.X
+
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every row with ``w``; one data pass.
 
@@ -91,13 +98,11 @@ class MemoryRows:
         out = np.empty(self.n)
         w = np.ascontiguousarray(w, dtype=np.float64)
 
-        def one(block):
-            if self.sparse:
-                kernels.csr_products(self.data, self.indices, self.indptr, w, out, *block)
-            else:
-                kernels.dense_products(self.X, w, out, *block)
-
-        self._each(one, self._row_parts)
+        if self.sparse:
+            products, arrays = kernels.csr_products, (self.data, self.indices, self.indptr)
+        else:
+            products, arrays = kernels.dense_products, (self.X,)
+        self._each(lambda part: products(*arrays, w, out, *part), self._row_parts)
         self.touched += self.n
         return out
 
@@ -112,21 +117,21 @@ class MemoryRows:
         -------
         ndarray of shape (d,)
         """
+        if self.sparse:
+            add, arrays = kernels.csr_sum, (self.data, self.indices, self.indptr)
+        else:
+            add, arrays = kernels.dense_sum, (self.X,)
+        if len(self._blocks) == 1:
+            total = np.zeros(self.d)
+            self.touched += add(*arrays, theta, total, 0, self.n)
+            return total
         partial = np.zeros((len(self._blocks), self.d))
 
         def one(blocks):
-            touched = 0
-            for k in range(*blocks):
-                start, stop = self._blocks[k]
-                if self.sparse:
-                    touched += kernels.csr_sum(self.data, self.indices, self.indptr, theta, partial[k], start, stop)
-                else:
-                    touched += kernels.dense_sum(self.X, theta, partial[k], start, stop)
-            return touched
+            return sum(add(*arrays, theta, partial[k], *self._blocks[k]) for k in range(*blocks))
 
         self.touched += sum(self._each(one, self._block_parts))
-        # Added block by block in a fixed order: the same bytes whatever the number of threads.
-        return partial[0] if len(partial) == 1 else partial.sum(axis=0)
+        return partial.sum(axis=0)  # block by block in a fixed order: the same bytes whatever the number of threads
 
     def take(self, index: np.ndarray, signs: np.ndarray):
         """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``.

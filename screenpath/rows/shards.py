@@ -199,6 +199,8 @@ class ShardRows:
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
 
+    stored = None  # nothing in memory that compiled code could read in place
+
     @property
     def size(self) -> int:
         """Return the number of values that the prepared rows would store."""

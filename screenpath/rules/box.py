@@ -6,6 +6,8 @@ paper's where the reference is exact.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Dome, Lens, Point
@@ -37,8 +39,8 @@ def pair_ball(reference, C: float) -> Ball:
     # ||C G'theta - (C/C0) w||, rounding error included
     mismatch_sq = dual_sq - 2.0 * C * ratio * reference.inner + ratio * ratio * w_sq
     rounding = GAP_ROUNDING * (dual_sq + ratio * ratio * w_sq) + C * C * reference.total_error
-    mismatch = np.sqrt(max(mismatch_sq, 0.0) + rounding)
-    return Ball(reference.point.scaled(0.5 * (1.0 + ratio)), float(radius + 0.5 * mismatch))
+    mismatch = sqrt(max(mismatch_sq, 0.0) + rounding)
+    return Ball(reference.point.scaled(0.5 * (1.0 + ratio)), radius + 0.5 * mismatch)
 
 
 def pair_radius(reference, C: float) -> float:
@@ -47,7 +49,7 @@ def pair_radius(reference, C: float) -> float:
     slope = C * (reference.xi - reference.ell)
     center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
     error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq) + (C * C + reference.C**2) * reference.total_error
-    return float(np.sqrt(max(center_sq + slope, 0.0) + error))
+    return sqrt(max(center_sq + slope, 0.0) + error)
 
 
 class DVI:
@@ -106,7 +108,7 @@ def guess_ball(model, reference, C: float) -> Ball:
     slope = C * (reference.xi - ell)
     error = C * (reference.error + GAP_ROUNDING * magnitude) + rounding
     error += GAP_ROUNDING * (reference.point.sqnorm + dual_sq)
-    return Ball(center, float(np.sqrt(max(center.sqnorm + slope, 0.0) + error)))
+    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error))
 
 
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
@@ -131,13 +133,13 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
     -------
     Dome, or Ball where the reference is the origin and there is no half-space
     """
-    size = np.sqrt(far.center.sqnorm) * (1.0 + GAP_ROUNDING)
+    size = sqrt(far.center.sqnorm) * (1.0 + GAP_ROUNDING)
     if enhanced:
         center, radius = far.center.scaled(0.5), 0.5 * size + far.radius
     else:
         zero = np.zeros_like(far.center.vector)
         center, radius = Point(zero, np.zeros_like(reference.point.products), 0.0), size + far.radius
-    length = np.sqrt(reference.point.sqnorm)
+    length = sqrt(reference.point.sqnorm)
     if length == 0.0:
         return Ball(center, float(radius))
     normal = reference.point.scaled(-1.0 / length)

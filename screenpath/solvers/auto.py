@@ -33,7 +33,7 @@ class Auto:
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :meth:`screenpath.solvers.cd.CoordinateDescent.solve`."""
-        if not reduced.sparse or reduced.base.size < WIDE or reduced.size == 0:
+        if not reduced.sparse or reduced.start_w.size < WIDE or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
         few = Budget(min(SWEEPS, budget.epochs), budget.deadline)
         first = self.sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)

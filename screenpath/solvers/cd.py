@@ -110,7 +110,7 @@ class _Run:
         margins = self._products(self.w)
         loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha)
         w_sq = float(self.w @ self.w)
-        pull = float(r.base @ self.w)
+        pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w
         primal = 0.5 * w_sq - pull + loss + r.offset
         gap = w_sq - pull + loss - linear
         if gap <= tol * abs(primal):
@@ -143,7 +143,7 @@ class _Run:
         return self.reduced.products(w)
 
     def _sum(self, weights):
-        out = np.zeros(self.reduced.base.size)
+        out = np.zeros(self.w.size)
         if self.reduced.sparse:
             self.touched += row_kernels.csr_sum(*self.csr, weights, out, 0, weights.size)
         else:

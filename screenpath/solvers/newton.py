@@ -45,17 +45,15 @@ class Newton:
         -------
         Solution
         """
-        if reduced.sparse:
-            dense, csr = NO_DENSE, reduced.rows
-        else:
-            dense, csr = reduced.rows, NO_CSR
+        stored, where, signs = reduced.stored()
+        dense, csr = (NO_DENSE, stored) if reduced.sparse else (stored, NO_CSR)
         alpha, v, w = reduced.start_alpha.copy(), reduced.start_sum.copy(), reduced.start_w.copy()
         margins = reduced.start_margins
         iterations, touched = 0, 0
         while True:
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
             done, work, alive, gap, primal = kernels.newton_box(
-                dense, *csr, reduced.sparse, reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.base,
+                dense, *csr, reduced.sparse, where, signs, reduced.c, reduced.lo, reduced.hi, reduced.norms,
                 reduced.offset, alpha, v, w, margins, tol, limit, dynamic, ROUNDING, GAP_ROUNDING,
             )  # fmt: skip
             iterations, touched = iterations + done, touched + work

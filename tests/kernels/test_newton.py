@@ -24,7 +24,8 @@ def problem(n, d, sparse, loss):
         rows = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64))
     zero, alpha = np.zeros(d), np.zeros(n)
     return Reduced(
-        rows=rows, index=np.arange(n), c=c, lo=lo, hi=hi, norms=np.linalg.norm(G, axis=1), base=zero, offset=0.0,
+        take=lambda: rows, sparse=sparse, place=None, index=np.arange(n), c=c, lo=lo, hi=hi,
+        norms=np.linalg.norm(G, axis=1), offset=0.0,
         start_alpha=alpha, start_sum=zero, start_w=zero, start_margins=np.zeros(n), fixed=np.zeros(n),
     )  # fmt: skip
 

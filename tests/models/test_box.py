@@ -97,10 +97,12 @@ def test_reduced_problem_has_the_gap_of_the_full_one(kind, sparse):
     reduced = model.reduce(0.02, screened, reference)
     rows = sp.csr_array(reduced.rows, shape=(reduced.size, model.rows.d)).toarray() if reduced.sparse else reduced.rows
     alpha = reduced.start_alpha
-    w = reduced.base + rows.T @ alpha
+    base = reduced.start_sum - rows.T @ alpha
+    w = model.weighted_sum(0.02 * reduced.fixed) + rows.T @ alpha
+    np.testing.assert_allclose(w, reduced.start_sum, rtol=1e-10, atol=1e-12)
     t = reduced.c - rows @ w
     loss = np.sum(np.maximum(reduced.lo * t, reduced.hi * t))
-    gap = w @ w - reduced.base @ w + loss - reduced.c @ alpha
+    gap = w @ w - base @ w + loss - reduced.c @ alpha
     theta = reduced.fixed.copy()
     theta[reduced.index] = alpha / 0.02
     full = model.certify(0.02, None, theta)

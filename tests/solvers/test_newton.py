@@ -28,8 +28,9 @@ def reduced_problem(G, c, lo, hi, base=None, offset=0.0, sparse=False, start=Non
         csr = sp.csr_array(G)
         rows = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64))
     return Reduced(
-        rows=rows, index=np.arange(k), c=np.asarray(c, dtype=float), norms=np.linalg.norm(G, axis=1), lo=lo, hi=hi,
-        base=base, offset=offset, start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, fixed=np.zeros(k),
+        take=lambda: rows, sparse=sparse, place=None, index=np.arange(k), c=np.asarray(c, dtype=float),
+        norms=np.linalg.norm(G, axis=1), lo=lo, hi=hi,
+        offset=offset, start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, fixed=np.zeros(k),
     )  # fmt: skip
 
 
@@ -203,7 +204,25 @@ def test_an_exhausted_budget_is_reported_and_the_pair_is_still_feasible():
 def test_the_start_is_left_as_it_was():
     rng = np.random.default_rng(9)
     reduced = reduced_problem(*random_problem(rng, 100, 4, "lad", False, 1.0))
-    before = reduced.start_w.copy(), reduced.start_alpha.copy(), reduced.start_margins.copy(), reduced.base.copy()
+    before = reduced.start_w.copy(), reduced.start_alpha.copy(), reduced.start_margins.copy(), reduced.start_sum.copy()
     Newton().solve(reduced, tol=1e-9, budget=PLENTY, dynamic=True)
-    after = reduced.start_w, reduced.start_alpha, reduced.start_margins, reduced.base
+    after = reduced.start_w, reduced.start_alpha, reduced.start_margins, reduced.start_sum
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_rows_read_in_place_give_the_numbers_of_their_copy(sparse, dynamic):
+    rng = np.random.default_rng(3)
+    G, c = rng.normal(size=(80, 6)) * (rng.random((80, 6)) < 0.8), rng.normal(size=80)
+    copied = reduced_problem(G, c, -np.ones(80), np.ones(80), base=rng.normal(size=6), sparse=sparse)
+    where, signs = rng.permutation(200)[:80], rng.choice([-1, 1], size=80).astype(np.int8)
+    data = rng.normal(size=(200, 6))
+    data[where] = signs[:, None] * G
+    csr = sp.csr_array(data)
+    stored = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64)) if sparse else data
+    placed = replace(copied, take=None, place=(stored, where, signs))
+    one, other = (Newton().solve(r, tol=1e-9, budget=PLENTY, dynamic=dynamic) for r in (copied, placed))
+    assert one.converged and one.epochs == other.epochs and one.touched == other.touched
+    np.testing.assert_array_equal(one.alpha, other.alpha)
+    np.testing.assert_array_equal(one.w, other.w)
