@@ -158,13 +158,13 @@ class EpsilonGrid:
         if not 0.0 < epsilon < 1.0:
             raise UsageError(f"the accuracy of an eps-path must lie between 0 and 1, not {epsilon}")
         self.low, self.high, self.epsilon = low, high, epsilon
-        self._known = {0: low}
+        self._known, self._size = {0: low}, 1
 
     def __getitem__(self, rank: int) -> float:
         return self._known[rank]
 
     def __len__(self) -> int:
-        return max(self._known) + 1
+        return self._size
 
     def extend(self, rank: int, certificate) -> None:
         """Add the point behind ``rank``, unless that was the last one.
@@ -183,7 +183,7 @@ class EpsilonGrid:
                 f"{self.epsilon:g}",
                 "use a smaller --tol or a larger --eps-path",
             )
-        self._known[rank + 1] = min(self.high, x * certificate.C)
+        self._known[rank + 1], self._size = min(self.high, x * certificate.C), rank + 2
 
     @property
     def expected(self) -> int:
