@@ -40,6 +40,12 @@ def cell(record: dict) -> str:
     return f"failed: {record['detail']}"
 
 
+def shares(ours: dict) -> str:
+    """Where the seconds of our grid points went, by the step records."""
+    phases = [ours[phase] for phase in ("screen_s", "solve_s", "certify_s")]
+    return ", ".join(f"{phase / sum(phases):.0%}" for phase in phases)
+
+
 def one_line(record: dict) -> str:
     return f"{record['solver']}: {cell(record)} at tolerance {record['tolerance']}"
 
@@ -61,16 +67,17 @@ def table(records: list[dict], target: float) -> list[str]:
     lines = [
         f"### Relative suboptimality ≤ {target:.0e} at every grid point",
         "",
-        f"| problem | n × d | screenpath | passes a point | certified | best rival / ours | {' | '.join(rivals)} |",
-        f"|---|---|---:|---:|---:|---:|{'---:|' * len(rivals)}",
+        f"| problem | n × d | screenpath | screen, solve, certify | passes a point | certified | best rival / ours "
+        f"| {' | '.join(rivals)} |",
+        f"|---|---|---:|---|---:|---:|---:|{'---:|' * len(rivals)}",
     ]
     for name in dict.fromkeys(record["problem"] for record in chosen):
         rows = {record["solver"]: record for record in chosen if record["problem"] == name}
         first = next(iter(rows.values()))
         ours = rows.get(OURS)
-        shown = ["–", "–", "–"]
+        shown = ["–", "–", "–", "–"]
         if ours is not None:
-            shown = [f"{seconds(ours['cpu'])} s", f"{ours['passes_per_point']:.1f}",
+            shown = [f"{seconds(ours['cpu'])} s", shares(ours), f"{ours['passes_per_point']:.1f}",
                      f"{ours['certified']}/{ours['points']}"]  # fmt: skip
         others = [rows[rival] for rival in rivals if rival in rows]
         cells = [cell(rows[rival]) if rival in rows else "no such model" for rival in rivals]
