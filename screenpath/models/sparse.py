@@ -163,6 +163,7 @@ class SparseModel:
         if shared is not None:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
+            self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
             return
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
@@ -178,6 +179,9 @@ class SparseModel:
             weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             kernels.pair_weights(labels, self.n, classes, weights)
             kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
+        self.row_norm, self.col_norm = np.sqrt(views.row_sqnorms), np.sqrt(self.col_sq) / self.n
+        # Of no feature, for a start: the partial row norms that were summed last, see kernels.sifs.keep_columns.
+        self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
