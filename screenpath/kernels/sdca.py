@@ -93,25 +93,38 @@ def covers(n, d, has_line, has_column, width, status, keep):
 
 
 @kernel
-def localise(lines, columns, n, d, classes, status, keep, theta, u, beta, local_status, local_theta, v, shrink):
-    """Write the state of a solve in the numbering of the copy.
+def localise_duals(lines, n, classes, status, start, warm, theta, local_status, local_theta):
+    """Write the dual variables of a solve, in full and in the numbering of the copy.
 
     Parameters
     ----------
-    lines, columns : ndarray of int64
-        Samples and features of the copy.
-    u : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n`` of the surviving features.
+    lines : ndarray of int64
+        Samples of the copy.
+    start : ndarray of shape (classes * n,)
+        Where survivors begin, 0 unless ``warm``.
+    theta : ndarray of shape (classes * n,)
+        Start of all, screened ones at their value, written.
     local_status, local_theta : ndarray of shape (classes * lines.size,)
-    v, shrink : ndarray of shape (classes * columns.size,)
-        ``u``, 0 for a screened weight, and the threshold of every weight: ``beta``, or infinite for a screened one.
+        Written.
 
     Returns
     -------
     order : ndarray of int64
         Surviving dual variables.
+    fixed_L : int
+        Dual variables screened to 1.
+    moved : bool
+        Whether any entry of ``theta`` differs from ``start``.
     """
-    k, width = lines.size, columns.size
+    fixed_L, apart = 0, 0
+    for t in range(theta.size):
+        value = start[t] if warm else 0.0
+        if status[t] != 0:
+            value = 1.0 if status[t] > 0 else 0.0
+        theta[t] = value
+        fixed_L += status[t] > 0
+        apart += value != start[t]
+    k = lines.size
     order = np.empty(classes * k, dtype=np.int64)
     count = 0
     for c in range(classes):
@@ -121,12 +134,59 @@ def localise(lines, columns, n, d, classes, status, keep, theta, u, beta, local_
             local_status[c * k + i] = status[t]
             order[count] = c * k + i
             count += status[t] == 0
+    return order[:count].copy(), fixed_L, apart > 0
+
+
+@kernel
+def localise_weights(columns, d, classes, keep, u, beta, v, shrink):
+    """Write ``v`` and the thresholds of a solve in the numbering of the copy.
+
+    Parameters
+    ----------
+    columns : ndarray of int64
+        Features of the copy.
+    u : ndarray of shape (classes * d,)
+        ``X' psi(theta) / n`` of the surviving features.
+    v, shrink : ndarray of shape (classes * columns.size,)
+        ``u``, 0 for a screened weight, and the threshold of every weight: ``beta``, or infinite for a screened one.
+    """
+    width = columns.size
+    for c in range(classes):
         for j in range(width):
             f = c * d + columns[j]
             kept = keep[f] != 0
             v[c * width + j] = u[f] if kept else 0.0
             shrink[c * width + j] = beta if kept else np.inf
-    return order[:count].copy()
+
+
+@kernel
+def unknown_sums(keep, known, u, u_slack, out):
+    """Write the sums that are known exactly to ``out``; return the surviving features whose sum is not."""
+    features = np.empty(keep.size, dtype=np.int64)
+    count = 0
+    for f in range(keep.size):
+        if keep[f] == 0:
+            continue
+        if known and u_slack[f] == 0.0:
+            out[f] = u[f]
+        else:
+            features[count] = f
+            count += 1
+    return features[:count].copy()
+
+
+@kernel
+def random_state(seed, rank):
+    """Return the state of the generator for one grid point, shape (1,): a hash of both numbers (splitmix64)."""
+    state = np.empty(1, dtype=np.uint64)
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(rank + 1)
+    for _ in range(2):
+        x += np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    state[0] = max(x, np.uint64(1))
+    return state
 
 
 @kernel
@@ -345,7 +405,10 @@ def warm_up():
     gather_rows(*view, view[0], False, 2, 2, status, keep)
     covers(2, 2, has, has, 2, status, keep)
     theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(4)
-    order = localise(whole, whole, 2, 2, 1, status, keep, a, a, 1.0, status, theta, v, w)
+    order, _, _ = localise_duals(whole, 2, 1, status, a, True, a.copy(), status, theta)
+    unknown_sums(keep, True, a, a, a.copy())
+    localise_weights(whole, 2, 1, keep, a, 1.0, v, w)
+    random_state(0, 0)
     evaluate(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, 0, status, theta, v, w, terms)
     descend(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0, status, theta, v, w, order, random, 1, 1, 0.0, 0.0,
             4, 50, np.array([0, 1, 1]), terms)  # fmt: skip

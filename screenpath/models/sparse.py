@@ -164,6 +164,7 @@ class SparseModel:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
             self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
+            self.feature_norm = shared.feature_norm
             return
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
@@ -180,6 +181,7 @@ class SparseModel:
             kernels.pair_weights(labels, self.n, classes, weights)
             kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
         self.row_norm, self.col_norm = np.sqrt(views.row_sqnorms), np.sqrt(self.col_sq) / self.n
+        self.feature_norm = self.col_norm if classes == 1 else np.sqrt(views.column_sqnorms) / self.n
         # Of no feature, for a start: the partial row norms that were summed last, see kernels.sifs.keep_columns.
         self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
@@ -208,17 +210,16 @@ class SparseModel:
         self.rows.touched += touched
         return out
 
-    def _bounded_sums(self, w, psi: np.ndarray, reference: Certificate | None):
-        """Return ``X' psi / n`` and bounds on its errors (see :meth:`certify`); all of it without a pair to go by."""
-        out = np.empty(self.u_ones.size)
-        if reference is None or w is None:
-            return self.column_sums(psi), np.zeros(out.size)
-        slack = np.empty(out.size)
-        self.rows.touched += kernels.bounded_sums(
+    def _passes(self, w: np.ndarray, psi: np.ndarray, reference: Certificate, scores: np.ndarray | None):
+        """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
+        out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
+        scores = np.empty(self.ones.size) if multiply else scores
+        touched, features = kernels.pair_sums(
             *self.views.by_column, self.n, w, psi, self.weigh(reference.theta), reference.u, reference.u_slack,
-            self.views.column_sqnorms, self.beta, ROUNDING, out, slack,
+            self.feature_norm, self.beta, ROUNDING, out, slack, multiply, scores,
         )  # fmt: skip
-        return out, slack
+        self.rows.touched += touched
+        return scores, (out, slack), features
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -245,18 +246,19 @@ class SparseModel:
         -------
         Certificate
         """
-        scores = None
-        if sums is not None:
-            u, u_slack = sums
-        elif theta is self.ones:
-            u, u_slack = self.u_ones, np.zeros(self.u_ones.size)
-        elif theta is not None:
-            u, u_slack = self._bounded_sums(w, self.weigh(theta), reference)
-        else:
-            psi = np.empty(self.ones.size)
-            scores, theta = self.scores(w), np.empty(self.ones.size)
+        scores, psi, features = None, None, self.every
+        if theta is None:
+            scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
             kernels.respond(scores, self.labels, self.n, self.classes, self.gamma, self.free, theta, psi)
-            u, u_slack = self._bounded_sums(w, psi, reference)
+        elif sums is None and theta is self.ones:
+            sums = self.u_ones, np.zeros(self.u_ones.size)
+        if sums is None:
+            psi = self.weigh(theta) if psi is None else psi
+            if w is None or reference is None:
+                sums = self.column_sums(psi), np.zeros(self.u_ones.size)
+            else:
+                scores, sums, features = self._passes(w, psi, reference, scores)
+        u, u_slack = sums
         if w is None:
             w = np.empty(u.size)
             kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
@@ -265,7 +267,9 @@ class SparseModel:
         loss, loss_slack, theta_sum, theta_sq, apart_sq, n_R, n_L = kernels.sample_terms(
             scores, self.labels, self.n, self.classes, self.gamma, theta
         )
-        w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(w, u, alpha, self.beta)
+        w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(
+            w, u, features, alpha, self.beta
+        )
         return Certificate(
             alpha, self.beta, w, scores, theta, u, u_slack, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq,
             w_u, w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq,
@@ -385,7 +389,7 @@ class SparseVector:
     @classmethod
     def of(cls, dense: np.ndarray) -> SparseVector:
         """Return the sparse form of an array."""
-        index = np.flatnonzero(dense)
+        index = kernels.nonzeros(dense)
         return cls(index, dense[index], dense.size)
 
     def dense(self) -> np.ndarray:
