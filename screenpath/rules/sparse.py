@@ -48,7 +48,10 @@ class SparseScreening:
         """Screen from the previous grid point, before the solve."""
         if not (self.samples or self.features):
             return model.nothing_screened()
-        return screen(*model.bound(reference, parameter), self.samples, self.features, self.features_first)
+        model, reference, alpha = model.bound(reference, parameter)
+        if model.exact_until(reference, alpha):
+            return settled(model, self.samples, self.features, self.features_first)
+        return screen(model, reference, alpha, self.samples, self.features, self.features_first)
 
     def again(self, model, certificate, parameter) -> Screened:
         """Screen with the balls of a certified pair at the same parameter."""
@@ -99,6 +102,19 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     regions = _regions(model, reference, alpha)
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
     return Screened(at.duals, at.keep, at.row_part, at.col_part, record)
+
+
+def settled(model, samples: bool, features: bool, features_first: bool) -> Screened:
+    """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
+    at, record = model.nothing_screened(), []
+    if features:
+        zero = np.abs(model.u_ones) <= model.beta * (1.0 - ROUNDING)
+        at.keep[zero] = 0
+        record.append([-1, int(np.count_nonzero(zero))])
+    if samples:
+        at.duals[at.duals == 0] = 1
+        record.insert(len(record) if features_first else 0, [model.pairs, -1])
+    return Screened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
 
 
 def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
