@@ -212,13 +212,68 @@ def shuffle(order, random):
         order[a], order[b] = order[b], order[a]
 
 
+@kernel
+def shift(v, shrink):
+    """Replace ``v`` by its soft threshold where no entry's is 0: while the signs hold, that is a mere shift.
+
+    Returns
+    -------
+    shifts : ndarray
+        What was subtracted; empty where ``v`` stays as it is.
+    """
+    shifts = np.empty(v.size)
+    for f in range(v.size):
+        if abs(v[f]) <= shrink[f]:
+            return shifts[:0]
+        shifts[f] = shrink[f] if v[f] > 0.0 else -shrink[f]
+    v -= shifts
+    return shifts
+
+
+@kernel(fastmath=SUMS)
+def sweep_dense(data, indptr, labels, n, width, gamma, alpha, shrink, sqnorms, theta, v, order):
+    """Visit dual variables of the binary model over dense rows: :func:`sweep` without what only others need."""
+    by_n, by_alpha, by_alpha_n = 1.0 / n, 1.0 / alpha, 1.0 / (alpha * n)
+    shifts = shift(v, shrink)
+    shifted, moved = shifts.size > 0, 0
+    for a in range(order.size):
+        i = order[a]
+        line = data[indptr[i] : indptr[i] + width]
+        margin = 0.0
+        if shifted:
+            for j in range(width):
+                margin += line[j] * v[j]
+        else:
+            for j in range(width):
+                x = v[j]
+                margin += line[j] * (max(x - shrink[j], 0.0) + min(x + shrink[j], 0.0))
+        own = labels[i]
+        old = theta[i]
+        value = old + (1.0 - own * margin * by_alpha - gamma * old) / (gamma + sqnorms[i] * by_alpha_n)
+        value = min(max(value, 0.0), 1.0)
+        if value == old:
+            continue
+        theta[i] = value
+        step = own * (value - old) * by_n
+        for j in range(width):
+            v[j] += step * line[j]
+        moved += 1
+    if shifted:
+        v += shifts
+    return (order.size + moved) * width
+
+
 @kernel(fastmath=SUMS)
 def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, shrink, sqnorms, theta, v,
           order):  # fmt: skip
     """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
+    if dense and classes == 1:
+        return sweep_dense(data, indptr, labels, n, width, gamma, alpha, shrink, sqnorms, theta, v, order)
     k = labels.size
     touched = 0
     by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
+    shifts = shift(v, shrink)
+    shifted = shifts.size > 0
     for a in range(order.size):
         t = order[a]
         c = t // k if classes > 1 else 0
@@ -231,7 +286,11 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
             line, point, limits = data[start:stop], v[base : base + width], shrink[base : base + width]
             for j in range(width):
                 x = point[j]
-                margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
+                s = 0.0 if shifted else limits[j]
+                margin += line[j] * (max(x - s, 0.0) + min(x + s, 0.0))
+        elif shifted:
+            for p in range(start, stop):
+                margin += data[p] * v[base + indices[p]]
         else:
             for p in range(start, stop):
                 x = v[base + indices[p]]
@@ -246,7 +305,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
             for p in range(start, stop):
                 j = p - start if dense else indices[p]
                 x = v[second + j]
-                s = shrink[second + j]
+                s = 0.0 if shifted else shrink[second + j]
                 margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
             curvature = 2.0 * sqnorms[i]
         touched += stop - start
@@ -270,6 +329,8 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
                 j = p - start if dense else indices[p]
                 v[own * width + j] += step * data[p]
         touched += stop - start
+    if shifted:
+        v += shifts
     return touched
 
 
@@ -310,7 +371,11 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
         start, stop = indptr[i], indptr[i + 1]
         for c in range(classes):
             total = 0.0
-            if dense:
+            if dense and classes == 1:  # no slice of the weights: a fifth of the time of short rows
+                line = data[start:stop]
+                for j in range(width):
+                    total += line[j] * w[j]
+            elif dense:
                 line, block = data[start:stop], w[c * width : (c + 1) * width]
                 for j in range(width):
                     total += line[j] * block[j]

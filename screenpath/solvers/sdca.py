@@ -87,7 +87,7 @@ class _Copy:
         if self.views is not model.views:
             return False
         whole = self.lines.size == model.n
-        if whole and self.fitted is not None and np.array_equal(self.fitted, at.keep):
+        if whole and self.fitted is not None and not sums.differ(self.fitted, at.keep):
             return True
         if not kernels.covers(
             model.n, model.d, self.has_line, self.has_column, self.columns.size, at.duals, at.keep
