@@ -25,11 +25,11 @@ def line_cost(indptr, line, length):
 def columns_cost(indptr, n, keep):
     """Return the cost of the traversal of all surviving columns."""
     d = indptr.size - 1
-    total = 0.0
+    count, total = 0, 0.0
     if indptr[d] == n * d:
         for f in range(keep.size):
-            total += keep[f] != 0
-        return 0.25 * n * total
+            count += keep[f] != 0
+        return 0.25 * n * count
     for f in range(keep.size):
         if keep[f] != 0:
             total += line_cost(indptr, f % d, n)
@@ -257,20 +257,39 @@ def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, 
 
 
 @kernel
-def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, moved, move_first, move_second, col_part,
-                    col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active,
+def narrow(indptr, n, keep, formed):
+    """Zero all features but those of ``formed``, if these are less than half; return how many went."""
+    d = indptr.size - 1
+    stay, cost = np.zeros(keep.size, dtype=np.int8), 0.0
+    for f in formed:
+        if keep[f] != 0:
+            stay[f] = 1
+            cost += line_cost(indptr, f % d, n)
+    if 2.0 * cost >= columns_cost(indptr, n, keep):
+        return 0
+    dropped = 0
+    for f in range(keep.size):
+        dropped += keep[f] != stay[f]
+    keep[:] = stay
+    return dropped
+
+
+@kernel
+def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, first, moved, move_first, move_second,
+                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active,
                     found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
     A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
     the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
-    ``moved`` tells whether the centres have moved (else ``move_first`` and ``move_second`` are not read).
+    ``first`` asks for a first look at all of them; ``moved`` tells whether the centres have moved (else ``move_first``
+    and ``move_second`` are not read).
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
     sure = np.zeros(keep.size, dtype=np.bool_)
-    if not moved:
+    if first:
         surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
                     r2 if gap else np.inf, extent, rounding, sure)  # fmt: skip
     count, touched, left, undecided = 0, 0, 0.0, 0.0
@@ -334,7 +353,7 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, mov
 def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm, col_sq,
          col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq,
          theta_norm, samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
-         known_keep, known_part, record):  # fmt: skip
+         known_keep, known_part, formed, room, record):  # fmt: skip
     """Alternate ISS and IFS to the fixed point.
 
     Parameters
@@ -364,6 +383,9 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
         Decisions and partial squared norms so far, updated.
     known_keep, known_part : ndarray
         See :func:`keep_columns`; updated.
+    formed : ndarray of int64
+    room : float
+        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     record : ndarray of int64 of shape (triggerings, 2)
         Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
 
@@ -374,7 +396,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     """
     moved, move_first, move_second = False, np.empty(0), np.empty(0)
     new_rows, new_cols = np.empty(theta.size, dtype=np.int64), np.empty(w.size, dtype=np.int64)
-    n_rows, n_cols = 0, 0
+    n_rows, n_cols, dropped = 0, 0, 0
     touched, used = 0, 0
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
@@ -384,7 +406,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     turn = 1 if features and (features_first or not samples) else 0
     for trigger in range(record.shape[0]):
         if turn == 0:
-            if n_cols > 0:
+            if n_cols + dropped > 0:
                 lost = 0.0
                 for k in range(n_cols):
                     lost += w[new_cols[k]] * w[new_cols[k]]
@@ -400,7 +422,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
-            n_cols, fresh = 0, 0
+            n_cols, dropped, fresh = 0, 0, 0
             record[trigger, 1] = 0
         else:
             if n_rows > 0:
@@ -424,15 +446,18 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                                          keep, active, move_first, move_second, col_part)  # fmt: skip
             r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
-            n_cols, formed, stay, undecided = decide_features(
-                columns, psi, u, u_slack, u_ones, ones_part, theta_part, moved, move_first, move_second, col_part,
-                col_sq, col_norm, n, beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm, rounding, keep, active,
-                new_cols,
+            dropped = 0
+            if not moved and gap and r2 * (1.0 + NORM_SLACK) + rounding * theta_norm <= room:
+                dropped = narrow(columns[2], n, keep, formed)
+            n_cols, summed, stay, undecided = decide_features(
+                columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, moved, move_first,
+                move_second, col_part, col_sq, col_norm, n, beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm,
+                rounding, keep, active, new_cols,
             )  # fmt: skip
             left, gone = stay, left - stay
-            touched += formed
-            record[trigger, 1] = n_cols
-            fresh = n_cols
+            touched += summed
+            fresh = n_cols + dropped
+            record[trigger, 1] = fresh
         used = trigger + 1
         if not (samples and features) or (fresh == 0 and trigger > 0):
             break
@@ -448,4 +473,4 @@ def warm_up():
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
          0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, 1e-12, status, keep, a.copy(), a.copy(),
-         keep.copy(), a.copy(), record)  # fmt: skip
+         keep.copy(), a.copy(), np.arange(1), 0.0, record)  # fmt: skip

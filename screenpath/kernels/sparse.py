@@ -63,17 +63,17 @@ def column_sums(data, indices, indptr, n, features, psi, scale, out):
 
 
 @kernel(fastmath=SUMS)
-def bound_sums(w, old, old_slack, norms, rate, limit, out, slack, formed):
+def bound_sums(w, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
     """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that do not suffice."""
     for j in range(w.size):
         error = old_slack[j] + rate * norms[j]
         out[j], slack[j] = old[j], error
-        formed[j] = (w[j] != 0.0) | (abs(old[j]) + error > limit)
+        formed[j] = (w[j] != 0.0) | (abs(old[j]) + error + room * dual_norms[j] > limit)
 
 
 @kernel(fastmath=SUMS)
-def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, beta, rounding, out, slack,
-              multiply, scores):  # fmt: skip
+def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, dual_norms, beta, room,
+              rounding, out, slack, multiply, scores):  # fmt: skip
     """Write ``x^j . psi_c / n`` where it is needed, and ``X w_c``; each column is touched once, or not at all.
 
     ``|x^j.(psi_c - before_c)| <= ||x^j|| ||psi_c - before_c||``: where ``w`` is 0 and an earlier sum, its error and
@@ -87,10 +87,12 @@ def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, b
         Weights of the samples now, and those that ``old`` belongs to.
     old, old_slack : ndarray of shape (classes * d,)
         Earlier sums ``x^j . before_c / n`` and bounds on their errors.
-    norms : ndarray of shape (d,)
-        ``||x^j|| / n``.
+    norms, dual_norms : ndarray of shape (d,), (classes * d,)
+        ``||x^j|| / n``, and the same with a line for every dual variable of the class.
     beta, rounding : float
         ``rounding``, relative, is added to each drift.
+    room : float
+        A sum is formed as well where a dual point within this distance could take it over ``beta``.
     out, slack : ndarray of shape (classes * d,)
         Sums and bounds on their errors, written; 0 where the sum is formed.
     multiply : bool
@@ -117,8 +119,8 @@ def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, b
             size += weights[i] * weights[i]
         drift, size = np.sqrt(drift), np.sqrt(size)
         here = slice(c * d, (c + 1) * d)
-        bound_sums(w[here], old[here], old_slack[here], norms, drift + rounding * (drift + size),
-                   beta * (1.0 - rounding), out[here], slack[here], formed)  # fmt: skip
+        bound_sums(w[here], old[here], old_slack[here], norms, drift + rounding * (drift + size), dual_norms[here],
+                   room, beta * (1.0 - rounding), out[here], slack[here], formed)  # fmt: skip
         for j in range(d):
             if not formed[j]:
                 continue
@@ -387,7 +389,7 @@ def warm_up():
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, b = np.ones(2), np.ones(2)
     column_sums(*view, 2, np.arange(2), a, 1.0, b)
-    pair_sums(*view, 2, a, a, a, a, a, a, 1.0, 1e-12, b, b.copy(), True, b.copy())
+    pair_sums(*view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
     products(*view, 2, a, b)
     weigh(a, labels, 2, 1, b)
     respond(a, labels, 2, 1, 0.5, status, b, b.copy())
@@ -396,6 +398,7 @@ def warm_up():
     soft_threshold(a, 1.0, 1.0, b)
     mask(a, np.ones(2, dtype=np.int8), b)
     differ(a, b)
+    differ(status, status)
     nonzeros(a)
     nonzeros(status)
     tally(status, status)

@@ -21,6 +21,10 @@ from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import sparse as kernels
 
 
+NO_FEATURES = np.empty(0, dtype=np.int64)
+AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
@@ -46,6 +50,9 @@ class Certificate:
         Objective and duality gap at ``alpha``; the gap is a sum of terms none of which is negative.
     n_R, n_L, nonzero : int
         Dual variables at 0 and at 1; weights that are not zero.
+    formed : ndarray of int64
+    room : float
+        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     """
 
     alpha: float
@@ -71,6 +78,8 @@ class Certificate:
     n_R: int
     n_L: int
     nonzero: int
+    formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
+    room: float = 0.0
 
     @property
     def dual(self) -> float:
@@ -159,6 +168,7 @@ class SparseModel:
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.beta, self.gamma = float(beta), float(gamma)
         self.n, self.d = views.n, views.d
+        self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
@@ -210,13 +220,13 @@ class SparseModel:
         self.rows.touched += touched
         return out
 
-    def _passes(self, w: np.ndarray, psi: np.ndarray, reference: Certificate, scores: np.ndarray | None):
+    def _passes(self, w: np.ndarray, psi: np.ndarray, reference: Certificate, scores: np.ndarray | None, room: float):
         """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
         touched, features = kernels.pair_sums(
             *self.views.by_column, self.n, w, psi, self.weigh(reference.theta), reference.u, reference.u_slack,
-            self.feature_norm, self.beta, ROUNDING, out, slack, multiply, scores,
+            self.feature_norm, self.col_norm, self.beta, room, ROUNDING, out, slack, multiply, scores,
         )  # fmt: skip
         self.rows.touched += touched
         return scores, (out, slack), features
@@ -246,7 +256,7 @@ class SparseModel:
         -------
         Certificate
         """
-        scores, psi, features = None, None, self.every
+        scores, psi, features, room = None, None, self.every, 0.0
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
             kernels.respond(scores, self.labels, self.n, self.classes, self.gamma, self.free, theta, psi)
@@ -257,7 +267,8 @@ class SparseModel:
             if w is None or reference is None:
                 sums = self.column_sums(psi), np.zeros(self.u_ones.size)
             else:
-                scores, sums, features = self._passes(w, psi, reference, scores)
+                room = AHEAD * self.reach
+                scores, sums, features = self._passes(w, psi, reference, scores, room)
         u, u_slack = sums
         if w is None:
             w = np.empty(u.size)
@@ -274,7 +285,7 @@ class SparseModel:
             alpha, self.beta, w, scores, theta, u, u_slack, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq,
             w_u, w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq,
             loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
-            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero,
+            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero, features, room,
         )  # fmt: skip
 
     def gap_at(self, certificate: Certificate, alpha: float) -> float:

@@ -100,6 +100,7 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     """
     at = model.nothing_screened()
     regions = _regions(model, reference, alpha)
+    model.reach = math.sqrt(regions.second_sq) if features and regions.second_sq <= regions.first_sq else 0.0
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
     return Screened(at.duals, at.keep, at.row_part, at.col_part, record)
 
@@ -177,7 +178,7 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
         model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part,
         r.first_sq, r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
         samples, features, r.paper, True, features_first, ROUNDING, at.duals, at.keep, at.row_part, at.col_part,
-        *model.known_norms, record,
+        *model.known_norms, ref.formed, ref.room, record,
     )  # fmt: skip
     model.rows.touched += touched
     return record[:used]
