@@ -20,7 +20,6 @@ import numpy as np
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import sparse as kernels
 
-
 NO_FEATURES = np.empty(0, dtype=np.int64)
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 

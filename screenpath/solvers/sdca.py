@@ -89,9 +89,7 @@ class _Copy:
         whole = self.lines.size == model.n
         if whole and self.fitted is not None and not sums.differ(self.fitted, at.keep):
             return True
-        if not kernels.covers(
-            model.n, model.d, self.has_line, self.has_column, self.columns.size, at.duals, at.keep
-        ):
+        if not kernels.covers(model.n, model.d, self.has_line, self.has_column, self.columns.size, at.duals, at.keep):
             return False
         self.fitted = at.keep
         return True
