@@ -176,20 +176,6 @@ def unknown_sums(keep, known, u, u_slack, out):
 
 
 @kernel
-def random_state(seed, rank):
-    """Return the state of the generator for one grid point, shape (1,): a hash of both numbers (splitmix64)."""
-    state = np.empty(1, dtype=np.uint64)
-    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(rank + 1)
-    for _ in range(2):
-        x += np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    state[0] = max(x, np.uint64(1))
-    return state
-
-
-@kernel
 def spread(lines, columns, n, d, classes, local_theta, local_w, theta, w):
     """Write the dual variables and weights of the copy to those of the full problem."""
     k, width = lines.size, columns.size
@@ -202,13 +188,13 @@ def spread(lines, columns, n, d, classes, local_theta, local_w, theta, w):
 
 @kernel
 def shuffle(order, random):
-    """Permute in place; ``random`` is the state of the generator (xorshift64*)."""
+    """Permute in place; ``random`` is the state of the generator (xorshift64)."""
     for a in range(order.size - 1, 0, -1):
         random[0] ^= random[0] >> np.uint64(12)
         random[0] ^= random[0] << np.uint64(25)
         random[0] ^= random[0] >> np.uint64(27)
-        draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
-        b = np.int64((draw * np.uint64(a + 1)) >> np.uint64(31))  # draw has 31 bits
+        draw = random[0] >> np.uint64(33)  # 31 bits
+        b = np.int64((draw * np.uint64(a + 1)) >> np.uint64(31))
         order[a], order[b] = order[b], order[a]
 
 
@@ -473,7 +459,6 @@ def warm_up():
     order, _, _ = localise_duals(whole, 2, 1, status, a, True, a.copy(), status, theta)
     unknown_sums(keep, True, a, a, a.copy())
     localise_weights(whole, 2, 1, keep, a, 1.0, v, w)
-    random_state(0, 0)
     evaluate(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, 0, status, theta, v, w, terms)
     descend(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0, status, theta, v, w, order, random, 1, 1, 0.0, 0.0,
             4, 50, np.array([0, 1, 1]), terms)  # fmt: skip

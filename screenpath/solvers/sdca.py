@@ -55,7 +55,7 @@ class ProximalSDCA:
         """
         # A second round at the same alpha goes on from the first one, cold start or not.
         warm = self.warm or reduced.start.alpha == reduced.alpha
-        run = _Run(reduced, kernels.random_state(self.seed, rank), warm, self.copies)
+        run = _Run(reduced, random_state(self.seed, rank), warm, self.copies)
         screened = 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
@@ -70,6 +70,18 @@ class ProximalSDCA:
             run.descend(tol, budget, screen_below if dynamic else -1.0)
         theta, w = run.point()
         return Solution(w, theta, run.epochs, run.touched, converged, screened, self.name)
+
+
+def random_state(seed: int, rank: int) -> np.ndarray:
+    """Return the state of the generator for one grid point, shape (1,): a hash of both numbers (splitmix64)."""
+    wrap = 2**64 - 1
+    x = (seed * 0x9E3779B97F4A7C15 + rank + 1) & wrap
+    for _ in range(2):
+        x = (x + 0x9E3779B97F4A7C15) & wrap
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & wrap
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & wrap
+        x ^= x >> 31
+    return np.array([max(x, 1)], dtype=np.uint64)
 
 
 class _Copy:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from screenpath.kernels.sdca import random_state
 from screenpath.path import PathOptions, walk
 from screenpath.rules.sparse import parse_sparse_rule
+from screenpath.solvers.sdca import random_state
 from screenpath.solvers.sparse import make_sparse_solver
 from tests.sparse_problems import problem
 
