@@ -86,7 +86,8 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_ke
     for f in range(keep.size):
         unknown += keep[f] != known_keep[f]
     if unknown == 0:
-        row_part[:] = known_part
+        for t in range(row_part.size):
+            row_part[t] = known_part[t]
         return touched
     row_part[:] = 0.0
     for f in range(keep.size):
@@ -104,8 +105,10 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_ke
             for p in range(start, stop):
                 block[indices[p]] += np.float64(data[p]) * data[p]
         touched += stop - start
-    known_keep[:] = keep
-    known_part[:] = row_part
+    for f in range(keep.size):
+        known_keep[f] = keep[f]
+    for t in range(row_part.size):
+        known_part[t] = row_part[t]
     return touched
 
 
@@ -270,7 +273,7 @@ def narrow(indptr, n, keep, formed):
     dropped = 0
     for f in range(keep.size):
         dropped += keep[f] != stay[f]
-    keep[:] = stay
+        keep[f] = stay[f]
     return dropped
 
 
