@@ -258,7 +258,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
     k = labels.size
     touched = 0
     by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
-    shifts = shift(v, shrink)
+    shifts = shift(v, shrink) if classes == 1 else v[:0]  # of many classes some weight is always 0
     shifted = shifts.size > 0
     for a in range(order.size):
         t = order[a]
@@ -272,8 +272,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
             line, point, limits = data[start:stop], v[base : base + width], shrink[base : base + width]
             for j in range(width):
                 x = point[j]
-                s = 0.0 if shifted else limits[j]
-                margin += line[j] * (max(x - s, 0.0) + min(x + s, 0.0))
+                margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
         elif shifted:
             for p in range(start, stop):
                 margin += data[p] * v[base + indices[p]]
@@ -291,7 +290,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
             for p in range(start, stop):
                 j = p - start if dense else indices[p]
                 x = v[second + j]
-                s = 0.0 if shifted else shrink[second + j]
+                s = shrink[second + j]
                 margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
             curvature = 2.0 * sqnorms[i]
         touched += stop - start
