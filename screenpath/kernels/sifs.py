@@ -21,6 +21,21 @@ def line_cost(indptr, line, length):
     return 0.25 * count if count == length else 1.0 * count
 
 
+@kernel
+def columns_cost(indptr, n, keep):
+    """Return the cost of the traversal of all surviving columns."""
+    d = indptr.size - 1
+    count, total = 0, 0.0
+    if indptr[d] == n * d:
+        for f in range(keep.size):
+            count += keep[f] != 0
+        return 0.25 * n * count
+    for f in range(keep.size):
+        if keep[f] != 0:
+            total += line_cost(indptr, f % d, n)
+    return total
+
+
 @kernel(fastmath=SUMS)
 def drop_columns(columns, n, w, pending, count, scores, row_part):
     """Take screened features out of the partial row norms and the scores; return the values touched."""
@@ -47,8 +62,12 @@ def drop_columns(columns, n, w, pending, count, scores, row_part):
 
 
 @kernel(fastmath=SUMS)
-def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
-    """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched."""
+def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_keep, known_part):
+    """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
+
+    The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
+    keeps the same ones. They are sums from zero, whatever came before.
+    """
     data, indices, indptr = columns
     d = indptr.size - 1
     touched = 0
@@ -63,6 +82,13 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
                 i = p - start if full else indices[p]
                 scores[c * n + i] -= w[f] * data[p]
             touched += indptr[j + 1] - start
+    unknown = 0
+    for f in range(keep.size):
+        unknown += keep[f] != known_keep[f]
+    if unknown == 0:
+        for t in range(row_part.size):
+            row_part[t] = known_part[t]
+        return touched
     row_part[:] = 0.0
     for f in range(keep.size):
         if keep[f] == 0:
@@ -79,6 +105,10 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part):
             for p in range(start, stop):
                 block[indices[p]] += np.float64(data[p]) * data[p]
         touched += stop - start
+    for f in range(keep.size):
+        known_keep[f] = keep[f]
+    for t in range(row_part.size):
+        known_part[t] = row_part[t]
     return touched
 
 
@@ -164,34 +194,42 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
     return touched
 
 
+@kernel(fastmath=SUMS)
+def margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, rounding, lower,
+                  upper):  # fmt: skip
+    """Write bounds on the margins of class ``c`` over the ball ``(scale w, radius)``, rounding errors included."""
+    part, score = row_part[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
+    if classes == 1:
+        for i in range(n):
+            center = scale * labels[i] * score[i]
+            norm_sq = (part[i] if part[i] > 0.0 else 0.0) + NORM_SLACK * row_sq[i]
+            reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0)
+            lower[i], upper[i] = center - reach, center + reach
+        return
+    for i in range(n):
+        own = labels[i] * n + i
+        center = scale * (scores[own] - score[i])
+        norm_sq = max(row_part[own], 0.0) + max(part[i], 0.0) + 2.0 * NORM_SLACK * row_sq[i]
+        reach = radius * np.sqrt(norm_sq) + rounding * (np.sqrt(2.0) * row_norm[i] * extent + 1.0)
+        lower[i], upper[i] = center - reach, center + reach
+
+
 @kernel
-def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, rounding, status, found):
+def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, row_norm, rounding,
+                   status, found):  # fmt: skip
     """ISS: fix dual variables over the ball ``(scale w, radius)``; list them in ``found`` and return how many."""
     count = 0
+    lower, upper = np.empty(n), np.empty(n)
     for c in range(classes):
+        margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, rounding, lower,
+                      upper)  # fmt: skip
         for i in range(n):
+            above, below = lower[i] > 1.0, upper[i] < 1.0 - gamma
             t = c * n + i
-            if status[t] != 0:
-                continue
-            own = labels[i]
-            if classes == 1:
-                center = scale * own * scores[i]
-                norm_sq = max(row_part[i], 0.0) + NORM_SLACK * row_sq[i]
-                full = row_sq[i]
-            else:
-                center = scale * (scores[own * n + i] - scores[t])
-                full = 2.0 * row_sq[i]
-                norm_sq = max(row_part[own * n + i], 0.0) + max(row_part[t], 0.0) + NORM_SLACK * full
-            reach = radius * np.sqrt(norm_sq)
-            slack = rounding * (np.sqrt(full) * extent + 1.0)
-            if center - reach > 1.0 + slack:
-                status[t] = -1
-            elif center + reach < 1.0 - gamma - slack:
-                status[t] = 1
-            else:
-                continue
-            found[count] = t
-            count += 1
+            if status[t] == 0 and (above or below):
+                status[t] = -1 if above else 1
+                found[count] = t
+                count += 1
     return count
 
 
@@ -209,30 +247,76 @@ def column_sum(data, indices, start, stop, n, psi):
     return total
 
 
+@kernel(fastmath=SUMS)
+def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
+    """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``."""
+    r1, r2, error = r1 * (1.0 + NORM_SLACK), r2 * (1.0 + NORM_SLACK), abs(theta_part)
+    most, slope = beta * (1.0 - rounding), rounding * extent
+    for f in range(u.size):
+        limit = most - slope * norms[f]
+        first = abs(ones_part * u_ones[f] + theta_part * u[f]) + error * u_slack[f] + r1 * norms[f]
+        second = abs(u[f]) + u_slack[f] + r2 * norms[f]
+        sure[f] = (first if first < second else second) <= limit
+
+
 @kernel
-def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq,
-                    n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active, found):  # fmt: skip
+def narrow(indptr, n, keep, formed):
+    """Zero all features but those of ``formed``, if these are less than half; return how many went."""
+    d = indptr.size - 1
+    stay, cost = np.zeros(keep.size, dtype=np.int8), 0.0
+    for f in formed:
+        if keep[f] != 0:
+            stay[f] = 1
+            cost += line_cost(indptr, f % d, n)
+    if 2.0 * cost >= columns_cost(indptr, n, keep):
+        return 0
+    dropped = 0
+    for f in range(keep.size):
+        dropped += keep[f] != stay[f]
+        keep[f] = stay[f]
+    return dropped
+
+
+@kernel
+def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, first, moved, move_first, move_second,
+                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active,
+                    found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
     A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
     the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
-    Also returns the values touched, and the cost of the surviving columns that are to be tried again.
+    ``first`` asks for a first look at all of them; ``moved`` tells whether the centres have moved (else ``move_first``
+    and ``move_second`` are not read).
+    Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
-    count, touched, undecided = 0, 0, 0.0
+    sure = np.zeros(keep.size, dtype=np.bool_)
+    if first:
+        surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
+                    r2 if gap else np.inf, extent, rounding, sure)  # fmt: skip
+    count, touched, left, undecided = 0, 0, 0.0, 0.0
     for f in range(keep.size):
-        if keep[f] == 0 or active[f]:
+        if keep[f] == 0:
             continue
+        if sure[f]:
+            keep[f] = 0
+            found[count] = f
+            count += 1
+            continue
+        if active[f]:
+            left += line_cost(indptr, f % d, n)
+            continue
+        move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
         norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
-        limit = beta - rounding * (np.sqrt(col_sq[f]) / n * extent + beta)
+        limit = beta - rounding * (norms[f] * extent + beta)
         if u_slack[f] > 0.0:
             top = np.inf
             if paper:
-                off = abs(ones_part * u_ones[f] + theta_part * u[f] + move_first[f])
+                off = abs(ones_part * u_ones[f] + theta_part * u[f] + move1)
                 top = off + abs(theta_part) * u_slack[f] + r1 * norm
             if gap:
-                top = min(top, abs(u[f] + move_second[f]) + u_slack[f] + r2 * norm)
+                top = min(top, abs(u[f] + move2) + u_slack[f] + r2 * norm)
             if top <= limit:
                 keep[f] = 0
                 found[count] = f
@@ -243,33 +327,36 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, mov
             u[f] = (1.0 / n) * column_sum(data, indices, start, stop, n, psi[c * n : (c + 1) * n])
             u_slack[f] = 0.0
             touched += stop - start
-        v1 = ones_part * u_ones[f] + theta_part * u[f] + move_first[f]
-        v2 = u[f] + move_second[f]
+        v1 = ones_part * u_ones[f] + theta_part * u[f] + move1
+        v2 = u[f] + move2
         top = np.inf
         if paper:
             top = abs(v1) + r1 * norm
         if gap:
             top = min(top, abs(v2) + r2 * norm)
         if top > limit and paper and gap:
-            slack = rounding * np.sqrt(col_sq[f]) / n * (1.0 + extent / distance) if distance > 0.0 else 0.0
+            slack = rounding * norms[f] * (1.0 + extent / distance) if distance > 0.0 else 0.0
             above = lens_sup(v1, v2, norm, distance, r1, r2, slack)
             top = max(above, lens_sup(-v1, -v2, norm, distance, r1, r2, slack))
         if top <= limit:
             keep[f] = 0
             found[count] = f
             count += 1
-        elif (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
+            continue
+        cost = line_cost(indptr, f % d, n)
+        left += cost
+        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
             active[f] = True
         else:
-            undecided += line_cost(indptr, f % d, n)
-    return count, touched, undecided
+            undecided += cost
+    return count, touched, left, undecided
 
 
 @kernel
-def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, col_sq, beta, gamma,
-         scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm,
-         samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
-         record):  # fmt: skip
+def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm, col_sq,
+         col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq,
+         theta_norm, samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
+         known_keep, known_part, formed, room, record):  # fmt: skip
     """Alternate ISS and IFS to the fixed point.
 
     Parameters
@@ -280,8 +367,9 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
         Reference: ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the errors of that, and
         ``X' psi(1)/n``. ``scores`` is overwritten; entries of ``u`` with an error are formed anew where needed.
         Dual variables and features that are screened on entry must have their values in ``theta`` and ``w``.
-    row_sq, col_sq : ndarray
-        Squared norms of samples and of (class, feature) columns of the dual, unconditioned.
+    row_sq, row_norm, col_sq, col_norm : ndarray
+        Squared norms of samples and of (class, feature) columns of the dual, unconditioned; ``row_norm`` and
+        ``n col_norm`` are their roots.
     scale, primal_sq : float
         Primal ball: centre ``scale w`` and squared radius. ``w_norm``: ``||w||``.
     ones_part, theta_part, first_sq : float
@@ -296,6 +384,11 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
         Which of the two dual balls are used.
     status, keep, row_part, col_part : ndarray
         Decisions and partial squared norms so far, updated.
+    known_keep, known_part : ndarray
+        See :func:`keep_columns`; updated.
+    formed : ndarray of int64
+    room : float
+        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     record : ndarray of int64 of shape (triggerings, 2)
         Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
 
@@ -304,44 +397,41 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     touched, used : int
         Values touched; triggerings that took place.
     """
-    move_first, move_second = np.zeros(w.size), np.zeros(w.size)
+    moved, move_first, move_second = False, np.empty(0), np.empty(0)
     new_rows, new_cols = np.empty(theta.size, dtype=np.int64), np.empty(w.size, dtype=np.int64)
-    n_rows, n_cols = 0, 0
+    n_rows, n_cols, dropped = 0, 0, 0
     touched, used = 0, 0
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
-    left = 0.0  # cost of the columns that stay
-    for c in range(classes):
-        for j in range(d):
-            if keep[c * d + j] != 0:
-                left += line_cost(columns[2], j, n)
-    undecided = left  # cost of those that are not proven active
+    left = columns_cost(columns[2], n, keep)  # of the columns that stay
+    gone = 0.0  # of those screened last
+    undecided = left  # of those that are not proven active
     turn = 1 if features and (features_first or not samples) else 0
     for trigger in range(record.shape[0]):
         if turn == 0:
-            if n_cols > 0:
-                lost, gone = 0.0, 0.0
+            if n_cols + dropped > 0:
+                lost = 0.0
                 for k in range(n_cols):
-                    f = new_cols[k]
-                    lost += w[f] * w[f]
-                    gone += line_cost(columns[2], f % d, n)
-                left -= gone
+                    lost += w[new_cols[k]] * w[new_cols[k]]
                 primal_sq = max(primal_sq - scale * scale * lost, 0.0)
                 if gone <= left:
                     touched += drop_columns(columns, n, w, new_cols, n_cols, scores, row_part)
                 else:
-                    touched += keep_columns(columns, n, w, keep, new_cols, n_cols, scores, row_part)
+                    touched += keep_columns(columns, n, w, keep, new_cols, n_cols, scores, row_part, known_keep,
+                                            known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
             n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
-                                    row_part, row_sq, rounding, status, new_rows)  # fmt: skip
+                                    row_part, row_sq, row_norm, rounding, status, new_rows)  # fmt: skip
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
-            n_cols, fresh = 0, 0
+            n_cols, dropped, fresh = 0, 0, 0
             record[trigger, 1] = 0
         else:
             if n_rows > 0:
-                gone = 0.0
+                if not moved:
+                    moved, move_first, move_second = True, np.zeros(w.size), np.zeros(w.size)
+                rows_gone = 0.0
                 for k in range(n_rows):
                     t = new_rows[k]
                     value = 1.0 if status[t] > 0 else 0.0
@@ -350,22 +440,27 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                     first_sq -= e1 * e1
                     second_sq -= e2 * e2
                     between_sq -= (e1 - e2) * (e1 - e2)
-                    gone += line_cost(rows[2], t % n, d)
+                    rows_gone += line_cost(rows[2], t % n, d)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
-                if gone <= undecided:
+                if rows_gone <= undecided:
                     touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
                                          new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
                 else:
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                                          keep, active, move_first, move_second, col_part)  # fmt: skip
             r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
-            n_cols, formed, undecided = decide_features(
-                columns, psi, u, u_slack, u_ones, ones_part, theta_part, move_first, move_second, col_part, col_sq, n,
-                beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm, rounding, keep, active, new_cols,
+            dropped = 0
+            if not moved and gap and r2 * (1.0 + NORM_SLACK) + rounding * theta_norm <= room:
+                dropped = narrow(columns[2], n, keep, formed)
+            n_cols, summed, stay, undecided = decide_features(
+                columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, moved, move_first,
+                move_second, col_part, col_sq, col_norm, n, beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm,
+                rounding, keep, active, new_cols,
             )  # fmt: skip
-            touched += formed
-            record[trigger, 1] = n_cols
-            fresh = n_cols
+            left, gone = stay, left - stay
+            touched += summed
+            fresh = n_cols + dropped
+            record[trigger, 1] = fresh
         used = trigger + 1
         if not (samples and features) or (fresh == 0 and trigger > 0):
             break
@@ -379,6 +474,6 @@ def warm_up():
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a = np.ones(2)
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
+    sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
          0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, 1e-12, status, keep, a.copy(), a.copy(),
-         record)  # fmt: skip
+         keep.copy(), a.copy(), np.arange(1), 0.0, record)  # fmt: skip

@@ -33,6 +33,20 @@ def column_sum(data, indices, start, stop, n, psi):
 
 
 @kernel(fastmath=SUMS)
+def add_column(data, indices, start, stop, n, value, out):
+    """Add ``value x^j`` for the column at ``start:stop``."""
+    if value == 0.0:
+        return
+    if stop - start == n:
+        column = data[start:stop]
+        for i in range(n):
+            out[i] += value * column[i]
+    else:
+        for p in range(start, stop):
+            out[indices[p]] += value * data[p]
+
+
+@kernel(fastmath=SUMS)
 def column_sums(data, indices, indptr, n, features, psi, scale, out):
     """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
     d = indptr.size - 1
@@ -49,8 +63,18 @@ def column_sums(data, indices, indptr, n, features, psi, scale, out):
 
 
 @kernel(fastmath=SUMS)
-def bounded_sums(data, indices, indptr, n, w, psi, before, old, old_slack, sqnorms, beta, rounding, out, slack):
-    """As :func:`column_sums` over all features, leaving out those whose sum is proven to stay within ``beta``.
+def bound_sums(w, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
+    """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that do not suffice."""
+    for j in range(w.size):
+        error = old_slack[j] + rate * norms[j]
+        out[j], slack[j] = old[j], error
+        formed[j] = (w[j] != 0.0) | (abs(old[j]) + error + room * dual_norms[j] > limit)
+
+
+@kernel(fastmath=SUMS)
+def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, dual_norms, beta, room,
+              rounding, out, slack, multiply, scores):  # fmt: skip
+    """Write ``x^j . psi_c / n`` where it is needed, and ``X w_c``; each column is touched once, or not at all.
 
     ``|x^j.(psi_c - before_c)| <= ||x^j|| ||psi_c - before_c||``: where ``w`` is 0 and an earlier sum, its error and
     this drift keep below ``beta``, the soft threshold of the sum is 0 whatever it is. The earlier sum then stays, with
@@ -63,40 +87,52 @@ def bounded_sums(data, indices, indptr, n, w, psi, before, old, old_slack, sqnor
         Weights of the samples now, and those that ``old`` belongs to.
     old, old_slack : ndarray of shape (classes * d,)
         Earlier sums ``x^j . before_c / n`` and bounds on their errors.
-    sqnorms : ndarray of shape (d,)
-        Squared norms of the columns.
+    norms, dual_norms : ndarray of shape (d,), (classes * d,)
+        ``||x^j|| / n``, and the same with a line for every dual variable of the class.
     beta, rounding : float
         ``rounding``, relative, is added to each drift.
+    room : float
+        A sum is formed as well where a dual point within this distance could take it over ``beta``.
     out, slack : ndarray of shape (classes * d,)
         Sums and bounds on their errors, written; 0 where the sum is formed.
+    multiply : bool
+        Whether ``X w_c`` is wanted.
+    scores : ndarray of shape (classes * n,)
+        ``X w_c``, written if wanted.
 
     Returns
     -------
     touched : int
+    features : ndarray of int64
+        Those whose sum was formed: all others have no share in either objective.
     """
     d = indptr.size - 1
-    touched = 0
-    drift, size = 0.0, 0.0
-    scale, limit = 1.0 / n, beta * (1.0 - rounding)
-    for f in range(out.size):
-        c = f // d
-        j = f - c * d
-        base = c * n
-        if j == 0:
-            drift, size = 0.0, 0.0
-            for i in range(base, base + n):
-                drift += (psi[i] - before[i]) * (psi[i] - before[i])
-                size += psi[i] * psi[i]
-            drift, size = np.sqrt(drift), np.sqrt(size)
-        if w[f] == 0.0:
-            error = old_slack[f] + (drift + rounding * (drift + size)) * np.sqrt(sqnorms[j]) / n
-            if abs(old[f]) + error <= limit:
-                out[f], slack[f] = old[f], error
+    touched, count, scale = 0, 0, 1.0 / n
+    features, formed = np.empty(w.size, dtype=np.int64), np.empty(d, dtype=np.bool_)
+    if multiply:
+        scores[:] = 0.0
+    for c in range(w.size // d):
+        weights, earlier, block = psi[c * n : (c + 1) * n], before[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
+        drift, size = 0.0, 0.0
+        for i in range(n):
+            drift += (weights[i] - earlier[i]) * (weights[i] - earlier[i])
+            size += weights[i] * weights[i]
+        drift, size = np.sqrt(drift), np.sqrt(size)
+        here = slice(c * d, (c + 1) * d)
+        bound_sums(w[here], old[here], old_slack[here], norms, drift + rounding * (drift + size), dual_norms[here],
+                   room, beta * (1.0 - rounding), out[here], slack[here], formed)  # fmt: skip
+        for j in range(d):
+            if not formed[j]:
                 continue
-        start, stop = indptr[j], indptr[j + 1]
-        out[f], slack[f] = scale * column_sum(data, indices, start, stop, n, psi[base : base + n]), 0.0
-        touched += stop - start
-    return touched
+            f = c * d + j
+            start, stop = indptr[j], indptr[j + 1]
+            out[f], slack[f] = scale * column_sum(data, indices, start, stop, n, weights), 0.0
+            if multiply:
+                add_column(data, indices, start, stop, n, w[f], block)
+            touched += stop - start
+            features[count] = f
+            count += 1
+    return touched, features[:count].copy()
 
 
 @kernel(fastmath=SUMS)
@@ -110,16 +146,8 @@ def products(data, indices, indptr, n, w, out):
         if value == 0.0:
             continue
         c = f // d
-        j = f - c * d
-        base = c * n
-        start, stop = indptr[j], indptr[j + 1]
-        if stop - start == n:
-            column, block = data[start:stop], out[base : base + n]
-            for i in range(n):
-                block[i] += value * column[i]
-        else:
-            for p in range(start, stop):
-                out[base + indices[p]] += value * data[p]
+        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+        add_column(data, indices, start, stop, n, value, out[c * n : (c + 1) * n])
         touched += stop - start
     return touched
 
@@ -176,7 +204,7 @@ def respond(scores, labels, n, classes, gamma, status, theta, psi):
     return loss
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def sample_terms(scores, labels, n, classes, gamma, theta):
     """Sum what a certificate needs over the dual variables.
 
@@ -191,6 +219,19 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
     """
     loss, slack, theta_sum, theta_sq, apart_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     n_R, n_L = 0, 0
+    if classes == 1:
+        for i in range(n):
+            t = 1.0 - labels[i] * scores[i]
+            value = theta[i]
+            best = min(max(t / gamma, 0.0), 1.0)
+            loss += best * (t - 0.5 * gamma * best)
+            slack += (best - value) * (t - 0.5 * gamma * (best + value))
+            apart_sq += (best - value) * (best - value)
+            theta_sum += value
+            theta_sq += value * value
+            n_R += value == 0.0
+            n_L += value == 1.0
+        return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
     for i in range(n):
         own = labels[i]
         for c in range(classes):
@@ -214,8 +255,8 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
 
 
 @kernel
-def feature_terms(w, u, alpha, beta):
-    """Sum what a certificate needs over the weights; ``S = S_beta(u)`` is the soft threshold.
+def feature_terms(w, u, features, alpha, beta):
+    """Sum what a certificate needs over the weights of ``features``; ``S = S_beta(u)`` is the soft threshold.
 
     Returns
     -------
@@ -229,7 +270,7 @@ def feature_terms(w, u, alpha, beta):
     """
     w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     nonzero = 0
-    for f in range(w.size):
+    for f in features:
         x = u[f]
         shrunk = x - beta if x > beta else (x + beta if x < -beta else 0.0)
         v = w[f]
@@ -294,6 +335,17 @@ def differ(a, b):
 
 
 @kernel
+def nonzeros(values):
+    """Return the positions of the entries that are not zero."""
+    out = np.empty(values.size, dtype=np.int64)
+    count = 0
+    for k in range(values.size):
+        out[count] = k
+        count += values[k] != 0
+    return out[:count].copy()
+
+
+@kernel
 def tally(status, keep):
     """Count the decisions: dual variables at 0, at 1, and weights at 0."""
     n_R, n_L, zeroed = 0, 0, 0
@@ -337,15 +389,18 @@ def warm_up():
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, b = np.ones(2), np.ones(2)
     column_sums(*view, 2, np.arange(2), a, 1.0, b)
-    bounded_sums(*view, 2, a, a, a, a, a, a, 1.0, 1e-12, b, b.copy())
+    pair_sums(*view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
     products(*view, 2, a, b)
     weigh(a, labels, 2, 1, b)
     respond(a, labels, 2, 1, 0.5, status, b, b.copy())
     sample_terms(a, labels, 2, 1, 0.5, b)
-    feature_terms(a, b, 1.0, 1.0)
+    feature_terms(a, b, np.arange(2), 1.0, 1.0)
     soft_threshold(a, 1.0, 1.0, b)
     mask(a, np.ones(2, dtype=np.int8), b)
     differ(a, b)
+    differ(status, status)
+    nonzeros(a)
+    nonzeros(status)
     tally(status, status)
     pair_weights(labels, 2, 1, b)
     column_squares(*view, 2, 1, a, b)

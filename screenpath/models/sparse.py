@@ -20,6 +20,9 @@ import numpy as np
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import sparse as kernels
 
+NO_FEATURES = np.empty(0, dtype=np.int64)
+AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -46,6 +49,9 @@ class Certificate:
         Objective and duality gap at ``alpha``; the gap is a sum of terms none of which is negative.
     n_R, n_L, nonzero : int
         Dual variables at 0 and at 1; weights that are not zero.
+    formed : ndarray of int64
+    room : float
+        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     """
 
     alpha: float
@@ -71,6 +77,8 @@ class Certificate:
     n_R: int
     n_L: int
     nonzero: int
+    formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
+    room: float = 0.0
 
     @property
     def dual(self) -> float:
@@ -159,10 +167,13 @@ class SparseModel:
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.beta, self.gamma = float(beta), float(gamma)
         self.n, self.d = views.n, views.d
+        self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
+            self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
+            self.feature_norm = shared.feature_norm
             return
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
@@ -178,6 +189,10 @@ class SparseModel:
             weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             kernels.pair_weights(labels, self.n, classes, weights)
             kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
+        self.row_norm, self.col_norm = np.sqrt(views.row_sqnorms), np.sqrt(self.col_sq) / self.n
+        self.feature_norm = self.col_norm if classes == 1 else np.sqrt(views.column_sqnorms) / self.n
+        # Of no feature, for a start: the partial row norms that were summed last, see kernels.sifs.keep_columns.
+        self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
@@ -204,17 +219,16 @@ class SparseModel:
         self.rows.touched += touched
         return out
 
-    def _bounded_sums(self, w, psi: np.ndarray, reference: Certificate | None):
-        """Return ``X' psi / n`` and bounds on its errors (see :meth:`certify`); all of it without a pair to go by."""
-        out = np.empty(self.u_ones.size)
-        if reference is None or w is None:
-            return self.column_sums(psi), np.zeros(out.size)
-        slack = np.empty(out.size)
-        self.rows.touched += kernels.bounded_sums(
+    def _passes(self, w: np.ndarray, psi: np.ndarray, reference: Certificate, scores: np.ndarray | None, room: float):
+        """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
+        out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
+        scores = np.empty(self.ones.size) if multiply else scores
+        touched, features = kernels.pair_sums(
             *self.views.by_column, self.n, w, psi, self.weigh(reference.theta), reference.u, reference.u_slack,
-            self.views.column_sqnorms, self.beta, ROUNDING, out, slack,
+            self.feature_norm, self.col_norm, self.beta, room, ROUNDING, out, slack, multiply, scores,
         )  # fmt: skip
-        return out, slack
+        self.rows.touched += touched
+        return scores, (out, slack), features
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -241,18 +255,20 @@ class SparseModel:
         -------
         Certificate
         """
-        scores = None
-        if sums is not None:
-            u, u_slack = sums
-        elif theta is self.ones:
-            u, u_slack = self.u_ones, np.zeros(self.u_ones.size)
-        elif theta is not None:
-            u, u_slack = self._bounded_sums(w, self.weigh(theta), reference)
-        else:
-            psi = np.empty(self.ones.size)
-            scores, theta = self.scores(w), np.empty(self.ones.size)
+        scores, psi, features, room = None, None, self.every, 0.0
+        if theta is None:
+            scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
             kernels.respond(scores, self.labels, self.n, self.classes, self.gamma, self.free, theta, psi)
-            u, u_slack = self._bounded_sums(w, psi, reference)
+        elif sums is None and theta is self.ones:
+            sums = self.u_ones, np.zeros(self.u_ones.size)
+        if sums is None:
+            psi = self.weigh(theta) if psi is None else psi
+            if w is None or reference is None:
+                sums = self.column_sums(psi), np.zeros(self.u_ones.size)
+            else:
+                room = AHEAD * self.reach
+                scores, sums, features = self._passes(w, psi, reference, scores, room)
+        u, u_slack = sums
         if w is None:
             w = np.empty(u.size)
             kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
@@ -261,12 +277,14 @@ class SparseModel:
         loss, loss_slack, theta_sum, theta_sq, apart_sq, n_R, n_L = kernels.sample_terms(
             scores, self.labels, self.n, self.classes, self.gamma, theta
         )
-        w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(w, u, alpha, self.beta)
+        w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(
+            w, u, features, alpha, self.beta
+        )
         return Certificate(
             alpha, self.beta, w, scores, theta, u, u_slack, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq,
             w_u, w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq,
             loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
-            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero,
+            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero, features, room,
         )  # fmt: skip
 
     def gap_at(self, certificate: Certificate, alpha: float) -> float:
@@ -381,7 +399,7 @@ class SparseVector:
     @classmethod
     def of(cls, dense: np.ndarray) -> SparseVector:
         """Return the sparse form of an array."""
-        index = np.flatnonzero(dense)
+        index = kernels.nonzeros(dense)
         return cls(index, dense[index], dense.size)
 
     def dense(self) -> np.ndarray:

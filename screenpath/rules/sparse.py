@@ -48,7 +48,10 @@ class SparseScreening:
         """Screen from the previous grid point, before the solve."""
         if not (self.samples or self.features):
             return model.nothing_screened()
-        return screen(*model.bound(reference, parameter), self.samples, self.features, self.features_first)
+        model, reference, alpha = model.bound(reference, parameter)
+        if model.exact_until(reference, alpha):
+            return settled(model, self.samples, self.features, self.features_first)
+        return screen(model, reference, alpha, self.samples, self.features, self.features_first)
 
     def again(self, model, certificate, parameter) -> Screened:
         """Screen with the balls of a certified pair at the same parameter."""
@@ -97,8 +100,22 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     """
     at = model.nothing_screened()
     regions = _regions(model, reference, alpha)
+    model.reach = math.sqrt(regions.second_sq) if features and regions.second_sq <= regions.first_sq else 0.0
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
     return Screened(at.duals, at.keep, at.row_part, at.col_part, record)
+
+
+def settled(model, samples: bool, features: bool, features_first: bool) -> Screened:
+    """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
+    at, record = model.nothing_screened(), []
+    if features:
+        zero = np.abs(model.u_ones) <= model.beta * (1.0 - ROUNDING)
+        at.keep[zero] = 0
+        record.append([-1, int(np.count_nonzero(zero))])
+    if samples:
+        at.duals[at.duals == 0] = 1
+        record.insert(len(record) if features_first else 0, [model.pairs, -1])
+    return Screened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
 
 
 def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
@@ -157,10 +174,11 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
     record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     touched, used = kernels.sifs(
         views.by_column, views.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w, ref.theta,
-        model.weigh(ref.theta), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.col_sq, model.beta,
-        model.gamma, r.scale, r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part, r.first_sq, r.second_sq,
-        r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0), samples, features, r.paper,
-        True, features_first, ROUNDING, at.duals, at.keep, at.row_part, at.col_part, record,
+        model.weigh(ref.theta), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
+        model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part,
+        r.first_sq, r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
+        samples, features, r.paper, True, features_first, ROUNDING, at.duals, at.keep, at.row_part, at.col_part,
+        *model.known_norms, ref.formed, ref.room, record,
     )  # fmt: skip
     model.rows.touched += touched
     return record[:used]

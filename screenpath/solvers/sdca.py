@@ -55,7 +55,7 @@ class ProximalSDCA:
         """
         # A second round at the same alpha goes on from the first one, cold start or not.
         warm = self.warm or reduced.start.alpha == reduced.alpha
-        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)), warm, self.copies)
+        run = _Run(reduced, random_state(self.seed, rank), warm, self.copies)
         screened = 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
@@ -72,6 +72,18 @@ class ProximalSDCA:
         return Solution(w, theta, run.epochs, run.touched, converged, screened, self.name)
 
 
+def random_state(seed: int, rank: int) -> np.ndarray:
+    """Return the state of the generator for one grid point, shape (1,): a hash of both numbers (splitmix64)."""
+    wrap = 2**64 - 1
+    x = (seed * 0x9E3779B97F4A7C15 + rank + 1) & wrap
+    for _ in range(2):
+        x = (x + 0x9E3779B97F4A7C15) & wrap
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & wrap
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & wrap
+        x ^= x >> 31
+    return np.array([max(x, 1)], dtype=np.uint64)
+
+
 class _Copy:
     """Rows and columns of the data, copied row by row (or the data itself)."""
 
@@ -80,6 +92,19 @@ class _Copy:
         self.labels = model.labels[lines]
         self.has_line, self.has_column = np.zeros(model.n, dtype=bool), np.zeros(model.d, dtype=bool)
         self.has_line[lines], self.has_column[columns] = True, True
+        self.fitted = None  # features for which it was found to serve, with any samples
+
+    def fits(self, model, at) -> bool:
+        """Tell whether it holds every surviving row and column, and not many columns more."""
+        if self.views is not model.views:
+            return False
+        whole = self.lines.size == model.n
+        if whole and self.fitted is not None and not sums.differ(self.fitted, at.keep):
+            return True
+        if not kernels.covers(model.n, model.d, self.has_line, self.has_column, self.columns.size, at.duals, at.keep):
+            return False
+        self.fitted = at.keep
+        return True
 
 
 class _Copies:
@@ -90,13 +115,9 @@ class _Copies:
 
     def fitting(self, model, at) -> tuple[_Copy, int]:
         """Return a copy with all that survives, and the values touched to make it."""
-        views, last = model.views, self._last
-        same = last is not None and last.views is views
-        if same and kernels.covers(
-            model.n, model.d, last.has_line, last.has_column, last.columns.size, at.duals, at.keep
-        ):
-            return last, 0
-        self._last = last = None  # an earlier copy must go before the next one is made
+        if self._last is not None and self._last.fits(model, at):
+            return self._last, 0
+        self._last, views = None, model.views  # an earlier copy must go before the next one is made
         if at.keep.all():
             # There is nothing to gain: the sweeps visit surviving samples only, wherever they are.
             whole = np.arange(model.n), np.arange(model.d), views.by_row, views.row_sqnorms
@@ -114,31 +135,35 @@ class _Copies:
 class _Run:
     """Working arrays of one solve."""
 
-    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence, warm: bool, copies: _Copies):
+    def __init__(self, reduced: Reduced, random: np.ndarray, warm: bool, copies: _Copies):
         self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
         self.own_copy = False
-        self.touched, self.epochs = 0, 0
-        self.random = np.maximum(seed.generate_state(1, np.uint64), np.uint64(1))
+        self.touched, self.epochs, self.random = 0, 0, random
         self.state, self.terms = np.array([0, FIRST_CHECK, FIRST_CHECK]), np.empty(4)
-        status = self.at.duals
-        self._gather(np.where(status == 0, reduced.start.theta if warm else 0.0, status > 0))
+        start = reduced.start
+        self._gather(start.theta, warm, start.u, start.u_slack)
 
-    def _gather(self, theta: np.ndarray) -> None:
-        """Go over to the rows and columns that survive, and form ``v`` from the dual point."""
+    def _gather(self, start: np.ndarray, warm: bool, start_u, u_slack) -> None:
+        """Go over to the rows and columns that survive, and form ``v`` from the dual point.
+
+        ``start_u`` holds ``X' psi(start) / n`` wherever ``u_slack`` is 0; where the dual point is that of ``start`` it
+        need not be summed again.
+        """
         m, at = self.model, self.at
         self.copy = None
         self.copy, touched = self.copies.fitting(m, at)
         lines, columns = self.copy.lines, self.copy.columns
-        u = np.zeros(at.keep.size)
-        touched += sums.column_sums(*m.views.by_column, m.n, np.flatnonzero(at.keep), m.weigh(theta), 1.0 / m.n, u)
-        self.full, self.theta = theta, np.empty(m.classes * lines.size)
+        self.full, self.theta = np.empty(start.size), np.empty(m.classes * lines.size)
         self.status = np.empty(self.theta.size, dtype=np.int8)
+        self.order, self.fixed_L, moved = kernels.localise_duals(
+            lines, m.n, m.classes, at.duals, start, warm, self.full, self.status, self.theta
+        )
+        u = np.empty(at.keep.size)
+        missing = kernels.unknown_sums(at.keep, not moved, start_u, u_slack, u)
+        if missing.size:
+            touched += sums.column_sums(*m.views.by_column, m.n, missing, m.weigh(self.full), 1.0 / m.n, u)
         self.v, self.w, self.shrink = (np.empty(m.classes * columns.size) for _ in range(3))
-        self.order = kernels.localise(
-            lines, columns, m.n, m.d, m.classes, at.duals, at.keep, theta, u, m.beta, self.status, self.theta, self.v,
-            self.shrink,
-        )  # fmt: skip
-        self.fixed_L = int(np.count_nonzero(at.duals > 0))
+        kernels.localise_weights(columns, m.d, m.classes, at.keep, u, m.beta, self.v, self.shrink)
         self.touched += touched
         self._evaluate()
 
@@ -191,7 +216,7 @@ class _Run:
         u.reshape(m.classes, m.d)[:, self.copy.columns] = self.v.reshape(m.classes, -1)
         found = tighten(m, self.at, self._certificate(theta, w, u), self.alpha)
         if found:
-            self._gather(np.where(self.at.duals == 0, theta, self.at.duals > 0))
+            self._gather(theta, True, u, np.ones(u.size))  # a `v` kept over many steps has rounding errors
         return found
 
     def _certificate(self, theta: np.ndarray, w: np.ndarray, u: np.ndarray) -> Certificate:

@@ -106,3 +106,35 @@ def test_sums_that_are_only_bounded_change_no_value_of_a_certificate(classes, ru
             ours, theirs = (parse_sparse_rule("sifs").before(model, c, alpha) for c in (found, exact))
             np.testing.assert_array_equal(ours.status, theirs.status)
     assert left_out > 1000
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_no_dual_point_within_the_room_of_a_certificate_wakes_a_feature_outside_its_list(classes):
+    X, y, base = problem(classes, n=80, d=300, density=0.1)
+    rows, places = dual_rows(X, y, classes)
+    model = base.at(0.5 * base.beta_max)
+    grid = model.alpha_max() * np.geomspace(0.98, 0.3, 12)
+    tried = 0
+    for _, found in walk(model, grid, parse_sparse_rule("sifs"), make_sparse_solver("auto"), PathOptions()):
+        outside = np.setdiff1d(model.every, found.formed)
+        assert not found.w[outside].any()
+        # The farthest that the ball reaches: along the feature's own column.
+        columns = rows[:, outside]
+        reached = np.abs(columns.T @ found.theta[places]) + found.room * np.linalg.norm(columns, axis=0)
+        assert np.all(reached / len(y) <= model.beta)
+        tried += outside.size if found.room > 0.0 else 0
+    assert tried > 300
+
+
+@pytest.mark.parametrize("rule", ["sifs", "iss", "ifs"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_the_closed_form_holds_it_decides_everything(classes, rule):
+    _, _, base = problem(classes)
+    model = base.at(0.5 * base.beta_max)
+    top = 1.5 * model.alpha_max()
+    found = parse_sparse_rule(rule).before(model, model.start(top), top)
+    samples, features = rule != "ifs", rule != "iss"
+    np.testing.assert_array_equal(found.duals, np.where(model.free < 0, -1, samples))
+    solution = model.certify(top, None, model.ones).w
+    np.testing.assert_array_equal(found.keep, (solution != 0.0) if features else model.all_kept)
+    assert found.record.max() == max(samples * model.pairs, features * np.count_nonzero(solution == 0.0))

@@ -1,0 +1,29 @@
+"""Proximal SDCA of the sparse SVM: the same optimum whichever of its loops the weights call for."""
+
+import numpy as np
+import pytest
+
+from screenpath.path import PathOptions, walk
+from screenpath.rules.sparse import parse_sparse_rule
+from screenpath.solvers.sdca import random_state
+from screenpath.solvers.sparse import make_sparse_solver
+from tests.sparse_problems import problem
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("share", [1e-4, 0.5])
+def test_sdca_agrees_with_newton_whether_all_weights_are_active_or_few(dense, share):
+    _, _, base = problem(2, n=50, d=8, dense=dense)
+    model = base.at(share * base.beta_max)
+    grid = model.alpha_max() * np.array([0.5, 0.2, 0.1])
+    walks = [walk(model, grid, parse_sparse_rule("sifs"), make_sparse_solver(s), PathOptions(tol=1e-9))
+             for s in ("sdca", "newton")]  # fmt: skip
+    for (ours, _), (theirs, _) in zip(*walks, strict=True):
+        assert ours.status == theirs.status == "certified"
+        assert (ours.nnz_w == 8) == (share < 0.1)
+        np.testing.assert_allclose(ours.coefficients.dense(), theirs.coefficients.dense(), atol=1e-4)
+
+
+def test_every_grid_point_and_seed_has_its_own_random_order():
+    states = {int(random_state(seed, rank)[0]) for seed in range(20) for rank in range(20)}
+    assert len(states) == 400 and 0 not in states
