@@ -193,4 +193,7 @@ def _walk_row(model: SparseGrid, how: tuple, task) -> list:
     reference = None if state is None else model.restore(state)
     numbered = [None] * first + pairs  # so that the walk counts from `first`
     found = walk(model, numbered, *how, reference, first)
-    return [(step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta, c.u, c.u_slack)) for step, c in found]
+    return [
+        (step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta, c.u, c.u_slack, c.formed, c.room))
+        for step, c in found
+    ]

@@ -66,7 +66,8 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_ke
     """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
 
     The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
-    keeps the same ones. They are sums from zero, whatever came before.
+    keeps the same ones. They are sums from zero, whatever came before, and count as touched all the same: a resumed
+    path does not have them.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
@@ -85,6 +86,8 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_ke
     unknown = 0
     for f in range(keep.size):
         unknown += keep[f] != known_keep[f]
+        if keep[f] != 0:
+            touched += indptr[f % d + 1] - indptr[f % d]
     if unknown == 0:
         for t in range(row_part.size):
             row_part[t] = known_part[t]
@@ -104,7 +107,6 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_ke
         else:
             for p in range(start, stop):
                 block[indices[p]] += np.float64(data[p]) * data[p]
-        touched += stop - start
     for f in range(keep.size):
         known_keep[f] = keep[f]
     for t in range(row_part.size):

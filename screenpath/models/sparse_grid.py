@@ -6,7 +6,7 @@ other one from the point before; rows do not depend on each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class Kept:
     theta: np.ndarray
     u: np.ndarray
     u_slack: np.ndarray
+    formed: np.ndarray
+    room: float
 
 
 class SparseGrid:
@@ -106,6 +108,8 @@ class SparseGrid:
             "theta": certificate.theta,
             "u": certificate.u,
             "u_slack": certificate.u_slack,
+            "formed": certificate.formed,
+            "room": certificate.room,
         }
 
     def restore(self, state) -> Certificate:
@@ -115,4 +119,5 @@ class SparseGrid:
         theta = np.asarray(state["theta"])
         w = SparseVector(np.asarray(state["index"]), np.asarray(state["values"]), model.u_ones.size).dense()
         sums = np.asarray(state["u"]), np.asarray(state["u_slack"])
-        return model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta, sums=sums)
+        found = model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta, sums=sums)
+        return replace(found, formed=np.asarray(state["formed"]), room=float(state["room"]))

@@ -87,8 +87,8 @@ def read_csv(path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
-def without_times(path) -> list[dict]:
-    """Return a step table without its seconds, cell by cell as text."""
+def without_times(path, *names) -> list[dict]:
+    """Return a step table without its seconds and the named columns, cell by cell as text."""
     path = Path(path)
     rows = json.loads(path.read_text())["steps"] if path.suffix == ".json" else read_csv(path)
-    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+    return [{name: value for name, value in row.items() if name not in (*TIMES, *names)} for row in rows]

@@ -28,7 +28,8 @@ def test_paths_on_shards_have_the_bytes_of_those_in_memory(call, data, shards, m
     assert call(command, data, *more, "-o", "memory").code == 0
     result = call(command, shards, *more, "-o", "streamed")
     assert result.code == 0, result.err
-    assert without_times("memory/steps.csv") == without_times("streamed/steps.csv")
+    # Passes differ: survivors are copied from shards, and read in place in memory.
+    assert without_times("memory/steps.csv", "passes") == without_times("streamed/steps.csv", "passes")
     with open("memory/coefficients.csv") as one, open("streamed/coefficients.csv") as other:
         assert one.read() == other.read()
     with open("streamed/run.json") as file:
@@ -79,7 +80,8 @@ def test_cache(call, data, monkeypatch):
     monkeypatch.setattr("screenpath.cli.load.read_libsvm", None)
     monkeypatch.setattr("screenpath.convert.convert", None)
     assert call("svm", data, *GRID, "-o", "second", "--cache", "kept").code == 0
-    assert without_times("plain/steps.csv") == without_times("first/steps.csv") == without_times("second/steps.csv")
+    assert without_times("first/steps.csv") == without_times("second/steps.csv")
+    assert without_times("plain/steps.csv", "passes") == without_times("first/steps.csv", "passes")
     result = call("svm", "-", *GRID, "--cache", "kept")
     assert result.code == 2 and "standard input" in result.err
 
