@@ -218,17 +218,30 @@ def shift(v, shrink):
 
 @kernel(fastmath=SUMS)
 def sweep_dense(data, indptr, labels, n, width, gamma, alpha, shrink, sqnorms, theta, v, order):
-    """Visit dual variables of the binary model over dense rows: :func:`sweep` without what only others need."""
+    """Visit dual variables of the binary model over dense rows: :func:`sweep` without what only others need.
+
+    The step of one row is added to ``v`` in the loop that forms the next row's margin.
+    """
     by_n, by_alpha, by_alpha_n = 1.0 / n, 1.0 / alpha, 1.0 / (alpha * n)
     shifts = shift(v, shrink)
-    shifted, moved = shifts.size > 0, 0
+    shifted, moved, step, last = shifts.size > 0, 0, 0.0, data[:width]
     for a in range(order.size):
         i = order[a]
         line = data[indptr[i] : indptr[i] + width]
         margin = 0.0
-        if shifted:
+        if shifted and step != 0.0:
+            for j in range(width):
+                x = v[j] + step * last[j]
+                v[j] = x
+                margin += line[j] * x
+        elif shifted:
             for j in range(width):
                 margin += line[j] * v[j]
+        elif step != 0.0:
+            for j in range(width):
+                x = v[j] + step * last[j]
+                v[j] = x
+                margin += line[j] * (max(x - shrink[j], 0.0) + min(x + shrink[j], 0.0))
         else:
             for j in range(width):
                 x = v[j]
@@ -237,13 +250,12 @@ def sweep_dense(data, indptr, labels, n, width, gamma, alpha, shrink, sqnorms, t
         old = theta[i]
         value = old + (1.0 - own * margin * by_alpha - gamma * old) / (gamma + sqnorms[i] * by_alpha_n)
         value = min(max(value, 0.0), 1.0)
-        if value == old:
-            continue
         theta[i] = value
-        step = own * (value - old) * by_n
+        step, last = own * (value - old) * by_n, line
+        moved += value != old
+    if step != 0.0:
         for j in range(width):
-            v[j] += step * line[j]
-        moved += 1
+            v[j] += step * last[j]
     if shifted:
         v += shifts
     return (order.size + moved) * width
