@@ -377,7 +377,7 @@ class SparseModel:
             "screening_rate": fixed / ends if ends else 0.0,
             "n_features_screened": zeroed,
             "nnz_w": certificate.nonzero,
-            "coefficients": SparseVector.of(certificate.w),
+            "coefficients": SparseVector.of(certificate.w, certificate.formed),
             "extras": {
                 "n_inactive_features": inactive,
                 "feature_screening_rate": zeroed / inactive if inactive else 0.0,
@@ -404,10 +404,14 @@ class SparseVector:
     size: int
 
     @classmethod
-    def of(cls, dense: np.ndarray) -> SparseVector:
-        """Return the sparse form of an array."""
-        index = kernels.nonzeros(dense)
-        return cls(index, dense[index], dense.size)
+    def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
+        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
+        if among is None or 4 * among.size > dense.size:
+            index = kernels.nonzeros(dense)
+            return cls(index, dense[index], dense.size)
+        values = dense[among]
+        chosen = values != 0.0
+        return cls(among[chosen], values[chosen], dense.size)
 
     def dense(self) -> np.ndarray:
         """Return the vector as an array."""
