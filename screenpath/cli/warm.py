@@ -14,8 +14,9 @@ SAMPLES = 24
 
 def tiny_rows(rows) -> MemoryRows:
     """Return a few rows with the storage and the types of the given ones: kernels are compiled for types."""
-    points = np.random.default_rng(0).normal(size=(SAMPLES, 3))
+    points = np.random.default_rng(0).normal(size=(SAMPLES, 4))
     points[: SAMPLES // 2] += 1.5
+    points[:, 3] *= 1e-3  # a feature that can be screened: solvers then copy the others
     values, indices = rows.kinds
     if indices is None:
         return MemoryRows(points.astype(values))

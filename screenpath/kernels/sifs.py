@@ -182,17 +182,25 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
         c = f // d
         j = f - c * d
         base = c * n
-        start = indptr[j]
-        full = indptr[j + 1] - start == n
+        start, stop = indptr[j], indptr[j + 1]
         norm, s1, s2 = 0.0, 0.0, 0.0
-        for p in range(start, indptr[j + 1]):
-            k = base + (p - start if full else indices[p])
-            x = np.float64(data[p])
-            norm += x * x * weights[k]
-            s1 += x * first[k]
-            s2 += x * second[k]
+        if stop - start == n:
+            column, share = data[start:stop], weights[base : base + n]
+            apart1, apart2 = first[base : base + n], second[base : base + n]
+            for i in range(n):
+                x = np.float64(column[i])
+                norm += x * x * share[i]
+                s1 += x * apart1[i]
+                s2 += x * apart2[i]
+        else:
+            for p in range(start, stop):
+                k = base + indices[p]
+                x = np.float64(data[p])
+                norm += x * x * weights[k]
+                s1 += x * first[k]
+                s2 += x * second[k]
         col_part[f], move_first[f], move_second[f] = norm, s1, s2
-        touched += indptr[j + 1] - start
+        touched += stop - start
     return touched
 
 

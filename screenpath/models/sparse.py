@@ -52,6 +52,8 @@ class Certificate:
     formed : ndarray of int64
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
+    psi : ndarray of shape (classes * n,) or None
+        ``psi(theta)`` where it is at hand, see :meth:`SparseModel.psi_of`.
     """
 
     alpha: float
@@ -79,6 +81,7 @@ class Certificate:
     nonzero: int
     formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
     room: float = 0.0
+    psi: np.ndarray | None = None
 
     @property
     def dual(self) -> float:
@@ -212,6 +215,10 @@ class SparseModel:
         kernels.weigh(theta, self.labels, self.n, self.classes, psi)
         return psi
 
+    def psi_of(self, certificate: Certificate) -> np.ndarray:
+        """Return ``psi`` of the certificate's dual point."""
+        return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
+
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
         out = np.empty(self.classes * self.d)
@@ -224,7 +231,7 @@ class SparseModel:
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
         touched, features = kernels.pair_sums(
-            *self.views.by_column, self.n, w, psi, self.weigh(reference.theta), reference.u, reference.u_slack,
+            *self.views.by_column, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
             self.feature_norm, self.col_norm, self.beta, room, ROUNDING, out, slack, multiply, scores,
         )  # fmt: skip
         self.rows.touched += touched
@@ -284,7 +291,7 @@ class SparseModel:
             alpha, self.beta, w, scores, theta, u, u_slack, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq,
             w_u, w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq,
             loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
-            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero, features, room,
+            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero, features, room, psi,
         )  # fmt: skip
 
     def gap_at(self, certificate: Certificate, alpha: float) -> float:
@@ -370,7 +377,7 @@ class SparseModel:
             "screening_rate": fixed / ends if ends else 0.0,
             "n_features_screened": zeroed,
             "nnz_w": certificate.nonzero,
-            "coefficients": SparseVector.of(certificate.w),
+            "coefficients": SparseVector.of(certificate.w, certificate.formed),
             "extras": {
                 "n_inactive_features": inactive,
                 "feature_screening_rate": zeroed / inactive if inactive else 0.0,
@@ -397,10 +404,14 @@ class SparseVector:
     size: int
 
     @classmethod
-    def of(cls, dense: np.ndarray) -> SparseVector:
-        """Return the sparse form of an array."""
-        index = kernels.nonzeros(dense)
-        return cls(index, dense[index], dense.size)
+    def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
+        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
+        if among is None or 4 * among.size > dense.size:
+            index = kernels.nonzeros(dense)
+            return cls(index, dense[index], dense.size)
+        values = dense[among]
+        chosen = values != 0.0
+        return cls(among[chosen], values[chosen], dense.size)
 
     def dense(self) -> np.ndarray:
         """Return the vector as an array."""

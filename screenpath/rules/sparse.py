@@ -174,7 +174,7 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
     record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     touched, used = kernels.sifs(
         views.by_column, views.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w, ref.theta,
-        model.weigh(ref.theta), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
+        model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
         model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part,
         r.first_sq, r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
         samples, features, r.paper, True, features_first, ROUNDING, at.duals, at.keep, at.row_part, at.col_part,

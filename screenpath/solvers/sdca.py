@@ -159,7 +159,7 @@ class _Run:
             lines, m.n, m.classes, at.duals, start, warm, self.full, self.status, self.theta
         )
         u = np.empty(at.keep.size)
-        missing = kernels.unknown_sums(at.keep, not moved, start_u, u_slack, u)
+        missing = kernels.unknown_sums(columns, m.d, at.keep, not moved, start_u, u_slack, u)
         if missing.size:
             touched += sums.column_sums(*m.views.by_column, m.n, missing, m.weigh(self.full), 1.0 / m.n, u)
         self.v, self.w, self.shrink = (np.empty(m.classes * columns.size) for _ in range(3))
