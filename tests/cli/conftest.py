@@ -73,7 +73,7 @@ def in_process(script: str, *arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", script, *(str(a) for a in arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.run(command, text=True, env=environment, timeout=120, **{**pipes, **options})
+    return subprocess.run(command, text=True, env=environment, timeout=300, **{**pipes, **options})
 
 
 def screenpath(*arguments, **options):
