@@ -236,9 +236,9 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
         own = labels[i]
         for c in range(classes):
             k = c * n + i
-            if classes > 1 and c == own:
+            if c == own:
                 continue
-            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+            t = 1.0 - scores[own * n + i] + scores[k]
             value = theta[k]
             best = min(max(t / gamma, 0.0), 1.0)
             loss += best * (t - 0.5 * gamma * best)
