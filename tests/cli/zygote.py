@@ -2,10 +2,12 @@
 
 Reads JSON lines {"argv": [...], "after": seconds or null, "signal": number, "whom": "process", "group" or "worker"};
 when the time is over the signal goes to the forked command, to it and its worker processes, or to one of these. Answers
-with a JSON line {"status": ..., "seconds": ...}, the status as `subprocess` has it.
+with a JSON line {"status": ..., "seconds": ...}, the status as `subprocess` has it, once the command's worker processes
+have ended too: forked ones inherit the lock of its folder, which spawned ones do not.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import sys
@@ -16,6 +18,8 @@ from screenpath import convert, parallel
 from screenpath.cli.app import THREAD_VARIABLES, run
 from screenpath.cv import saved
 from screenpath.write import folder
+
+PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 
 
 def command(argv) -> None:
@@ -59,6 +63,9 @@ def answer(request) -> dict:
         time.sleep(request["after"])
         kill(pid, request["signal"], request["whom"])
     _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(ChildProcessError):  # no more of its group: orphans are this process's children
+        while True:
+            os.waitpid(-pid, 0)
     return {"status": os.waitstatus_to_exitcode(status), "seconds": time.monotonic() - began}
 
 
@@ -73,6 +80,7 @@ def main() -> None:
     for argv in json.loads(sys.argv[1]):  # loads modules and kernels; must come before the first fork
         code = run(argv)
         assert code == 0, (argv, code)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)
