@@ -69,26 +69,52 @@ def box_decide_ball(products, norms, radius, extent, c, rounding, status):
 
 
 @kernel
-def lens_sup(v1, v2, norm, distance, r1, r2, slack):
-    """Largest ``v.x`` over two balls (``geometry.lens_support`` for one ``v``, whose reasons are given there).
+def lens_shape(distance, r1, r2):
+    """Return what :func:`lens_most` needs of two balls, ``r1 <= r2``.
 
-    ``slack``: rounding error of ``(v1 - v2) / distance``.
+    Returns
+    -------
+    nested : bool
+        One ball lies inside the other, or rounding has pulled the two apart: the smaller one answers.
+    way, height, cap : float
+        ``1 / distance``; distance of the rim's plane from the first centre, and the rim's radius.
+    worst, rest : float
+        Cosines beyond which the maximiser of the first, or of the second ball lies in the other ball.
     """
-    if r1 > r2:
-        v1, v2, r1, r2 = v2, v1, r2, r1
-    first, second = v1 + r1 * norm, v2 + r2 * norm
     if distance <= r2 - r1 or distance >= r1 + r2:
-        return first
+        return True, 0.0, 0.0, r1, 0.0, 0.0
     height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)
-    away, worst = (v1 - v2) / distance, -height / r1 * norm
-    if away - slack <= worst or (away + slack) * r2 >= (distance - height) * norm:
-        return min(first, second)
-    away = min(away - slack, norm)
     cap = np.sqrt(max((r1 - height) * (r1 + height), 0.0))
-    return min(v1 - height * away + cap * np.sqrt(max((norm - away) * (norm + away), 0.0)), first, second)
+    return False, 1.0 / distance, height, cap, -height / r1, (distance - height) / r2
 
 
 @kernel
+def lens_most(v1, v2, norm, r1, r2, shape, slack):
+    """Largest ``v.x`` over two balls, ``r1 <= r2`` (``geometry.lens_support`` for one ``v``, which gives the reasons).
+
+    ``slack``: rounding error of ``(v1 - v2) / distance``. No branches, so that loops vectorise.
+    """
+    nested, way, height, cap, worst, rest = shape
+    first, second = v1 + r1 * norm, v2 + r2 * norm
+    ball = first if nested or first < second else second
+    away = (v1 - v2) * way
+    tilt = away - slack
+    outside = (tilt > worst * norm) & (away + slack < rest * norm) & (not nested)
+    tilt = tilt if tilt < norm else norm
+    square = (norm - tilt) * (norm + tilt)
+    rim = v1 - height * tilt + cap * np.sqrt(square if square > 0.0 else 0.0)
+    return rim if outside and rim < ball else ball
+
+
+@kernel
+def lens_sup(v1, v2, norm, distance, r1, r2, slack):
+    """:func:`lens_most` of balls in any order."""
+    if r1 > r2:
+        v1, v2, r1, r2 = v2, v1, r2, r1
+    return lens_most(v1, v2, norm, r1, r2, lens_shape(distance, r1, r2), slack)
+
+
+@kernel(fastmath={"contract"})
 def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, status):
     """:func:`box_decide` for two balls: by either of them, or by their intersection.
 
@@ -104,27 +130,28 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
         itself what the intersection's larger slack leaves open; and for the products with the line of the centres.
     """
     both, one, two, along = extents
+    if r1 > r2:
+        v1, v2, r1, r2, one, two = v2, v1, r2, r1, two, one
+    shape = lens_shape(distance, r1, r2)
+    # Of the way between the centres, up to the rim's plane: a point of the intersection.
+    share = 0.5 if shape[0] else shape[2] / distance
     n_R, n_L = 0, 0
-    apart = distance <= abs(r2 - r1) or distance >= r1 + r2
-    # Of the way between the centres, up to the rim's plane.
-    share = 0.5 if apart else 0.5 + (r1 - r2) * (r1 + r2) / (2.0 * distance * distance)
     for i in range(c.size):
         norm, size = norms[i], abs(c[i])
-        low1, high1 = c[i] - rounding * (norm * one + size), c[i] + rounding * (norm * one + size)
-        low2, high2 = c[i] - rounding * (norm * two + size), c[i] + rounding * (norm * two + size)
-        slack = rounding * (norm * both + size)
-        status[i] = 0
-        if v1[i] - r1 * norm > high1 or v2[i] - r2 * norm > high2:
-            status[i] = -1
-        elif v1[i] + r1 * norm < low1 or v2[i] + r2 * norm < low2:
-            status[i] = 1
-        elif v1[i] + share * (v2[i] - v1[i]) > c[i]:  # one point of the intersection tells which side is possible
-            if -lens_sup(-v1[i], -v2[i], norm, distance, r1, r2, along * norm) > c[i] + slack:
-                status[i] = -1
-        elif lens_sup(v1[i], v2[i], norm, distance, r1, r2, along * norm) < c[i] - slack:
-            status[i] = 1
-        n_R += status[i] < 0
-        n_L += status[i] > 0
+        past1, past2 = v1[i] - c[i], v2[i] - c[i]
+        reach1 = r1 * norm + rounding * (norm * one + size)
+        reach2 = r2 * norm + rounding * (norm * two + size)
+        R = (past1 > reach1) | (past2 > reach2)
+        L = ((past1 < -reach1) | (past2 < -reach2)) & ~R
+        # One point of the intersection tells which side is possible.
+        side = -1.0 if past1 + share * (past2 - past1) > 0.0 else 1.0
+        most = lens_most(side * past1, side * past2, norm, r1, r2, shape, along * norm)
+        decided = (most < -rounding * (norm * both + size)) & ~(R | L)
+        R |= decided & (side < 0.0)
+        L |= decided & (side > 0.0)
+        status[i] = np.int8(L) - np.int8(R)
+        n_R += R
+        n_L += L
     return n_R, n_L
 
 
@@ -185,6 +212,25 @@ def box_guess(c, products, factor, lo, hi, guess):
     return ell, magnitude
 
 
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_halfway(vector, products, theta, total, C, norms, mid_vector, mid_products):
+    """Write ``(vector + C theta) / 2`` and ``(products + C total) / 2``, a point of a kernel's space, to the last two.
+
+    Returns
+    -------
+    sqnorm, dual_sq, spread : float
+        ``mid_vector . mid_products``, ``theta . total`` and ``sum |theta| norms``.
+    """
+    sqnorm, dual_sq, spread = 0.0, 0.0, 0.0
+    for i in range(theta.size):
+        mid_vector[i] = 0.5 * (vector[i] + C * theta[i])
+        mid_products[i] = 0.5 * (products[i] + C * total[i])
+        sqnorm += mid_vector[i] * mid_products[i]
+        dual_sq += theta[i] * total[i]
+        spread += abs(theta[i]) * norms[i]
+    return sqnorm, dual_sq, spread
+
+
 @kernel()
 def box_survivors(index, C, c, lo, hi, norms, theta, products):
     """Return the survivors' ``c``, ``C lo``, ``C hi``, norms, ``theta`` and products as the rows of one array."""
@@ -234,6 +280,7 @@ def warm_up():
     box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
     box_part(status, a, a, a, a, signs, a.copy(), a.copy())
     box_guess(a, a, 1.0, a, a, a.copy())
+    box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
     box_survivors(index, 1.0, a, a, a, a, a, a)
     box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
     signed(a, signs, a.copy())

@@ -321,7 +321,9 @@ class BoxModel:
     def _decide_lens(self, lens: Lens, products, status) -> tuple[int, int]:
         # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
         first, second, distance = lens.first, lens.second, lens.distance
-        extents = (self.extent(lens), self.extent(first), self.extent(second), axis_uncertainty(lens.extent, distance))
+        one, two = self.extent(first), self.extent(second)
+        both = max(one, two)
+        extents = (both, one, two, axis_uncertainty(both, distance))
         return kernels.box_decide_lens(
             *products, self.norms, distance, first.radius, second.radius, extents, self.c, ROUNDING, status
         )

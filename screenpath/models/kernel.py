@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
+from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, KernelPoint
 from screenpath.kernels import box as kernels
 from screenpath.models.box import BoxModel, Certificate, Screened
 
@@ -86,6 +86,7 @@ class KernelModel(BoxModel):
     def __init__(self, rows, c, lo, hi, name="svm"):
         super().__init__(rows, c, lo, hi, name=name)
         self._loose = float(np.maximum(np.abs(lo), np.abs(hi)) @ self.norms)  # all losses, as if all were active
+        self._cancellation = product_rounding(self.fresh_every) / ROUNDING
         self._guess = None  # the last guess of BT2 and IT with its products, and how often these have been updated
 
     # -- products ------------------------------------------------------------------------------------------------
@@ -102,13 +103,13 @@ class KernelModel(BoxModel):
         total, updates = self._guess_total(reference, theta)
         self._guess = (theta, total, updates)
         point = reference.point
-        vector, products = (0.5 * C) * theta, (0.5 * C) * total
-        vector += 0.5 * point.vector
-        products += 0.5 * point.products
-        dual_sq = C * C * float(theta @ total)
-        spread = C * self._spread(theta) + point.spread
-        center = KernelPoint(vector, products, max(float(vector @ products), 0.0), 0.5 * spread)
-        return center, dual_sq, product_rounding(max(updates, reference.updates)) * spread * spread
+        vector, products = np.empty((2, self.size))
+        sqnorm, dual_sq, spread = kernels.box_halfway(
+            point.vector, point.products, theta, total, C, self.norms, vector, products
+        )
+        spread = C * spread + point.spread
+        center = KernelPoint(vector, products, max(sqnorm, 0.0), 0.5 * spread)
+        return center, C * C * dual_sq, product_rounding(max(updates, reference.updates)) * spread * spread
 
     def _guess_total(self, reference, theta):
         if self._guess is not None and self._guess[2] < self.fresh_every:
@@ -185,10 +186,9 @@ class KernelModel(BoxModel):
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    def extent(self, region) -> float:
+    def extent(self, ball: Ball) -> float:
         """Return the size of which ``ROUNDING`` bounds the error of a product, cancellation included."""
-        spread = max(point.spread for point in region.points)
-        return region.extent + product_rounding(self.fresh_every) / ROUNDING * spread
+        return ball.extent + self._cancellation * ball.center.spread
 
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
         """Build the problem of the survivors, which start from the reference's dual point.
@@ -201,15 +201,20 @@ class KernelModel(BoxModel):
         )
         start = np.where(screened.status == 0, reference.theta, fixed)
         total, _ = self.updated_sum(start, reference)
+        c, lo, hi, norms, alpha, products = kernels.box_survivors(
+            index, C, self.c, self.lo, self.hi, self.norms, start, total
+        )
+        alpha *= C
+        products *= C
         return KernelReduced(
             rows=self.rows,
             index=index,
-            c=self.c[index],
-            lo=C * self.lo[index],
-            hi=C * self.hi[index],
-            norms=self.norms[index],
-            start_alpha=C * start[index],
-            start_products=C * total[index],
+            c=c,
+            lo=lo,
+            hi=hi,
+            norms=norms,
+            start_alpha=alpha,
+            start_products=products,
             start_w_sq=C * C * max(float(start @ total), 0.0),
             offset=C * linear,
             fixed=fixed,
