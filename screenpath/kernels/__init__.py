@@ -6,12 +6,17 @@ Every kernel is compiled through :func:`kernel`, which keeps the machine code in
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from screenpath.kernels.cache import KernelCache
 
 # Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
 KERNELS: dict = {}
+
+# For subscripts of sparse rows: numba asks of each signed one whether it counts from the end, which takes about as long
+# as the rest of such a loop.
+at = np.uint64
 
 
 def kernel(function=None, **options):

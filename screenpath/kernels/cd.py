@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -54,8 +54,8 @@ def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, ac
             touched += 1
             gradient = c[i]
             if sparse:
-                for p in range(indptr[i], indptr[i + 1]):
-                    gradient -= data[p] * w[indices[p]]
+                for p in range(at(indptr[i]), at(indptr[i + 1])):
+                    gradient -= data[p] * w[at(indices[p])]
             else:
                 for j in range(w.size):
                     gradient -= X[i, j] * w[j]
@@ -85,8 +85,8 @@ def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, ac
             alpha[i] = value
             step = value - a
             if sparse:
-                for p in range(indptr[i], indptr[i + 1]):
-                    w[indices[p]] += step * data[p]
+                for p in range(at(indptr[i]), at(indptr[i + 1])):
+                    w[at(indices[p])] += step * data[p]
             else:
                 for j in range(w.size):
                     w[j] += step * X[i, j]

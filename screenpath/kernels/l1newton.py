@@ -6,7 +6,7 @@ direction of a line search. Columns and slack are as in ``l1svm``; the cache not
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 from screenpath.kernels.l1svm import bias_root, columns_add
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
@@ -94,9 +94,9 @@ def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
     marked, place = np.zeros(y.size, dtype=np.uint8), np.empty(y.size, dtype=np.int32)
     for k in range(fresh.size):
         total = 0.0
-        for p in range(begin[fresh[k]], end[fresh[k]]):
-            marked[indices[p]] = 1
-            total += data[p] * y[indices[p]]
+        for p in range(at(begin[fresh[k]]), at(end[fresh[k]])):
+            marked[at(indices[p])] = 1
+            total += data[p] * y[at(indices[p])]
         sums[before + k] = total
     count = 0
     for i in range(y.size):
@@ -113,8 +113,8 @@ def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
             products[:] = 0.0
             while h < ends[row]:
                 value, c = data[picked[h]], place[indices[picked[h]]]
-                for q in range(starts[c], starts[c + 1]):
-                    products[columns[q]] += value * values[q]
+                for q in range(at(starts[c]), at(starts[c + 1])):
+                    products[at(columns[q])] += value * values[q]
                 h += 1
             gram[row, before : before + fresh.size] = products
             gram[before : before + fresh.size, row] = products
@@ -176,8 +176,8 @@ def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
             value = sign * values[p]
             sums[a] += value * y[i]
             row = gram[a]
-            for q in range(starts[c], p + 1):
-                row[np.uint32(columns[q])] += value * values[q]
+            for q in range(at(starts[c]), at(p + 1)):
+                row[at(columns[q])] += value * values[q]
     return size
 
 

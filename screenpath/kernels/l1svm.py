@@ -7,7 +7,7 @@ slice ``begin[j]:end[j]`` a column; between the columns of a reduced problem lie
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
@@ -37,12 +37,12 @@ def sparse_spreads(data, indices, indptr, y, out):
     n = y.size
     for j in range(out.size):
         mean = 0.0
-        for p in range(indptr[j], indptr[j + 1]):
-            mean += data[p] * y[indices[p]]
+        for p in range(at(indptr[j]), at(indptr[j + 1])):
+            mean += data[p] * y[at(indices[p])]
         mean /= n
         total = (n - (indptr[j + 1] - indptr[j])) * mean * mean
-        for p in range(indptr[j], indptr[j + 1]):
-            off = data[p] * y[indices[p]] - mean
+        for p in range(at(indptr[j]), at(indptr[j + 1])):
+            off = data[p] * y[at(indices[p])] - mean
             total += off * off
         out[j] = np.sqrt(total)
 
@@ -115,8 +115,8 @@ def evaluate(F, data, indices, begin, end, sparse, index, slack, w, norms, round
         j = index[k]
         product = 0.0
         if sparse:
-            for p in range(begin[j], end[j]):
-                product += data[p] * alpha[np.uint32(indices[p])]
+            for p in range(at(begin[j]), at(end[j])):
+                product += data[p] * alpha[at(indices[p])]
         else:
             for i in range(alpha.size):
                 product += F[j, i] * alpha[i]
@@ -135,8 +135,8 @@ def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
             continue
         j = index[k]
         if sparse:
-            for p in range(begin[j], end[j]):
-                out[indices[p]] += t * data[p]
+            for p in range(at(begin[j]), at(end[j])):
+                out[at(indices[p])] += t * data[p]
         else:
             for i in range(out.size):
                 out[i] += t * F[j, i]
@@ -313,11 +313,11 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
                 start, stop = begin[j], end[j]
                 since += stop - start
                 if old == 0.0:
-                    for p in range(start, stop):
-                        gradient -= data[p] * max(slack[np.uint32(indices[p])], 0.0)
+                    for p in range(at(start), at(stop)):
+                        gradient -= data[p] * max(slack[at(indices[p])], 0.0)
                 else:  # the curvature is needed too
-                    for p in range(start, stop):
-                        value, r = data[p], slack[np.uint32(indices[p])]
+                    for p in range(at(start), at(stop)):
+                        value, r = data[p], slack[at(indices[p])]
                         gradient -= value * max(r, 0.0)
                         curvature += value * value if r > 0.0 else 0.0
             else:
@@ -337,8 +337,8 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
             if miss == 0.0 or sqnorms[j] == 0.0:
                 continue
             if sparse and old == 0.0:
-                for p in range(start, stop):
-                    curvature += data[p] * data[p] if slack[indices[p]] > 0.0 else 0.0
+                for p in range(at(start), at(stop)):
+                    curvature += data[p] * data[p] if slack[at(indices[p])] > 0.0 else 0.0
             elif not sparse:
                 for i in range(n):
                     curvature += F[j, i] * F[j, i] if slack[i] > 0.0 else 0.0
@@ -356,16 +356,16 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
                 applied = step
                 if gradient * step + 0.5 * sqnorms[j] * step * step + penalty <= wanted:
                     if sparse:
-                        for p in range(begin[j], end[j]):
-                            slack[indices[p]] -= change * data[p]
+                        for p in range(at(begin[j]), at(end[j])):
+                            slack[at(indices[p])] -= change * data[p]
                     else:
                         for i in range(n):
                             slack[i] -= change * F[j, i]
                     break
                 rise = 0.0  # of the loss, from the weight before the step to the one after it
                 if sparse:
-                    for p in range(begin[j], end[j]):
-                        i = indices[p]
+                    for p in range(at(begin[j]), at(end[j])):
+                        i = at(indices[p])
                         r = slack[i] - change * data[p]
                         before = max(r + step * data[p], 0.0)
                         slack[i] = r

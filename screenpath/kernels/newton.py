@@ -18,7 +18,7 @@ working set is solved, one pass over all rows finds those on the wrong side, and
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, gather, inner, products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
@@ -240,8 +240,8 @@ def _look(X, data, indices, indptr, sparse, where, signs, alive, c, w, t):
         i = alive[r]
         row, product = where[i], 0.0
         if sparse:
-            for q in range(indptr[row], indptr[row + 1]):
-                product += data[q] * w[indices[q]]
+            for q in range(at(indptr[row]), at(indptr[row + 1])):
+                product += data[q] * w[at(indices[q])]
         else:
             for j in range(w.size):
                 product += X[row, j] * w[j]

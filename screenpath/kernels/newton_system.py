@@ -8,7 +8,7 @@ cost more than it saves at these sizes, and change the last digits with the numb
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 DIRECT = 600  # largest number of features whose Hessian is factorised
@@ -30,8 +30,8 @@ def products(X, data, indices, indptr, sparse, w, out):
     if sparse:
         for i in range(out.size):
             total = 0.0
-            for p in range(indptr[i], indptr[i + 1]):
-                total += data[p] * w[indices[p]]
+            for p in range(at(indptr[i]), at(indptr[i + 1])):
+                total += data[p] * w[at(indices[p])]
             out[i] = total
     else:
         for i in range(out.size):
@@ -45,8 +45,8 @@ def products(X, data, indices, indptr, sparse, w, out):
 def add(X, data, indices, indptr, sparse, i, step, v):
     """Add ``step * g_i`` to ``v``."""
     if sparse:
-        for p in range(indptr[i], indptr[i + 1]):
-            v[indices[p]] += step * data[p]
+        for p in range(at(indptr[i]), at(indptr[i + 1])):
+            v[at(indices[p])] += step * data[p]
     else:
         for j in range(v.size):
             v[j] += step * X[i, j]
@@ -168,13 +168,13 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
             add(X, data, indices, indptr, sparse, i, 1.0, row)
             for s in range(r + 1):
                 total = 0.0
-                for q in range(indptr[J[s]], indptr[J[s] + 1]):
-                    total += data[q] * row[indices[q]]
+                for q in range(at(indptr[J[s]]), at(indptr[J[s] + 1])):
+                    total += data[q] * row[at(indices[q])]
                 K[r, s] = total
             total = 0.0
-            for q in range(indptr[i], indptr[i + 1]):
-                row[indices[q]] = 0.0
-                total += data[q] * p[indices[q]]
+            for q in range(at(indptr[i]), at(indptr[i + 1])):
+                row[at(indices[q])] = 0.0
+                total += data[q] * p[at(indices[q])]
             right[r] = total
     else:
         GJ = np.empty((n, d))
@@ -213,8 +213,8 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
         for i in range(J.size):  # one traversal: dot, then scatter, row by row
             total = 0.0
             if sparse:
-                for q in range(indptr[i], indptr[i + 1]):
-                    total += data[q] * search[indices[q]]
+                for q in range(at(indptr[i]), at(indptr[i + 1])):
+                    total += data[q] * search[at(indices[q])]
             else:
                 for j in range(p.size):
                     total += X[i, j] * search[j]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 
@@ -23,8 +23,8 @@ def csr_products(data, indices, indptr, w, out, start, stop):
     """Write ``x_i . w`` to ``out[i]`` for the rows ``start <= i < stop`` of a CSR matrix."""
     for i in range(start, stop):
         total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            total += data[p] * w[indices[p]]
+        for p in range(at(indptr[i]), at(indptr[i + 1])):
+            total += data[p] * w[at(indices[p])]
         out[i] = total
 
 
@@ -50,8 +50,8 @@ def csr_sum(data, indices, indptr, theta, out, start, stop):
         t = theta[i]
         if t != 0.0:
             touched += 1
-            for p in range(indptr[i], indptr[i + 1]):
-                out[indices[p]] += t * data[p]
+            for p in range(at(indptr[i]), at(indptr[i + 1])):
+                out[at(indices[p])] += t * data[p]
     return touched
 
 
@@ -60,7 +60,7 @@ def csr_squared_norms(data, indptr, out):
     """Write the squared norm of every CSR row to ``out``."""
     for i in range(out.size):
         total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(at(indptr[i]), at(indptr[i + 1])):
             value = np.float64(data[p])
             total += value * value
         out[i] = total
@@ -84,7 +84,7 @@ def csr_take(data, indices, indptr, index, signs, out_data, out_indices, out_ind
     for k in range(index.size):
         i = index[k]
         s = signs[k]
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(at(indptr[i]), at(indptr[i + 1])):
             out_data[q] = s * data[p]
             out_indices[q] = indices[p]
             q += 1
