@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.geometry import ROUNDING, Ball, Dome, Point
+from screenpath.geometry import ROUNDING, Ball, Point
 from screenpath.kernels import l1svm as kernels
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
@@ -31,32 +31,15 @@ class VariationalInequality:
 
     name = "vi"
 
-    def region(self, model, reference, lam: float) -> Dome | Ball:
-        """Return the dome (the ball where the half-space has no direction, as at ``lambda_max``)."""
-        shape = self._shape(model, reference, lam)
-        size, radius, length, offset = kernels.dome_shape(*shape)
-        theta, _, _, here, there, _ = shape
-        u = 1.0 - model.null_bias * model.signs
-        products = 0.5 * (there * model.null_products + reference.products)
-        center = Point(0.5 * (there * u + theta), products, size * size)
-        if length <= DIRECTION * math.sqrt(model.samples) * here:  # without the half-space the region is only larger
-            return Ball(center, radius)
-        across = (here * model.null_products - reference.products) / length
-        return Dome(center, radius, Point((here * u - theta) / length, across, 1.0), offset / length)
-
     def keep(self, model, reference, lam: float):
-        """Return the features that :meth:`region` leaves undecided, without writing down its vectors and products."""
-        theta, signs, null_bias, here, there, gap = self._shape(model, reference, lam)
-        index = kernels.dome_keep(
-            theta, signs, null_bias, reference.products, model.null_products, model.coarse_norms,
-            here, there, gap, DIRECTION, ROUNDING,
-        )  # fmt: skip
-        return model.kept(index)
-
-    def _shape(self, model, reference, lam: float) -> tuple:
+        """Return the features that the dome leaves undecided; in one traversal, without writing down its vectors."""
         here = 1.0 / reference.lam
         gap = (reference.gap + reference.error) * here * here
-        return reference.theta, model.signs, model.null_bias, here, 1.0 / float(lam), gap
+        index = kernels.dome_keep(
+            reference.theta, model.signs, model.null_bias, reference.products, model.null_products,
+            model.coarse_norms, here, 1.0 / float(lam), gap, DIRECTION, ROUNDING,
+        )  # fmt: skip
+        return model.kept(index)
 
 
 def gap_ball(reference) -> Ball:

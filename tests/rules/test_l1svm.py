@@ -13,6 +13,7 @@ from screenpath.path import PathOptions, solve_point
 from screenpath.rules.l1svm import VariationalInequality, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
 from tests.conftest import two_classes
+from tests.rules.l1_dome import dome
 
 
 def reference_at(model, lam, tol=1e-13):
@@ -44,7 +45,7 @@ def test_dome_against_a_cone_solver(noise):
     lam1, lam2 = model.lam_max / 3, model.lam_max / 4
     w = reference_at(model, lam1).w
     certificate = model.certify(lam1, w + noise * np.random.default_rng(1).normal(size=w.size) * (w != 0))
-    region = VariationalInequality().region(model, certificate, lam2)
+    region = dome(model, certificate, lam2)
     assert isinstance(region, Dome)
     found = largest(region, tuple(p.products for p in region.points), model.spreads)
     # The same region written in the original space, with the hyperplane as a constraint.
@@ -94,7 +95,7 @@ def test_one_formula_equals_the_three_cases_of_the_paper():
         # The first case needs a feature opposite to the half-space's normal; such a one is made up.
         made = -(1 / lam1 - certificate.theta)
         F = np.hstack([y[:, None] * X, made[:, None], -made[:, None]])
-        region = VariationalInequality().region(model, certificate, lam2)
+        region = dome(model, certificate, lam2)
         centred = F - np.outer(y, y @ F) / y.size
         products = tuple(centred.T @ point.vector for point in region.points)
         np.testing.assert_allclose(products[0][:-2], region.center.products, atol=1e-12)
@@ -111,7 +112,7 @@ def test_one_formula_equals_the_three_cases_of_the_paper():
 
 def test_ball_at_lambda_max_where_the_normal_vanishes():
     _, _, model = problem()
-    region = VariationalInequality().region(model, model.start(model.lam_max), model.lam_max / 2)
+    region = dome(model, model.start(model.lam_max), model.lam_max / 2)
     assert isinstance(region, Ball)
     kept = model.screen(region).index
     assert kept.size < model.size
@@ -128,7 +129,7 @@ def test_one_traversal_decides_as_the_region_does():
             for before, lam in zip(values[:-1], values[1:], strict=True):
                 reference = reference_at(model, before, tol)
                 kept = rule.keep(model, reference, lam).index
-                np.testing.assert_array_equal(kept, model.screen(rule.region(model, reference, lam)).index)
+                np.testing.assert_array_equal(kept, model.screen(dome(model, reference, lam)).index)
                 sizes.add(kept.size)
     assert len(sizes) > 10  # many regions, not always the same few features
 

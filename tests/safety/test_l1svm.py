@@ -11,6 +11,7 @@ from screenpath.path import PathOptions, walk
 from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
 from tests.conftest import two_classes
+from tests.rules.l1_dome import dome
 from tests.rules.test_l1svm import reference_at
 
 
@@ -44,7 +45,7 @@ def test_no_active_feature_is_screened(seed, shape, offset, ratio, step, noise):
     best = reference_at(model, lam2, 1e-12)
     active = np.flatnonzero(best.w)
 
-    region = VariationalInequality().region(model, reference, lam2)
+    region = dome(model, reference, lam2)
     moved = best.theta - region.center.vector
     tolerance = 1e-6 * region.extent  # of the optimum, known to a gap of 1e-12
     assert np.linalg.norm(moved) <= region.radius + tolerance
