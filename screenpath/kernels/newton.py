@@ -195,9 +195,9 @@ def _screen(
     kept, touched, linear = 0, 0, 0.0
     survivors = np.empty(alive.size, dtype=np.int64)
     for r in range(alive.size):
-        i = alive[r]
+        i = at(alive[r])
         if abs(t[i]) <= (radius + slack) * norms[i] + rounding * abs(c[i]):
-            survivors[kept] = i
+            survivors[kept] = alive[r]
             kept += 1
             continue
         value = hi[i] if t[i] > 0.0 else lo[i]
@@ -218,9 +218,9 @@ def _part(X, data, indices, indptr, sparse, where, signs, alive, border, c, lo, 
     count, touched, linear = 0, 0, 0.0
     near = np.empty(alive.size, dtype=np.int64)
     for r in range(alive.size):
-        i = alive[r]
+        i = at(alive[r])
         if abs(t[i]) <= border or lo[i] < alpha[i] < hi[i]:
-            near[count] = i
+            near[count] = alive[r]
             count += 1
             continue
         value = hi[i] if t[i] > 0.0 else lo[i]
@@ -237,7 +237,7 @@ def _look(X, data, indices, indptr, sparse, where, signs, alive, c, w, t):
     """Bring the margins of all alive rows to w; return the largest change."""
     drift = 0.0
     for r in range(alive.size):
-        i = alive[r]
+        i = at(alive[r])
         row, product = where[i], 0.0
         if sparse:
             for q in range(at(indptr[row]), at(indptr[row + 1])):
@@ -256,7 +256,7 @@ def _losses(alive, lo, hi, c, t, alpha):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over the alive rows."""
     loss, linear, ell = 0.0, 0.0, 0.0
     for r in range(alive.size):
-        i = alive[r]
+        i = at(alive[r])
         loss += max(lo[i] * t[i], hi[i] * t[i])
         linear += alpha[i] * t[i]
         ell += alpha[i] * c[i]
