@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -77,19 +77,20 @@ def gather(data, indices, indptr, n, labels, classes, active, place, out_data, o
         j = f - c * d
         start, stop = indptr[j], indptr[j + 1]
         full = stop - start == n
-        for p in range(start, stop):
-            i = p - start if full else indices[p]
-            x = data[p]
+        values, lines = data[start:stop], indices[start:stop]
+        for r in range(values.size):
+            i = at(r) if full else at(lines[r])
+            x = values[r]
             own = labels[i]
             if classes > 1 and own == c:
                 for other in range(classes):
-                    if place[other * n + i] >= 0:
+                    if place[at(other * n) + i] >= 0:
                         if q < room:
-                            out_data[q], out_place[q] = x, place[other * n + i]
+                            out_data[q], out_place[q] = x, place[at(other * n) + i]
                         q += 1
-            elif place[c * n + i] >= 0:
+            elif place[at(c * n) + i] >= 0:
                 if q < room:
-                    out_data[q], out_place[q] = (own * x if classes == 1 else -x), place[c * n + i]
+                    out_data[q], out_place[q] = (own * x if classes == 1 else -x), place[at(c * n) + i]
                 q += 1
         out_ptr[k + 1] = q
     return q
@@ -108,10 +109,10 @@ def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
                 line[e] = labels[i] * column[i]
         else:
             out[k, :] = 0.0
-            for p in range(start, stop):
-                e = place[indices[p]]
+            for p in range(at(start), at(stop)):
+                e = place[at(indices[p])]
                 if e >= 0:
-                    out[k, e] = labels[indices[p]] * data[p]
+                    out[k, e] = labels[at(indices[p])] * data[p]
 
 
 @kernel(fastmath=SUMS)
@@ -225,12 +226,12 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
         for k in range(size):
             c = active[k] // d
             j = active[k] - c * d
-            start = indptr[j]
-            full = indptr[j + 1] - start == n
+            start, end = indptr[j], indptr[j + 1]
+            full = end - start == n
             v = direction[k]
-            for p in range(start, indptr[j + 1]):
-                i = p - start if full else indices[p]
-                scores[c * n + i] += v * data[p]
+            values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
+            for r in range(values.size):
+                block[at(r) if full else at(lines[r])] += v * values[r]
         for i in range(n):
             own = labels[i]
             if classes == 1:
@@ -250,12 +251,12 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
         for k in range(size):
             c = active[k] // d
             j = active[k] - c * d
-            start = indptr[j]
-            full = indptr[j + 1] - start == n
+            start, end = indptr[j], indptr[j + 1]
+            full = end - start == n
             total = 0.0
-            for p in range(start, indptr[j + 1]):
-                i = p - start if full else indices[p]
-                total += data[p] * psi[c * n + i]
+            values, lines, block = data[start:end], indices[start:end], psi[c * n : (c + 1) * n]
+            for r in range(values.size):
+                total += values[r] * block[at(r) if full else at(lines[r])]
             product[k] = alpha * direction[k] + scale * total
             curvature += product[k] * direction[k]
         length = rr / curvature
@@ -311,8 +312,9 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
             for i in range(n):
                 block[i] += value * column[i]
         else:
-            for p in range(start, stop):
-                scores[base + indices[p]] += value * data[p]
+            block = scores[base : base + n]
+            for p in range(at(start), at(stop)):
+                block[at(indices[p])] += value * data[p]
         touched += stop - start
     loss = 0.0
     for i in range(n):
@@ -374,11 +376,12 @@ def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, bet
         f = features[k]
         c = f // d
         j = f - c * d
-        start = indptr[j]
-        full = indptr[j + 1] - start == n
+        start, end = indptr[j], indptr[j + 1]
+        full = end - start == n
         pull = 0.0
-        for p in range(start, indptr[j + 1]):
-            i = p - start if full else indices[p]
+        values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
+        for r in range(values.size):
+            i = at(r) if full else at(lines[r])
             own = labels[i]
             if classes > 1 and own == c:
                 first, last = 0, classes
@@ -386,10 +389,10 @@ def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, bet
                 first, last = c, c + 1
             weight = 0.0
             for other in range(first, last):
-                t = other * n + i
+                t = at(other * n) + i
                 if classes > 1 and other == own:
                     continue
-                margin = own * scores[i] if classes == 1 else scores[own * n + i] - scores[t]
+                margin = own * scores[i] if classes == 1 else scores[at(own * n) + i] - scores[t]
                 if status[t] != 0:
                     weight += 1.0 if status[t] > 0 else 0.0
                 else:
@@ -398,8 +401,8 @@ def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, bet
                 weight *= own
             elif own != c:
                 weight = -weight
-            pull += weight * data[p]
-        touched += indptr[j + 1] - start
+            pull += weight * values[r]
+        touched += end - start
         bound = alpha + col_sq[f] / (n * gamma)
         x = bound * w[f] + pull / n - alpha * w[f]
         value = (x - beta) / bound if x > beta else ((x + beta) / bound if x < -beta else 0.0)
@@ -407,10 +410,9 @@ def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, bet
         if step == 0.0:
             continue
         w[f] = value
-        for p in range(start, indptr[j + 1]):
-            i = p - start if full else indices[p]
-            scores[c * n + i] += step * data[p]
-        touched += indptr[j + 1] - start
+        for r in range(values.size):
+            block[at(r) if full else at(lines[r])] += step * values[r]
+        touched += end - start
     return touched
 
 
