@@ -22,17 +22,24 @@ def line_cost(indptr, line, length):
 
 
 @kernel
-def columns_cost(indptr, n, keep):
+def list_kept(keep, live):
+    """Write the surviving features to ``live`` in order; return how many."""
+    count = 0
+    for f in range(keep.size):
+        live[count] = f
+        count += keep[f] != 0
+    return count
+
+
+@kernel
+def columns_cost(indptr, n, live):
     """Return the cost of the traversal of all surviving columns."""
     d = indptr.size - 1
-    count, total = 0, 0.0
     if indptr[d] == n * d:
-        for f in range(keep.size):
-            count += keep[f] != 0
-        return 0.25 * n * count
-    for f in range(keep.size):
-        if keep[f] != 0:
-            total += line_cost(indptr, f % d, n)
+        return 0.25 * n * live.size
+    total = 0.0
+    for f in live:
+        total += line_cost(indptr, f % d, n)
     return total
 
 
@@ -62,7 +69,7 @@ def drop_columns(columns, n, w, pending, count, scores, row_part):
 
 
 @kernel(fastmath=SUMS)
-def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_keep, known_part):
+def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, known_keep, known_part):
     """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
 
     The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
@@ -86,16 +93,14 @@ def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_ke
     unknown = 0
     for f in range(keep.size):
         unknown += keep[f] != known_keep[f]
-        if keep[f] != 0:
-            touched += indptr[f % d + 1] - indptr[f % d]
+    for f in live:
+        touched += indptr[f % d + 1] - indptr[f % d]
     if unknown == 0:
         for t in range(row_part.size):
             row_part[t] = known_part[t]
         return touched
     row_part[:] = 0.0
-    for f in range(keep.size):
-        if keep[f] == 0:
-            continue
+    for f in live:
         c = f // d
         j = f - c * d
         start, stop = indptr[j], indptr[j + 1]
@@ -148,7 +153,7 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
 
 
 @kernel(fastmath=SUMS)
-def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, keep, active,
+def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, live, active,
               move_first, move_second, col_part):  # fmt: skip
     """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
     data, indices, indptr = columns
@@ -176,8 +181,8 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                 first[own * n + i] += e1
                 second[own * n + i] += e2
     touched = 0
-    for f in range(keep.size):
-        if keep[f] == 0 or active[f]:
+    for f in live:
+        if active[f]:
             continue
         c = f // d
         j = f - c * d
@@ -245,7 +250,7 @@ def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row
 
 @kernel(fastmath=SUMS)
 def column_sum(data, indices, start, stop, n, psi):
-    """Return ``x^j . psi`` for the column at ``start:stop``; the same bits as in ``kernels/sparse.py``."""
+    """Return ``x^j . psi`` for the column at ``start:stop``."""
     total = 0.0
     if stop - start == n:
         column = data[start:stop]
@@ -270,52 +275,52 @@ def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, 
 
 
 @kernel
-def narrow(indptr, n, keep, formed):
-    """Zero all features but those of ``formed``, if these are less than half; return how many went."""
-    d = indptr.size - 1
-    stay, cost = np.zeros(keep.size, dtype=np.int8), 0.0
+def narrow(indptr, n, keep, live, left, formed):
+    """Zero all features but those of ``formed``, if these cost less than half of ``left``; return the surviving."""
+    count, stay = 0, np.empty(formed.size, dtype=np.int64)
     for f in formed:
-        if keep[f] != 0:
-            stay[f] = 1
-            cost += line_cost(indptr, f % d, n)
-    if 2.0 * cost >= columns_cost(indptr, n, keep):
-        return 0
-    dropped = 0
-    for f in range(keep.size):
-        dropped += keep[f] != stay[f]
-        keep[f] = stay[f]
-    return dropped
+        stay[count] = f
+        count += keep[f] != 0
+    stay = stay[:count]
+    if 2.0 * columns_cost(indptr, n, stay) >= left:
+        return live
+    keep[:] = 0
+    for f in stay:
+        keep[f] = 1
+    return stay
 
 
 @kernel
 def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, first, moved, move_first, move_second,
-                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active,
-                    found):  # fmt: skip
+                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, live,
+                    active, found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
     A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
     the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
     ``first`` asks for a first look at all of them; ``moved`` tells whether the centres have moved (else ``move_first``
-    and ``move_second`` are not read).
+    and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that stay are moved to
+    its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
-    sure = np.zeros(keep.size, dtype=np.bool_)
+    sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
         surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
                     r2 if gap else np.inf, extent, rounding, sure)  # fmt: skip
     count, touched, left, undecided = 0, 0, 0.0, 0.0
-    for f in range(keep.size):
-        if keep[f] == 0:
-            continue
-        if sure[f]:
+    for k in range(live.size):
+        f = live[k]
+        live[k - count] = f  # overwritten by the next one if it is found to be zero
+        if first and sure[f]:
             keep[f] = 0
             found[count] = f
             count += 1
             continue
+        cost = line_cost(indptr, f % d, n)
         if active[f]:
-            left += line_cost(indptr, f % d, n)
+            left += cost
             continue
         move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
         norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
@@ -339,6 +344,10 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
             touched += stop - start
         v1 = ones_part * u_ones[f] + theta_part * u[f] + move1
         v2 = u[f] + move2
+        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
+            active[f] = True
+            left += cost
+            continue
         top = np.inf
         if paper:
             top = abs(v1) + r1 * norm
@@ -353,12 +362,8 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
             found[count] = f
             count += 1
             continue
-        cost = line_cost(indptr, f % d, n)
         left += cost
-        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
-            active[f] = True
-        else:
-            undecided += cost
+        undecided += cost
     return count, touched, left, undecided
 
 
@@ -413,7 +418,9 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     touched, used = 0, 0
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
-    left = columns_cost(columns[2], n, keep)  # of the columns that stay
+    live = np.empty(w.size, dtype=np.int64)  # surviving features, in order
+    live = live[: list_kept(keep, live)]
+    left = columns_cost(columns[2], n, live)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
     turn = 1 if features and (features_first or not samples) else 0
@@ -427,7 +434,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                 if gone <= left:
                     touched += drop_columns(columns, n, w, new_cols, n_cols, scores, row_part)
                 else:
-                    touched += keep_columns(columns, n, w, keep, new_cols, n_cols, scores, row_part, known_keep,
+                    touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, scores, row_part, known_keep,
                                             known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
             n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
@@ -439,8 +446,6 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
             record[trigger, 1] = 0
         else:
             if n_rows > 0:
-                if not moved:
-                    moved, move_first, move_second = True, np.zeros(w.size), np.zeros(w.size)
                 rows_gone = 0.0
                 for k in range(n_rows):
                     t = new_rows[k]
@@ -452,21 +457,29 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                     between_sq -= (e1 - e2) * (e1 - e2)
                     rows_gone += line_cost(rows[2], t % n, d)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
+                if not moved:
+                    move_first, move_second = np.empty(w.size), np.empty(w.size)
                 if rows_gone <= undecided:
+                    if not moved:
+                        move_first[:], move_second[:] = 0.0, 0.0
                     touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
                                          new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
                 else:
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
-                                         keep, active, move_first, move_second, col_part)  # fmt: skip
+                                         live, active, move_first, move_second, col_part)  # fmt: skip
+                moved = True
             r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
             dropped = 0
             if not moved and gap and r2 * (1.0 + NORM_SLACK) + rounding * theta_norm <= room:
-                dropped = narrow(columns[2], n, keep, formed)
+                before = live.size
+                live = narrow(columns[2], n, keep, live, left, formed)
+                dropped = before - live.size
             n_cols, summed, stay, undecided = decide_features(
                 columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, moved, move_first,
                 move_second, col_part, col_sq, col_norm, n, beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm,
-                rounding, keep, active, new_cols,
+                rounding, keep, live, active, new_cols,
             )  # fmt: skip
+            live = live[: live.size - n_cols]
             left, gone = stay, left - stay
             touched += summed
             fresh = n_cols + dropped
