@@ -138,46 +138,41 @@ def localise_duals(lines, n, classes, status, start, warm, theta, local_status, 
 
 
 @kernel
-def localise_weights(columns, d, classes, keep, u, beta, v, shrink):
-    """Write ``v`` and the thresholds of a solve in the numbering of the copy.
+def localise_weights(columns, d, classes, keep, known, u, u_slack, beta):
+    """Return ``v`` and the thresholds of a solve in the numbering of the copy.
 
     Parameters
     ----------
     columns : ndarray of int64
-        Features of the copy.
-    u : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n`` of the surviving features.
+        Features of the copy; all surviving features are among them.
+    known : bool
+        Whether ``u``, of shape (classes * d,), holds ``X' psi(theta) / n`` wherever ``u_slack`` is 0.
+
+    Returns
+    -------
     v, shrink : ndarray of shape (classes * columns.size,)
-        ``u``, 0 for a screened weight, and the threshold of every weight: ``beta``, or infinite for a screened one.
+        ``X' psi(theta) / n``, 0 for a screened weight; the threshold of every weight: ``beta``, or infinite for a
+        screened one.
+    missing, places : ndarray of int64
+        Surviving features whose sum is not known, and where in ``v`` it belongs.
     """
     width = columns.size
+    v, shrink = np.zeros(classes * width), np.empty(classes * width)
+    missing, places = np.empty(v.size, dtype=np.int64), np.empty(v.size, dtype=np.int64)
+    count = 0
     for c in range(classes):
         for j in range(width):
-            f = c * d + columns[j]
-            kept = keep[f] != 0
-            v[c * width + j] = u[f] if kept else 0.0
-            shrink[c * width + j] = beta if kept else np.inf
-
-
-@kernel
-def unknown_sums(columns, d, keep, known, u, u_slack, out):
-    """Write the sums that are known exactly to ``out``; return the surviving features whose sum is not.
-
-    ``columns`` holds the numbers of the copied columns; all surviving features are among them.
-    """
-    features = np.empty(keep.size // d * columns.size, dtype=np.int64)
-    count = 0
-    for c in range(keep.size // d):
-        for j in columns:
-            f = c * d + j
+            f, k = c * d + columns[j], c * width + j
             if keep[f] == 0:
+                shrink[k] = np.inf
                 continue
+            shrink[k] = beta
             if known and u_slack[f] == 0.0:
-                out[f] = u[f]
+                v[k] = u[f]
             else:
-                features[count] = f
+                missing[count], places[count] = f, k
                 count += 1
-    return features[:count].copy()
+    return v, shrink, missing[:count], places[:count]
 
 
 @kernel
@@ -490,8 +485,7 @@ def warm_up():
     covers(2, 2, has, has, 2, status, keep)
     theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(4)
     order, _, _ = localise_duals(whole, 2, 1, status, a, True, a.copy(), status, theta)
-    unknown_sums(whole, 2, keep, True, a, a, a.copy())
-    localise_weights(whole, 2, 1, keep, a, 1.0, v, w)
+    localise_weights(whole, 2, 1, keep, True, a, a, 1.0)
     evaluate(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, 0, status, theta, v, w, terms)
     descend(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0, status, theta, v, w, order, random, 1, 1, 0.0, 0.0,
             4, 50, np.array([0, 1, 1]), terms)  # fmt: skip

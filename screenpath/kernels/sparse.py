@@ -16,6 +16,7 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
+BLOCK = 2048
 
 
 @kernel(fastmath=SUMS)
@@ -371,11 +372,14 @@ def mask(w, keep, out):
 
 @kernel
 def differ(a, b):
-    """Tell whether two arrays differ in any entry."""
-    k = 0
-    while k < a.size and a[k] == b[k]:
-        k += 1
-    return k < a.size
+    """Tell whether two arrays differ in any entry; compared in blocks, which is many entries at a time."""
+    for start in range(0, a.size, BLOCK):
+        unequal = 0
+        for k in range(start, min(start + BLOCK, a.size)):
+            unequal += a[k] != b[k]
+        if unequal > 0:
+            return True
+    return False
 
 
 @kernel
@@ -387,6 +391,17 @@ def nonzeros(values):
         out[count] = k
         count += values[k] != 0
     return out[:count].copy()
+
+
+@kernel
+def entries(values, among):
+    """Return the positions of ``among``, in order, at which a value is not zero, and these values."""
+    index, found = np.empty(among.size, dtype=np.int64), np.empty(among.size)
+    count = 0
+    for k in among:
+        index[count], found[count] = k, values[k]
+        count += values[k] != 0.0
+    return index[:count].copy(), found[:count].copy()
 
 
 @kernel
@@ -445,6 +460,7 @@ def warm_up():
     differ(status, status)
     nonzeros(a)
     nonzeros(status)
+    entries(a, np.arange(2))
     tally(status, status)
     pair_weights(labels, 2, 1, b)
     column_squares(*view, 2, 1, a, b)
