@@ -194,7 +194,7 @@ class SparseModel:
             kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
         self.row_norm, self.col_norm = np.sqrt(views.row_sqnorms), np.sqrt(self.col_sq) / self.n
         self.feature_norm = self.col_norm if classes == 1 else np.sqrt(views.column_sqnorms) / self.n
-        # Of no feature, for a start: the partial row norms that were summed last, see kernels.conditioning.keep_columns.
+        # Of no feature, for a start: the row norms that were summed last, see kernels.conditioning.keep_columns.
         self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
     def at(self, beta: float) -> SparseModel:
