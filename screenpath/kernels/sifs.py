@@ -1,207 +1,26 @@
 """SIFS: alternate the screening of samples and of features until nothing new is found (Hong 2019, Algorithm 1).
 
-One traversal per triggering. What conditioning takes from the norms and the centres (Lemmas 5 and 6) is subtracted
-through the lines that went, or summed again over those that stay, whichever touches fewer values.
-Layout of all arrays: see ``kernels/sparse.py``.
+One traversal per triggering: of the lines that went, or of those that stay, whichever touches fewer values (see
+``kernels/conditioning.py``). Layout of all arrays: see ``kernels/sparse.py``.
 """
 
 import numpy as np
 
 from screenpath.kernels import kernel
 from screenpath.kernels.box import lens_sup
+from screenpath.kernels.conditioning import (
+    drop_columns,
+    drop_rows,
+    keep_columns,
+    keep_rows,
+    kept_cost,
+    line_cost,
+    lines_cost,
+    list_kept,
+)
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bounds what subtracting loses
-
-
-@kernel
-def line_cost(indptr, line, length):
-    """Return the cost of a line's traversal: a full one needs no indices and runs about four times as fast."""
-    count = indptr[line + 1] - indptr[line]
-    return 0.25 * count if count == length else 1.0 * count
-
-
-@kernel
-def columns_cost(indptr, n, keep):
-    """Return the cost of the traversal of all surviving columns."""
-    d = indptr.size - 1
-    count, total = 0, 0.0
-    if indptr[d] == n * d:
-        for f in range(keep.size):
-            count += keep[f] != 0
-        return 0.25 * n * count
-    for f in range(keep.size):
-        if keep[f] != 0:
-            total += line_cost(indptr, f % d, n)
-    return total
-
-
-@kernel(fastmath=SUMS)
-def drop_columns(columns, n, w, pending, count, scores, row_part):
-    """Take screened features out of the partial row norms and the scores; return the values touched."""
-    data, indices, indptr = columns
-    d = indptr.size - 1
-    touched = 0
-    for k in range(count):
-        f = pending[k]
-        c = f // d
-        base = c * n
-        j = f - c * d
-        value = w[f]
-        start = indptr[j]
-        full = indptr[j + 1] - start == n
-        for p in range(start, indptr[j + 1]):
-            i = p - start if full else indices[p]
-            row_part[base + i] -= np.float64(data[p]) * data[p]
-        if value != 0.0:
-            for p in range(start, indptr[j + 1]):
-                i = p - start if full else indices[p]
-                scores[base + i] -= value * data[p]
-        touched += indptr[j + 1] - start
-    return touched
-
-
-@kernel(fastmath=SUMS)
-def keep_columns(columns, n, w, keep, pending, count, scores, row_part, known_keep, known_part):
-    """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
-
-    The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
-    keeps the same ones. They are sums from zero, whatever came before, and count as touched all the same: a resumed
-    path does not have them.
-    """
-    data, indices, indptr = columns
-    d = indptr.size - 1
-    touched = 0
-    for k in range(count):
-        f = pending[k]
-        if w[f] != 0.0:
-            c = f // d
-            j = f - c * d
-            start = indptr[j]
-            full = indptr[j + 1] - start == n
-            for p in range(start, indptr[j + 1]):
-                i = p - start if full else indices[p]
-                scores[c * n + i] -= w[f] * data[p]
-            touched += indptr[j + 1] - start
-    unknown = 0
-    for f in range(keep.size):
-        unknown += keep[f] != known_keep[f]
-        if keep[f] != 0:
-            touched += indptr[f % d + 1] - indptr[f % d]
-    if unknown == 0:
-        for t in range(row_part.size):
-            row_part[t] = known_part[t]
-        return touched
-    row_part[:] = 0.0
-    for f in range(keep.size):
-        if keep[f] == 0:
-            continue
-        c = f // d
-        j = f - c * d
-        start, stop = indptr[j], indptr[j + 1]
-        block = row_part[c * n : (c + 1) * n]
-        if stop - start == n:
-            column = data[start:stop]
-            for i in range(n):
-                block[i] += np.float64(column[i]) * column[i]
-        else:
-            for p in range(start, stop):
-                block[indices[p]] += np.float64(data[p]) * data[p]
-    for f in range(keep.size):
-        known_keep[f] = keep[f]
-    for t in range(row_part.size):
-        known_part[t] = row_part[t]
-    return touched
-
-
-@kernel
-def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status, pending, count,
-              move_first, move_second, col_part):  # fmt: skip
-    """Take screened dual variables out of the column norms and move both centres to their values."""
-    data, indices, indptr = rows
-    touched = 0
-    for k in range(count):
-        t = pending[k]
-        c = t // n
-        i = t - c * n
-        value = 1.0 if status[t] > 0 else 0.0
-        first = (value - ones_part - theta_part * theta[t]) / n
-        second = (value - theta[t]) / n
-        start = indptr[i]
-        full = indptr[i + 1] - start == d
-        own = labels[i]
-        sign = own if classes == 1 else -1
-        for p in range(start, indptr[i + 1]):
-            j = p - start if full else indices[p]
-            x = np.float64(data[p])
-            f = c * d + j
-            col_part[f] -= x * x
-            move_first[f] += sign * first * x
-            move_second[f] += sign * second * x
-            if classes > 1:
-                f = own * d + j
-                col_part[f] -= x * x
-                move_first[f] += first * x
-                move_second[f] += second * x
-        touched += indptr[i + 1] - start
-    return touched
-
-
-@kernel(fastmath=SUMS)
-def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, keep, active,
-              move_first, move_second, col_part):  # fmt: skip
-    """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
-    data, indices, indptr = columns
-    d = indptr.size - 1
-    weights, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
-    for c in range(classes):
-        for i in range(n):
-            own = labels[i]
-            if classes > 1 and c == own:
-                continue
-            t = c * n + i
-            if status[t] == 0:
-                weights[t] += 1.0
-                if classes > 1:
-                    weights[own * n + i] += 1.0
-                continue
-            value = 1.0 if status[t] > 0 else 0.0
-            e1 = (value - ones_part - theta_part * theta[t]) / n
-            e2 = (value - theta[t]) / n
-            if classes == 1:
-                first[t], second[t] = own * e1, own * e2
-            else:
-                first[t] -= e1
-                second[t] -= e2
-                first[own * n + i] += e1
-                second[own * n + i] += e2
-    touched = 0
-    for f in range(keep.size):
-        if keep[f] == 0 or active[f]:
-            continue
-        c = f // d
-        j = f - c * d
-        base = c * n
-        start, stop = indptr[j], indptr[j + 1]
-        norm, s1, s2 = 0.0, 0.0, 0.0
-        if stop - start == n:
-            column, share = data[start:stop], weights[base : base + n]
-            apart1, apart2 = first[base : base + n], second[base : base + n]
-            for i in range(n):
-                x = np.float64(column[i])
-                norm += x * x * share[i]
-                s1 += x * apart1[i]
-                s2 += x * apart2[i]
-        else:
-            for p in range(start, stop):
-                k = base + indices[p]
-                x = np.float64(data[p])
-                norm += x * x * weights[k]
-                s1 += x * first[k]
-                s2 += x * second[k]
-        col_part[f], move_first[f], move_second[f] = norm, s1, s2
-        touched += stop - start
-    return touched
 
 
 @kernel(fastmath=SUMS)
@@ -245,7 +64,7 @@ def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row
 
 @kernel(fastmath=SUMS)
 def column_sum(data, indices, start, stop, n, psi):
-    """Return ``x^j . psi`` for the column at ``start:stop``; the same bits as in ``kernels/sparse.py``."""
+    """Return ``x^j . psi`` for the column at ``start:stop``."""
     total = 0.0
     if stop - start == n:
         column = data[start:stop]
@@ -270,52 +89,64 @@ def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, 
 
 
 @kernel
-def narrow(indptr, n, keep, formed):
-    """Zero all features but those of ``formed``, if these are less than half; return how many went."""
-    d = indptr.size - 1
-    stay, cost = np.zeros(keep.size, dtype=np.int8), 0.0
+def narrow(indptr, n, keep, left, formed):
+    """Zero all features but those of ``formed``, if these cost less than half of ``left``.
+
+    Returns
+    -------
+    live : ndarray of int64
+        Features of ``formed`` that survive, in order.
+    dropped : int
+        How many went, 0 where nothing was done.
+    """
+    count, stay = 0, np.empty(formed.size, dtype=np.int64)
     for f in formed:
-        if keep[f] != 0:
-            stay[f] = 1
-            cost += line_cost(indptr, f % d, n)
-    if 2.0 * cost >= columns_cost(indptr, n, keep):
-        return 0
-    dropped = 0
+        stay[count] = f
+        count += keep[f] != 0
+    stay = stay[:count]
+    if 2.0 * lines_cost(indptr, n, stay) >= left:
+        return stay, 0
+    before = 0
     for f in range(keep.size):
-        dropped += keep[f] != stay[f]
-        keep[f] = stay[f]
-    return dropped
+        before += keep[f] != 0
+    keep[:] = 0
+    for f in stay:
+        keep[f] = 1
+    return stay, before - count
 
 
 @kernel
 def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, first, moved, move_first, move_second,
-                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, active,
-                    found):  # fmt: skip
+                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, live,
+                    active, found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
     A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
     the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
     ``first`` asks for a first look at all of them; ``moved`` tells whether the centres have moved (else ``move_first``
-    and ``move_second`` are not read).
+    and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that stay are moved to
+    its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
-    sure = np.zeros(keep.size, dtype=np.bool_)
+    sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
         surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
                     r2 if gap else np.inf, extent, rounding, sure)  # fmt: skip
     count, touched, left, undecided = 0, 0, 0.0, 0.0
-    for f in range(keep.size):
-        if keep[f] == 0:
-            continue
-        if sure[f]:
+    dense = indptr[d] == n * d
+    for k in range(live.size):
+        f = live[k]
+        live[k - count] = f  # overwritten by the next one if it is found to be zero
+        if first and sure[f]:
             keep[f] = 0
             found[count] = f
             count += 1
             continue
+        cost = 0.25 * n if dense else line_cost(indptr, f % d, n)
         if active[f]:
-            left += line_cost(indptr, f % d, n)
+            left += cost
             continue
         move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
         norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
@@ -339,6 +170,10 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
             touched += stop - start
         v1 = ones_part * u_ones[f] + theta_part * u[f] + move1
         v2 = u[f] + move2
+        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
+            active[f] = True
+            left += cost
+            continue
         top = np.inf
         if paper:
             top = abs(v1) + r1 * norm
@@ -353,12 +188,8 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
             found[count] = f
             count += 1
             continue
-        cost = line_cost(indptr, f % d, n)
         left += cost
-        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
-            active[f] = True
-        else:
-            undecided += cost
+        undecided += cost
     return count, touched, left, undecided
 
 
@@ -413,7 +244,8 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     touched, used = 0, 0
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
-    left = columns_cost(columns[2], n, keep)  # of the columns that stay
+    live, listed = np.empty(0, dtype=np.int64), False  # surviving features, in order; from the first IFS on
+    left = kept_cost(columns[2], n, keep)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
     turn = 1 if features and (features_first or not samples) else 0
@@ -427,7 +259,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                 if gone <= left:
                     touched += drop_columns(columns, n, w, new_cols, n_cols, scores, row_part)
                 else:
-                    touched += keep_columns(columns, n, w, keep, new_cols, n_cols, scores, row_part, known_keep,
+                    touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, scores, row_part, known_keep,
                                             known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
             n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
@@ -439,9 +271,9 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
             record[trigger, 1] = 0
         else:
             if n_rows > 0:
-                if not moved:
-                    moved, move_first, move_second = True, np.zeros(w.size), np.zeros(w.size)
-                rows_gone = 0.0
+                if not listed:
+                    live, listed = list_kept(keep), True
+                rows_gone = lines_cost(rows[2], d, new_rows[:n_rows])
                 for k in range(n_rows):
                     t = new_rows[k]
                     value = 1.0 if status[t] > 0 else 0.0
@@ -450,23 +282,32 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                     first_sq -= e1 * e1
                     second_sq -= e2 * e2
                     between_sq -= (e1 - e2) * (e1 - e2)
-                    rows_gone += line_cost(rows[2], t % n, d)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
+                if not moved:
+                    move_first, move_second = np.empty(w.size), np.empty(w.size)
                 if rows_gone <= undecided:
+                    if not moved:
+                        move_first[:], move_second[:] = 0.0, 0.0
                     touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
                                          new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
                 else:
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
-                                         keep, active, move_first, move_second, col_part)  # fmt: skip
+                                         live, active, move_first, move_second, col_part)  # fmt: skip
+                moved = True
             r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
             dropped = 0
             if not moved and gap and r2 * (1.0 + NORM_SLACK) + rounding * theta_norm <= room:
-                dropped = narrow(columns[2], n, keep, formed)
+                stay, dropped = narrow(columns[2], n, keep, left, formed)
+                if dropped > 0:
+                    live, listed = stay, True
+            if not listed:
+                live, listed = list_kept(keep), True
             n_cols, summed, stay, undecided = decide_features(
                 columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, moved, move_first,
                 move_second, col_part, col_sq, col_norm, n, beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm,
-                rounding, keep, active, new_cols,
+                rounding, keep, live, active, new_cols,
             )  # fmt: skip
+            live = live[: live.size - n_cols]
             left, gone = stay, left - stay
             touched += summed
             fresh = n_cols + dropped

@@ -24,7 +24,7 @@ NO_FEATURES = np.empty(0, dtype=np.int64)
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Certificate:
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
 
@@ -94,7 +94,7 @@ class Certificate:
         return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else np.inf)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Screened:
     """Decisions over all dual variables and weights, with what conditioning has done to the norms.
 
@@ -127,7 +127,7 @@ class Screened:
         return Screened(self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reduced:
     """What screening left to solve at one ``alpha``.
 
@@ -194,7 +194,7 @@ class SparseModel:
             kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
         self.row_norm, self.col_norm = np.sqrt(views.row_sqnorms), np.sqrt(self.col_sq) / self.n
         self.feature_norm = self.col_norm if classes == 1 else np.sqrt(views.column_sqnorms) / self.n
-        # Of no feature, for a start: the partial row norms that were summed last, see kernels.sifs.keep_columns.
+        # Of no feature, for a start: the row norms that were summed last, see kernels.conditioning.keep_columns.
         self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
     def at(self, beta: float) -> SparseModel:
@@ -409,9 +409,7 @@ class SparseVector:
         if among is None or 4 * among.size > dense.size:
             index = kernels.nonzeros(dense)
             return cls(index, dense[index], dense.size)
-        values = dense[among]
-        chosen = values != 0.0
-        return cls(among[chosen], values[chosen], dense.size)
+        return cls(*kernels.entries(dense, among), dense.size)
 
     def dense(self) -> np.ndarray:
         """Return the vector as an array."""

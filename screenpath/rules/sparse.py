@@ -136,7 +136,7 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
     return int(np.sum(proven * duals < 0) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Regions:
     """Centres as multiples of the reference, and squared radii."""
 

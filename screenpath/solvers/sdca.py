@@ -81,7 +81,9 @@ def random_state(seed: int, rank: int) -> np.ndarray:
         x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & wrap
         x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & wrap
         x ^= x >> 31
-    return np.array([max(x, 1)], dtype=np.uint64)
+    state = np.empty(1, dtype=np.uint64)
+    state[0] = max(x, 1)
+    return state
 
 
 class _Copy:
@@ -158,12 +160,14 @@ class _Run:
         self.order, self.fixed_L, moved = kernels.localise_duals(
             lines, m.n, m.classes, at.duals, start, warm, self.full, self.status, self.theta
         )
-        u = np.empty(at.keep.size)
-        missing = kernels.unknown_sums(columns, m.d, at.keep, not moved, start_u, u_slack, u)
+        self.v, self.shrink, missing, places = kernels.localise_weights(
+            columns, m.d, m.classes, at.keep, not moved, start_u, u_slack, m.beta
+        )
         if missing.size:
+            u = np.empty(at.keep.size)
             touched += sums.column_sums(*m.views.by_column, m.n, missing, m.weigh(self.full), 1.0 / m.n, u)
-        self.v, self.w, self.shrink = (np.empty(m.classes * columns.size) for _ in range(3))
-        kernels.localise_weights(columns, m.d, m.classes, at.keep, u, m.beta, self.v, self.shrink)
+            self.v[places] = u[missing]
+        self.w = np.empty(self.v.size)
         self.touched += touched
         self._evaluate()
 
