@@ -6,7 +6,7 @@ tell which is cheaper. Layout of all arrays: see ``kernels/sparse.py``.
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -69,13 +69,13 @@ def drop_columns(columns, n, w, pending, count, scores, row_part):
         value = w[f]
         start = indptr[j]
         full = indptr[j + 1] - start == n
-        for p in range(start, indptr[j + 1]):
-            i = p - start if full else indices[p]
-            row_part[base + i] -= np.float64(data[p]) * data[p]
+        values, lines = data[start : indptr[j + 1]], indices[start : indptr[j + 1]]
+        part, score = row_part[base : base + n], scores[base : base + n]
+        for r in range(values.size):
+            part[at(r) if full else at(lines[r])] -= np.float64(values[r]) * values[r]
         if value != 0.0:
-            for p in range(start, indptr[j + 1]):
-                i = p - start if full else indices[p]
-                scores[base + i] -= value * data[p]
+            for r in range(values.size):
+                score[at(r) if full else at(lines[r])] -= value * values[r]
         touched += indptr[j + 1] - start
     return touched
 
@@ -96,12 +96,12 @@ def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, kn
         if w[f] != 0.0:
             c = f // d
             j = f - c * d
-            start = indptr[j]
-            full = indptr[j + 1] - start == n
-            for p in range(start, indptr[j + 1]):
-                i = p - start if full else indices[p]
-                scores[c * n + i] -= w[f] * data[p]
-            touched += indptr[j + 1] - start
+            start, stop = indptr[j], indptr[j + 1]
+            full = stop - start == n
+            values, lines, score = data[start:stop], indices[start:stop], scores[c * n : (c + 1) * n]
+            for r in range(values.size):
+                score[at(r) if full else at(lines[r])] -= w[f] * values[r]
+            touched += stop - start
     unknown = 0
     for f in range(keep.size):
         unknown += keep[f] != known_keep[f]
@@ -125,8 +125,8 @@ def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, kn
             for i in range(n):
                 block[i] += np.float64(column[i]) * column[i]
         else:
-            for p in range(start, stop):
-                block[indices[p]] += np.float64(data[p]) * data[p]
+            for p in range(at(start), at(stop)):
+                block[at(indices[p])] += np.float64(data[p]) * data[p]
     for f in range(keep.size):
         known_keep[f] = keep[f]
     for t in range(row_part.size):
@@ -151,15 +151,16 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
         full = indptr[i + 1] - start == d
         own = labels[i]
         sign = own if classes == 1 else -1
-        for p in range(start, indptr[i + 1]):
-            j = p - start if full else indices[p]
-            x = np.float64(data[p])
-            f = c * d + j
+        values, lines = data[start : indptr[i + 1]], indices[start : indptr[i + 1]]
+        for r in range(values.size):
+            j = at(r) if full else at(lines[r])
+            x = np.float64(values[r])
+            f = at(c * d) + j
             col_part[f] -= x * x
             move_first[f] += sign * first * x
             move_second[f] += sign * second * x
             if classes > 1:
-                f = own * d + j
+                f = at(own * d) + j
                 col_part[f] -= x * x
                 move_first[f] += first * x
                 move_second[f] += second * x
@@ -213,8 +214,8 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                 s1 += x * apart1[i]
                 s2 += x * apart2[i]
         else:
-            for p in range(start, stop):
-                k = base + indices[p]
+            for p in range(at(start), at(stop)):
+                k = at(base) + at(indices[p])
                 x = np.float64(data[p])
                 norm += x * x * weights[k]
                 s1 += x * first[k]

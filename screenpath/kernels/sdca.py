@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -47,8 +47,8 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, status, keep):
         if dense:
             count = width
         else:
-            for p in range(indptr[i], indptr[i + 1]):
-                count += rank[indices[p]] >= 0
+            for p in range(at(indptr[i]), at(indptr[i + 1])):
+                count += rank[at(indices[p])] >= 0
         ptr[k + 1] = ptr[k] + count
     out = np.empty(ptr[lines.size], dtype=data.dtype)
     where = np.empty(0 if dense else out.size, dtype=indices.dtype)
@@ -66,8 +66,8 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, status, keep):
             for j in range(width):
                 out[q + j] = data[start + columns[j]]
             continue
-        for p in range(start, indptr[i + 1]):
-            j = rank[indices[p]]
+        for p in range(at(start), at(indptr[i + 1])):
+            j = rank[at(indices[p])]
             if j >= 0:
                 out[q], where[q] = data[p], j
                 q += 1
@@ -290,12 +290,12 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
                 x = point[j]
                 margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
         elif shifted:
-            for p in range(start, stop):
-                margin += data[p] * v[base + indices[p]]
+            for p in range(at(start), at(stop)):
+                margin += data[p] * v[at(indices[p])]
         else:
-            for p in range(start, stop):
-                x = v[base + indices[p]]
-                s = shrink[base + indices[p]]
+            point, limits = v[base : base + width], shrink[base : base + width]
+            for p in range(at(start), at(stop)):
+                x, s = point[at(indices[p])], limits[at(indices[p])]
                 margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
         if classes == 1:
             margin *= own
@@ -303,11 +303,12 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
         else:
             second = own * width
             margin = -margin
-            for p in range(start, stop):
-                j = p - start if dense else indices[p]
-                x = v[second + j]
-                s = shrink[second + j]
-                margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
+            values, places = data[start:stop], indices[start:stop]
+            point, limits = v[second : second + width], shrink[second : second + width]
+            for r in range(values.size):
+                j = at(r) if dense else at(places[r])
+                x, s = point[j], limits[j]
+                margin += values[r] * (max(x - s, 0.0) + min(x + s, 0.0))
             curvature = 2.0 * sqnorms[i]
         touched += stop - start
         value = theta[t] + (1.0 - margin * by_alpha - gamma * theta[t]) / (gamma + curvature * by_alpha_n)
@@ -323,12 +324,13 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
             for j in range(width):
                 point[j] += sign * step * line[j]
         else:
-            for p in range(start, stop):
-                v[base + indices[p]] += sign * step * data[p]
+            point = v[base : base + width]
+            for p in range(at(start), at(stop)):
+                point[at(indices[p])] += sign * step * data[p]
         if classes > 1:
-            for p in range(start, stop):
-                j = p - start if dense else indices[p]
-                v[own * width + j] += step * data[p]
+            values, places, point = data[start:stop], indices[start:stop], v[own * width : (own + 1) * width]
+            for r in range(values.size):
+                point[at(r) if dense else at(places[r])] += step * values[r]
         touched += stop - start
     if shifted:
         v += shifts
@@ -394,8 +396,9 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
                 for j in range(width):
                     total += line[j] * block[j]
             else:
-                for p in range(start, stop):
-                    total += data[p] * w[c * width + indices[p]]
+                block = w[c * width : (c + 1) * width]
+                for p in range(at(start), at(stop)):
+                    total += data[p] * block[at(indices[p])]
             scores[c] = total
         touched += stop - start
         own = labels[i]

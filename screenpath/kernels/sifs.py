@@ -18,6 +18,7 @@ from screenpath.kernels.conditioning import (
     lines_cost,
     list_kept,
 )
+from screenpath.kernels.sparse import column_sum
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bounds what subtracting loses
@@ -60,20 +61,6 @@ def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row
                 found[count] = t
                 count += 1
     return count
-
-
-@kernel(fastmath=SUMS)
-def column_sum(data, indices, start, stop, n, psi):
-    """Return ``x^j . psi`` for the column at ``start:stop``."""
-    total = 0.0
-    if stop - start == n:
-        column = data[start:stop]
-        for i in range(n):
-            total += column[i] * psi[i]
-    else:
-        for p in range(start, stop):
-            total += data[p] * psi[indices[p]]
-    return total
 
 
 @kernel(fastmath=SUMS)

@@ -13,7 +13,7 @@ indices need not be read (and are not stored for dense data).
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 BLOCK = 2048
@@ -28,8 +28,8 @@ def column_sum(data, indices, start, stop, n, psi):
         for i in range(n):
             total += column[i] * psi[i]
     else:
-        for p in range(start, stop):
-            total += data[p] * psi[indices[p]]
+        for p in range(at(start), at(stop)):
+            total += data[p] * psi[at(indices[p])]
     return total
 
 
@@ -43,8 +43,8 @@ def add_column(data, indices, start, stop, n, value, out):
         for i in range(n):
             out[i] += value * column[i]
     else:
-        for p in range(start, stop):
-            out[indices[p]] += value * data[p]
+        for p in range(at(start), at(stop)):
+            out[at(indices[p])] += value * data[p]
 
 
 @kernel(fastmath=SUMS)
