@@ -3,6 +3,9 @@
 A rule answers with a :class:`Ball`, :class:`Dome` or :class:`Lens`; a sample (or feature) ``v`` is decided by the
 smallest and largest value of ``v.x`` over the region. No data lives here: the products ``v.c`` of all samples
 with a centre arrive as arrays, so the same code serves dense, sparse, kernel and distributed rows.
+
+What is made at every grid point, here and elsewhere, is never changed but not frozen: to set a frozen field takes four
+times as long, and a path over little data makes a hundred of them a point.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ ROUNDING = 1e-12
 GAP_ROUNDING = 1e-14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Point:
     """A vector together with its products with every row, where they are known.
 
@@ -46,7 +49,7 @@ class Point:
         return float(np.linalg.norm(self.vector - other.vector))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KernelPoint(Point):
     """A combination of the rows, given by its dual coefficients: ``sum_i vector_i v_i``.
 
@@ -70,7 +73,7 @@ class KernelPoint(Point):
         return sqrt(max(float((self.vector - other.vector) @ (self.products - other.products)), 0.0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ball:
     """``{x : ||x - c|| <= r}``.
 
@@ -111,7 +114,7 @@ class Ball:
         return products[0] - reach, products[0] + reach
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Dome:
     """``{x : ||x - c|| <= r, a.(x - c) <= delta}`` with ``||a|| = 1``.
 
@@ -149,7 +152,7 @@ class Dome:
         return lower, upper
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lens:
     """Intersection of two balls.
 

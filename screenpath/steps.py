@@ -1,4 +1,4 @@
-"""One frozen record per grid point: what is streamed, written, plotted and resumed from."""
+"""One record per grid point: what is streamed, written, plotted and resumed from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = (
 MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """Result at one grid point.
 

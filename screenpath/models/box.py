@@ -30,7 +30,7 @@ from screenpath.models.reduced import Reduced
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Certificate:
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
 
@@ -88,7 +88,7 @@ class Certificate:
         return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else np.inf)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Screened:
     """Decisions of a rule over all dual variables.
 

@@ -30,7 +30,7 @@ def product_rounding(updates: int) -> float:
     return PRODUCT_ROUNDING * (1.0 + updates / UPDATES)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KernelReduced:
     """What screening left to solve, with ``alpha = C theta``.
 

@@ -22,7 +22,7 @@ from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import l1svm as kernels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class L1Certificate:
     """What is known about one pair on the full data; the reference of the next step.
 
@@ -68,7 +68,7 @@ class L1Certificate:
         return self.gap / self.primal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Kept:
     """Features that screening left.
 
@@ -91,7 +91,7 @@ class Kept:
         return status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class L1Reduced:
     """The problem on the surviving features.
 

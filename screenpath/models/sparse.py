@@ -388,7 +388,7 @@ class SparseModel:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SparseVector:
     """A vector of which only the non-zero entries are kept: a path of many steps stays small.
 

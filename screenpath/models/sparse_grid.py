@@ -13,7 +13,7 @@ import numpy as np
 from screenpath.models.sparse import Certificate, Reduced, Screened, SparseModel, SparseVector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Kept:
     """What a checkpoint needs of a certificate: all that a worker process sends back beside the step."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Budget:
     """Limits of one solve.
 
@@ -23,7 +23,7 @@ class Budget:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Solution:
     """What a solver returns.
 
