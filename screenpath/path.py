@@ -175,8 +175,8 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
             w, theta = model.lift(parameter, reduced, solution)
             if decided is not None and solution.decided is not None:
-                chosen = solution.decided != 0
-                decided[reduced.index[chosen]] = solution.decided[chosen]
+                status = solution.decided()
+                decided[reduced.index[status != 0]] = status[status != 0]
             del reduced, solution  # the copy of the survivors
         rounds += 1
         clock.enter("certify")

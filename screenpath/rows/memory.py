@@ -102,7 +102,10 @@ class MemoryRows:
             products, arrays = kernels.csr_products, (self.data, self.indices, self.indptr)
         else:
             products, arrays = kernels.dense_products, (self.X,)
-        self._each(lambda part: products(*arrays, w, out, *part), self._row_parts)
+        if len(self._row_parts) == 1:
+            products(*arrays, w, out, 0, self.n)
+        else:
+            self._each(lambda part: products(*arrays, w, out, *part), self._row_parts)
         self.touched += self.n
         return out
 

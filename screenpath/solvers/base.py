@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +44,9 @@ class Solution:
         Survivors that the dynamic rule fixed while solving.
     solver : str
         Which solver ran, e.g. ``newton`` or ``cd+newton``.
-    decided : ndarray of int8 of shape (k,), optional
-        What the dynamic rule fixed while solving: -1 at the lower end, +1 at the upper end, 0 undecided.
+    decided : callable, optional
+        Returns what the dynamic rule fixed while solving, an ndarray of int8 of shape (k,): -1 at the lower end, +1 at
+        the upper end, 0 undecided. Only an audit asks for it.
     """
 
     w: np.ndarray
@@ -54,4 +56,4 @@ class Solution:
     converged: bool
     screened: int
     solver: str
-    decided: np.ndarray | None = None
+    decided: Callable[[], np.ndarray] | None = None

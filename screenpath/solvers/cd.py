@@ -69,7 +69,7 @@ class CoordinateDescent:
             run.sweep(todo, self.shrinking, budget.deadline)
             epochs += todo
             interval = min(LAST_CHECK, interval + interval // 4 + 1)
-        return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, run.decided)
+        return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
 
 
 class _Run:

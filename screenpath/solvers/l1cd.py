@@ -84,8 +84,12 @@ class FeatureDescent:
                     continue
                 run.solve_set(chosen, max(0.5 * tol * run.primal, share * run.gap))
             converged = run.check(tol, dynamic)
-        decided = np.full(reduced.size, -1, dtype=np.int8)
-        decided[run.alive] = 0
+
+        def decided() -> np.ndarray:
+            status = np.full(reduced.size, -1, dtype=np.int8)
+            status[run.alive] = 0
+            return status
+
         return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
 
 

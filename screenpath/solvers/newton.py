@@ -62,8 +62,10 @@ class Newton:
                 break
             margins = reduced.products(w)
             touched += reduced.size
-        decided = None
-        if alive.size < reduced.size:
-            decided = np.where(alpha <= reduced.lo, -1, 1).astype(np.int8)
-            decided[alive] = 0
+
+        def decided() -> np.ndarray:
+            status = np.where(alpha <= reduced.lo, -1, 1).astype(np.int8)
+            status[alive] = 0
+            return status
+
         return Solution(w, alpha, iterations, touched, converged, reduced.size - alive.size, self.name, decided)

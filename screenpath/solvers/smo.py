@@ -75,7 +75,8 @@ class Smo:
             run.epoch(AIM * tol * abs(run.primal), self.shrinking, self.newton)
             epochs += 1
         extra, reduced.rows.touched = reduced.rows.touched - touched, touched  # booked once, by the walk
-        return Solution(None, run.alpha, epochs, extra + run.touched, converged, run.screened, self.name, run.decided)
+        touched = extra + run.touched
+        return Solution(None, run.alpha, epochs, touched, converged, run.screened, self.name, lambda: run.decided)
 
 
 class _Run:
