@@ -24,14 +24,14 @@ from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, gathe
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
-BALANCE = 0.3  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
+BALANCE = 0.5  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
 FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
 ROUGH, STEADY = 10.0, 2.0  # first sigma, times the mean squared row norm, and its growth with conjugate gradients
 SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma is multiplied by SMOOTHER
 LONG = 30  # and after each LONG iterations of a proximal round
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
-AIM = 0.5  # the working set is solved to this fraction of the gap's target
+AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
 
 @kernel(fastmath=SUMS)
