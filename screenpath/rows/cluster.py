@@ -8,6 +8,7 @@ shard's files: when a worker is lost, another one repeats it, with the same resu
 from __future__ import annotations
 
 import itertools
+import threading
 
 import numpy as np
 
@@ -78,6 +79,7 @@ class ClusterRows(ShardRows):
 
     def __init__(self, client, cluster, folder: ShardFolder, *arguments, **options):
         self.client, self.cluster, self.moved = client, cluster, 0
+        self._counting = threading.Lock()  # tasks are waited for in several threads
         self._path = str(folder.path.resolve())
         self._workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         super().__init__(folder, *arguments, **options)
@@ -105,7 +107,9 @@ class ClusterRows(ShardRows):
                 break
             except lost as error:
                 check_loss(self.client, attempt, f"the task of shard {k}", error)
-        self.moved += _bytes((plan.preparation.scale, plan.preparation.shift, *arguments)) + _bytes((result,))
+        moved = _bytes((plan.preparation.scale, plan.preparation.shift, *arguments)) + _bytes((result,))
+        with self._counting:
+            self.moved += moved
         return result
 
 

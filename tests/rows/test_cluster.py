@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import numba
 import numpy as np
@@ -90,3 +91,20 @@ def test_other_data_other_version_no_cluster(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("screenpath.cluster.WAIT", 0.2)
     with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9"):
         connect("tcp://127.0.0.1:9")
+
+
+def test_bytes_are_counted_whatever_thread_counts_them(cluster, tmp_path, monkeypatch):
+    X, y = random_rows(n=2000)
+    folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
+    there = Shared(cluster, None, folder, "standard")
+    interval, counted = sys.getswitchinterval(), set()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            before = there.moved
+            there.margins(np.ones(there.d))
+            counted.add(there.moved - before)
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(counted) == 1
+    there.close()
