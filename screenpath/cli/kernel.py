@@ -93,7 +93,7 @@ SPEC = ModelSpec(
     solver=solver,
     rows=rows,
     streams=False,
-    kernel_modules=("box", "distances", "gram", "smo"),
+    kernel_modules=("box", "distances", "gram", "smo", "start"),
 )
 
 

@@ -17,17 +17,35 @@ import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, KernelPoint
 from screenpath.kernels import box as kernels
+from screenpath.kernels import start as start_kernels
 from screenpath.models.box import BoxModel, Certificate, Screened
 
 # Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
 PRODUCT_ROUNDING = 1e-15
-FEW = 32  # entries of a guess that change; what else it could be updated from is not worth a look
+FEW = 32  # entries that change; what else products could be updated from is not worth a look
 UPDATES = 16  # ... and how many updates add as much again
 
 
 def product_rounding(updates: int) -> float:
     """Return the rounding of a product that has been updated so often."""
     return PRODUCT_ROUNDING * (1.0 + updates / UPDATES)
+
+
+@dataclass(slots=True)
+class Multiplied:
+    """A dual point and its products.
+
+    Parameters
+    ----------
+    theta, total : ndarray of shape (n,)
+        The point and ``Q theta``.
+    updates : int
+        Times ``total`` has been updated since it was last formed from all rows.
+    """
+
+    theta: np.ndarray
+    total: np.ndarray
+    updates: int
 
 
 @dataclass(slots=True)
@@ -48,8 +66,8 @@ class KernelReduced:
         ``||w||^2`` of that w.
     offset : float
         ``sum c_i alpha_i`` over the fixed rows.
-    fixed : ndarray of shape (n,)
-        Dual variables of the fixed rows (theta scale), 0 for survivors.
+    start : ndarray of shape (n,)
+        Dual variables that the solver starts from (theta scale), fixed rows included.
     """
 
     rows: object
@@ -62,7 +80,7 @@ class KernelReduced:
     start_products: np.ndarray
     start_w_sq: float
     offset: float
-    fixed: np.ndarray
+    start: np.ndarray
 
     @property
     def size(self) -> int:
@@ -87,7 +105,9 @@ class KernelModel(BoxModel):
         super().__init__(rows, c, lo, hi, name=name)
         self._loose = float(np.maximum(np.abs(lo), np.abs(hi)) @ self.norms)  # all losses, as if all were active
         self._cancellation = product_rounding(self.fresh_every) / ROUNDING
-        self._guess = None  # the last guess of BT2 and IT with its products, and how often these have been updated
+        self._guess = None  # the last guess with its products, and what it was made for
+        self._guess_for = (None, 0.0)
+        self._start = (None, None)  # where the solver has started, and from which reference
 
     # -- products ------------------------------------------------------------------------------------------------
 
@@ -96,29 +116,32 @@ class KernelModel(BoxModel):
         return self.rows.weighted_sum(w)
 
     def middle(self, reference: Certificate, theta: np.ndarray, C: float):
-        """Return the point halfway between the reference's w and ``C sum theta_i z_i``, see :meth:`BoxModel.middle`.
-
-        ``Q theta`` is updated from the reference or from the last guess, whichever differs in fewer entries.
-        """
-        total, updates = self._guess_total(reference, theta)
-        self._guess = (theta, total, updates)
+        """Return the point halfway between the reference's w and ``C sum theta_i z_i``, see :meth:`BoxModel.middle`."""
+        guess = self._multiplied(reference, theta, C)
         point = reference.point
         vector, products = np.empty((2, self.size))
         sqnorm, dual_sq, spread = kernels.box_halfway(
-            point.vector, point.products, theta, total, C, self.norms, vector, products
+            point.vector, point.products, theta, guess.total, C, self.norms, vector, products
         )
         spread = C * spread + point.spread
         center = KernelPoint(vector, products, max(sqnorm, 0.0), 0.5 * spread)
-        return center, C * C * dual_sq, product_rounding(max(updates, reference.updates)) * spread * spread
+        return center, C * C * dual_sq, product_rounding(max(guess.updates, reference.updates)) * spread * spread
 
-    def _guess_total(self, reference, theta):
-        if self._guess is not None and self._guess[2] < self.fresh_every:
+    def _multiplied(self, reference, theta, C) -> Multiplied:
+        """Return the guess with its products, which become the last guess."""
+        self._guess = Multiplied(theta, *self._updated(theta, self._guess, reference))
+        self._guess_for = (reference, C)
+        return self._guess
+
+    def _updated(self, theta, near: Multiplied | None, reference) -> tuple[np.ndarray, int]:
+        """Return ``Q theta`` and its updates, from ``near`` or the reference, whichever differs in fewer entries."""
+        if near is not None and near.updates < self.fresh_every:
             step = np.empty(self.size)
-            changed, _ = kernels.difference(theta, self._guess[0], self.signs, step)
+            changed, nonzero = kernels.difference(theta, near.theta, self.signs, step)
             if changed == 0:
-                return self._guess[1:]
-            if changed < FEW or changed < np.count_nonzero(theta != reference.theta):
-                return self._guess[1] + self.rows.weighted_sum(step), self._guess[2] + 1
+                return near.total, near.updates
+            if changed < nonzero and (changed < FEW or changed <= np.count_nonzero(theta != reference.theta)):
+                return near.total + self.rows.weighted_sum(step), near.updates + 1
         return self.updated_sum(theta, reference)
 
     def _spread(self, theta: np.ndarray) -> float:
@@ -129,7 +152,9 @@ class KernelModel(BoxModel):
 
     def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> Certificate:
         """Evaluate both objectives on the full data; ``w`` is always that of the dual point."""
-        total, updates = self.updated_sum(theta, reference)
+        known, start = self._start
+        self._start = (None, None)
+        total, updates = self._updated(theta, start if known is reference else None, reference)
         return self._pair(C, theta, total, updates)
 
     def _pair(self, C, theta, total, updates) -> Certificate:
@@ -158,22 +183,22 @@ class KernelModel(BoxModel):
 
     def state(self, certificate: Certificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again."""
-        guess = self._guess or (np.zeros(0), np.zeros(0), self.fresh_every)
+        guess = self._guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every)
         return {
             "C": certificate.C,
             "theta": certificate.theta,
             "total": certificate.total,
             "updates": certificate.updates,
-            "guess": guess[0],
-            "guess_total": guess[1],
-            "guess_updates": guess[2],
+            "guess": guess.theta,
+            "guess_total": guess.total,
+            "guess_updates": guess.updates,
         }
 
     def restore(self, state) -> Certificate:
         """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""
         guess = np.asarray(state["guess"])
         if guess.size:
-            self._guess = (guess, np.asarray(state["guess_total"]), int(state["guess_updates"]))
+            self._guess = Multiplied(guess, np.asarray(state["guess_total"]), int(state["guess_updates"]))
         return self._pair(
             float(state["C"]), np.asarray(state["theta"]), np.asarray(state["total"]), int(state["updates"])
         )
@@ -191,21 +216,25 @@ class KernelModel(BoxModel):
         return ball.extent + self._cancellation * ball.center.spread
 
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
-        """Build the problem of the survivors, which start from the reference's dual point.
+        """Build the problem of the survivors.
 
-        The starting products come from the reference's by the entries of theta that the screening changes.
+        They start from the reference's dual point, or from one on the way to the guess: see :meth:`_toward`.
         """
-        fixed, step = np.empty((2, self.size))
-        index, linear, _ = kernels.box_part(
-            screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
+        guess, share = self._toward(C, screened, reference)
+        ends = (reference.theta, reference.total, guess.theta, guess.total)
+        start, total, step = np.empty((3, self.size))
+        index, linear, changed = start_kernels.start_part(
+            screened.status, self.c, self.lo, self.hi, *ends, share, start, total, step
         )
-        start = np.where(screened.status == 0, reference.theta, fixed)
-        total, _ = self.updated_sum(start, reference)
-        c, lo, hi, norms, alpha, products = kernels.box_survivors(
+        if changed:
+            total += self.rows.weighted_sum(step)
+        updates = reference.updates
+        if share > 0.0 or changed:
+            updates = max(updates, guess.updates) + 1
+        self._start = (reference, Multiplied(start, total, updates))
+        (c, lo, hi, norms, alpha, products), square = start_kernels.start_survivors(
             index, C, self.c, self.lo, self.hi, self.norms, start, total
         )
-        alpha *= C
-        products *= C
         return KernelReduced(
             rows=self.rows,
             index=index,
@@ -215,15 +244,29 @@ class KernelModel(BoxModel):
             norms=norms,
             start_alpha=alpha,
             start_products=products,
-            start_w_sq=C * C * max(float(start @ total), 0.0),
+            start_w_sq=C * C * max(square, 0.0),
             offset=C * linear,
-            fixed=fixed,
+            start=start,
         )
+
+    def _toward(self, C, screened, reference):
+        """Return the point to go to from the reference's before the solve, and how far.
+
+        BT2 and IT know the products of their guess s, so the solver may start anywhere between the two at no kernel
+        row. After the part ``1 - C0/C`` of the way, ``alpha = C0 theta + (C - C0) s``: it grows with C on the samples
+        in L and stays on the others. ``alpha = C theta`` is kept where its gap is not larger.
+        """
+        if self._guess_for[0] is not reference or self._guess_for[1] != C:
+            return reference, 0.0  # the rule has made no guess
+        guess, share = self._guess, max(1.0 - reference.C / C, 0.0)
+        ends = (reference.theta, reference.total, guess.theta, guess.total)
+        return guess, start_kernels.start_share(screened.status, self.c, self.lo, self.hi, *ends, C, share)
 
     def lift(self, C: float, reduced: KernelReduced, solution):
         """Return (None, theta) of the full problem: w is that of the dual point."""
-        kernels.box_lift(reduced.fixed, reduced.index, solution.alpha, C, self.lo, self.hi)
-        return None, reduced.fixed
+        theta = reduced.start.copy()
+        start_kernels.start_lift(reduced.index, reduced.start_alpha, solution.alpha, C, self.lo, self.hi, theta)
+        return None, theta
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         """Return the counts and ratios of a step; the coefficients are ``s_i alpha_i``: ``w = sum coef_i Phi(x_i)``."""

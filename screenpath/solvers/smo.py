@@ -65,7 +65,7 @@ class Smo:
         """
         run = _Run(reduced)
         epochs, converged = 0, False
-        touched = reduced.rows.touched
+        touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
         while True:
             converged = run.check(tol, dynamic)
             if converged or run.alive.size == 0 or run.stuck:
@@ -74,7 +74,7 @@ class Smo:
                 break
             run.epoch(AIM * tol * abs(run.primal), self.shrinking, self.newton)
             epochs += 1
-        extra, reduced.rows.touched = reduced.rows.touched - touched, touched  # booked once, by the walk
+        extra, reduced.rows.touched = reduced.rows.touched, touched  # booked once, by the walk
         touched = extra + run.touched
         return Solution(None, run.alpha, epochs, touched, converged, run.screened, self.name, lambda: run.decided)
 
@@ -91,7 +91,7 @@ class _Run:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
         self.newton = FaceNewton()
-        self.moves = KernelModel.fresh_every  # updates of the products, at most
+        self.moves = KernelModel.fresh_every + 1  # updates of the products, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         step = self.alpha - reduced.start_alpha

@@ -1,0 +1,111 @@
+"""Where the solver of a kernel model starts: between the reference's dual point and the rule's guess.
+
+The products of both with all rows are known, and with them those of every point between the two.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@kernel(fastmath=SUMS)
+def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
+    """Return ``share`` if the survivors' gap is smaller at that part of the way from ``theta`` to ``guess``, else 0.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (n,)
+        0 for survivors.
+    c, lo, hi : ndarray of shape (n,)
+    theta, guess : ndarray of shape (n,)
+    total, guess_total : ndarray of shape (n,)
+        ``Q theta`` and ``Q guess``.
+    C, share : float
+    """
+    here, there = 0.0, 0.0
+    for i in range(c.size):
+        alive = 1.0 if status[i] == 0 else 0.0
+        t = c[i] - C * total[i]
+        here += alive * (max(lo[i] * t, hi[i] * t) - theta[i] * t)
+        u = t - share * C * (guess_total[i] - total[i])
+        there += alive * (max(lo[i] * u, hi[i] * u) - (theta[i] + share * (guess[i] - theta[i])) * u)
+    return share if there < here else 0.0
+
+
+@kernel(fastmath=SUMS)
+def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start, start_total, step):
+    """Write the starting point: fixed variables at their end, survivors on the way from ``theta`` to ``guess``.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (n,)
+    c, lo, hi, theta, total, guess, guess_total : ndarray of shape (n,)
+    share : float
+        Part of the way.
+    start, start_total, step : ndarray of shape (n,)
+        Written. ``start_total`` belongs to the point on the way; ``step`` is what ``start`` differs from it.
+
+    Returns
+    -------
+    index : ndarray of int64
+        The survivors.
+    linear : float
+        ``c . start`` over the fixed variables.
+    changed : int
+        Entries of ``step`` that are not 0.
+    """
+    index = np.empty(status.size, dtype=np.int64)
+    k, changed, linear = 0, 0, 0.0
+    for i in range(status.size):
+        index[k] = i  # kept where the next one does not overwrite it
+        k += status[i] == 0
+    for i in range(status.size):
+        point = min(max(theta[i] + share * (guess[i] - theta[i]), lo[i]), hi[i])
+        end = point if status[i] == 0 else (lo[i] if status[i] < 0 else hi[i])
+        start[i], step[i] = end, end - point
+        start_total[i] = total[i] + share * (guess_total[i] - total[i])
+        changed += end != point
+        linear += 0.0 if status[i] == 0 else c[i] * end
+    return index[:k].copy(), linear, changed
+
+
+@kernel(fastmath=SUMS)
+def start_survivors(index, C, c, lo, hi, norms, start, total):
+    """Return the survivors' part of the starting point, multiplied by C.
+
+    Returns
+    -------
+    out : ndarray of shape (6, k)
+        ``c``, ``C lo``, ``C hi``, norms, ``C start`` and ``C total`` of the survivors.
+    square : float
+        ``start . total`` over all variables.
+    """
+    out = np.empty((6, index.size))
+    for r in range(index.size):
+        i = index[r]
+        out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
+        out[3, r], out[4, r], out[5, r] = norms[i], C * start[i], C * total[i]
+    square = 0.0
+    for i in range(start.size):
+        square += start[i] * total[i]
+    return out, square
+
+
+@kernel()
+def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
+    """Write the survivors' ``alpha / C``, clipped to their box, to ``theta``; what has not moved stays as it is."""
+    for r in range(index.size):
+        if alpha[r] != start_alpha[r]:
+            i = index[r]
+            theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    a, status, index = np.ones(2), np.zeros(2, dtype=np.int8), np.zeros(1, dtype=np.int64)
+    start_share(status, a, a, a, a, a, a, a, 1.0, 0.5)
+    start_part(status, a, a, a, a, a, a, a, 0.5, a.copy(), a.copy(), a.copy())
+    start_survivors(index, 1.0, a, a, a, a, a, a)
+    start_lift(index, a[:1].copy(), a[:1].copy(), 1.0, a, a, a.copy())
