@@ -105,6 +105,7 @@ class KernelModel(BoxModel):
         super().__init__(rows, c, lo, hi, name=name)
         self._loose = float(np.maximum(np.abs(lo), np.abs(hi)) @ self.norms)  # all losses, as if all were active
         self._cancellation = product_rounding(self.fresh_every) / ROUNDING
+        self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess = None  # the last guess with its products, and what it was made for
         self._guess_for = (None, 0.0)
         self._start = (None, None)  # where the solver has started, and from which reference
@@ -136,12 +137,14 @@ class KernelModel(BoxModel):
     def _updated(self, theta, near: Multiplied | None, reference) -> tuple[np.ndarray, int]:
         """Return ``Q theta`` and its updates, from ``near`` or the reference, whichever differs in fewer entries."""
         if near is not None and near.updates < self.fresh_every:
-            step = np.empty(self.size)
-            changed, nonzero = kernels.difference(theta, near.theta, self.signs, step)
+            index, step = self._changes
+            changed, nonzero = start_kernels.changes(theta, near.theta, index, step)
             if changed == 0:
                 return near.total, near.updates
             if changed < nonzero and (changed < FEW or changed <= np.count_nonzero(theta != reference.theta)):
-                return near.total + self.rows.weighted_sum(step), near.updates + 1
+                total = near.total.copy()
+                self.rows.add_sum(index[:changed], step[:changed], total)
+                return total, near.updates + 1
         return self.updated_sum(theta, reference)
 
     def _spread(self, theta: np.ndarray) -> float:

@@ -153,18 +153,30 @@ class GramRows:
         ndarray of shape (n,)
         """
         index = theta.nonzero()[0]
-        self.touched += index.size
         out = np.zeros(self.n)
+        self.add_sum(index, theta[index], out)
+        return out
+
+    def add_sum(self, index: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add ``sum_k weights[k] Q[index[k]]`` to ``out``, in float64.
+
+        Parameters
+        ----------
+        index : ndarray of int64 of shape (m,)
+            Ascending.
+        weights : ndarray of shape (m,)
+        out : ndarray of shape (n,)
+        """
+        self.touched += index.size
         if self.whole:
-            kernels.add_rows(self._store, index, theta[index], out)
-            return out
+            kernels.add_rows(self._store, index, weights, out)
+            return
         for cut in self._slices(index.size):
             part = index[cut]
             if self.exact:
-                kernels.add_rows(self._store, self._fetch(part), theta[part], out)
+                kernels.add_rows(self._store, self._fetch(part), weights[cut], out)
             else:
-                out += ((theta * self.signs)[part] @ self.blocks.block(part)) * self.signs
-        return out
+                out += ((weights[cut] * self.signs[part]) @ self.blocks.block(part)) * self.signs
 
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
