@@ -18,7 +18,7 @@ from screenpath.rules import box as rules
 from screenpath.rules.box import pair_ball
 from screenpath.solvers.smo import make_kernel_solver
 
-ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13")
+ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13", "path")
 RULES = ("dvi", "bt2", "it", "gap")
 SHAPES = ("plain", "far from the origin", "repeated rows", "one huge row")
 UNSCREENED = Screening(None, False, "none")
@@ -63,6 +63,9 @@ def reference(rng, model, C, accuracy):
     if accuracy == "arbitrary":
         theta = model.lo + (model.hi - model.lo) * rng.choice([0.0, 1.0, rng.random()], size=model.size)
         return model.certify(C, None, theta)
+    if accuracy == "path":  # sums updated from point to point, and starts on the way to the guess
+        options, grid = PathOptions(tol=10.0 ** rng.uniform(-9.0, -2.0), max_epochs=200), C * np.geomspace(0.2, 1.0, 8)
+        return [c for _, c in walk(model, grid, parse_kernel_rule("it"), make_kernel_solver("newton"), options)][-1]
     if accuracy == "1 epoch":
         options, name = PathOptions(tol=1e-14, max_epochs=1), "smo"
     else:

@@ -1,0 +1,121 @@
+"""The kernel model: where the solver starts, what a certificate has to sum again, what a resumed path knows."""
+
+import numpy as np
+import pytest
+
+from screenpath.kernels import start as kernels
+from screenpath.models.builders import kernel_svm_model
+from screenpath.path import PathOptions, walk
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.rules import parse_kernel_rule
+from screenpath.solvers.base import Solution
+from screenpath.solvers.smo import make_kernel_solver
+
+OPTIONS = PathOptions(tol=1e-5)
+
+
+def problem(n=90, seed=0, gamma=1.0, keep="full"):
+    """Return a kernel SVM of two overlapping clouds, and its matrix."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
+    rows = GramRows(rng.normal(size=(n, 3)) + 0.7 * y[:, None], KernelFunction("rbf", gamma), y, 1 << 24, keep=keep)
+    Q = np.array([rows.weighted_sum(e) for e in np.eye(n)])
+    return kernel_svm_model(rows, rng.integers(1, 4, n).astype(float)), Q
+
+
+def walked(model, rule, grid, reference=None, first=0):
+    solver = make_kernel_solver("smo")
+    return list(walk(model, grid, parse_kernel_rule(rule), solver, OPTIONS, reference, first))
+
+
+def reduced_at(model, rule, C=8.0, grow=1.1):
+    """Return the reference at C, what the rule decides at the next parameter, and the problem it leaves."""
+    reference = walked(model, rule, np.geomspace(0.5, C, 12))[-1][1]
+    screened = parse_kernel_rule(rule).before(model, reference, grow * reference.C)
+    return reference, screened, model.reduce(grow * reference.C, screened, reference)
+
+
+def gap_of(model, Q, C, theta, alive):
+    """Return the gap that the survivors make."""
+    t = model.c - C * (Q @ theta)
+    return float(np.sum((np.maximum(model.lo * t, model.hi * t) - theta * t)[alive]))
+
+
+@pytest.mark.parametrize("rule", ["none", "dvi", "bt2", "it"])
+def test_the_start_is_feasible_and_its_sums_are_right(rule):
+    model, Q = problem()
+    reference, screened, reduced = reduced_at(model, rule)
+    C, start = 1.1 * reference.C, reduced.start
+    assert np.all((start >= model.lo) & (start <= model.hi))
+    assert np.array_equal(start[screened.status < 0], model.lo[screened.status < 0])
+    assert np.array_equal(start[screened.status > 0], model.hi[screened.status > 0])
+    np.testing.assert_allclose(reduced.start_alpha, C * start[reduced.index])
+    np.testing.assert_allclose(reduced.start_products, C * (Q @ start)[reduced.index], rtol=1e-12, atol=1e-12)
+    assert reduced.start_w_sq == pytest.approx(C * C * start @ Q @ start)
+    fixed = screened.status != 0
+    assert reduced.offset == pytest.approx(C * model.c[fixed] @ start[fixed])
+    if rule in ("none", "dvi"):  # no guess is known
+        assert np.array_equal(start[reduced.index], reference.theta[reduced.index])
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 30.0])
+def test_the_start_has_the_smaller_gap_of_two(gamma):
+    model, Q = problem(gamma=gamma)
+    moved = 0
+    for grow in (1.02, 1.1, 1.5, 4.0):
+        reference, screened, reduced = reduced_at(model, "it", grow=grow)
+        C, alive = grow * reference.C, screened.status == 0
+        guess = np.where(model.c > 0.5 * (1.0 + grow) * reference.point.products, model.hi, model.lo)
+        near = reference.theta + (1.0 - 1.0 / grow) * (guess - reference.theta)
+        moved += not np.array_equal(reduced.start[alive], reference.theta[alive])
+        expected = min(reference.theta, near, key=lambda theta: gap_of(model, Q, C, theta, alive))
+        np.testing.assert_allclose(reduced.start[alive], expected[alive], rtol=1e-13)
+    assert (moved > 0) == (gamma > 1.0)
+
+
+def test_what_has_not_moved_since_the_start_is_not_summed_again():
+    model, Q = problem(gamma=30.0)
+    reference, _, reduced = reduced_at(model, "it")
+    C = 1.1 * reference.C
+    assert not np.array_equal(reduced.start, reference.theta)
+    alpha = reduced.start_alpha.copy()
+    touched = model.rows.touched
+    _, theta = model.lift(C, reduced, Solution(None, alpha, 0, 0.0, True, 0, "smo"))
+    certificate = model.certify(C, None, theta, reference)
+    assert model.rows.touched == touched and np.array_equal(theta, reduced.start)
+    np.testing.assert_allclose(certificate.total, Q @ theta, rtol=1e-12, atol=1e-12)
+    again = model.certify(C, None, theta, reference)  # the start is known to the first certificate only
+    assert model.rows.touched > touched
+    np.testing.assert_allclose(again.total, certificate.total, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("keep", ["full", "cache"])
+def test_sums_of_a_long_path_stay_right(keep):
+    model, Q = problem(keep=keep)
+    for _, certificate in walked(model, "it", np.geomspace(0.1, 1e3, 3 * model.fresh_every)):
+        assert certificate.updates <= model.fresh_every
+        error = np.abs(certificate.total - Q @ certificate.theta) / (np.abs(certificate.theta) @ model.norms)
+        assert error.max() < 1e-14
+
+
+@pytest.mark.parametrize("rule", ["none", "bt2", "it", "it+gap"])
+def test_a_restored_path_goes_on_with_the_same_numbers(rule):
+    grid = np.geomspace(0.1, 100.0, 9)
+    model, _ = problem()
+    whole, states = [], []
+    for step, certificate in walk(model, grid, parse_kernel_rule(rule), make_kernel_solver("smo"), OPTIONS):
+        whole.append(step)
+        states.append({name: np.array(value) for name, value in model.state(certificate).items()})
+    for k in range(grid.size - 1):
+        other, _ = problem()
+        for step, _ in walked(other, rule, grid, other.restore(states[k]), k + 1):
+            same = whole[step.step]
+            assert (step.primal, step.dual, step.passes) == (same.primal, same.dual, same.passes)
+
+
+def test_a_list_of_changes_has_the_signs_of_the_differences():
+    index, steps = np.empty(4, dtype=np.int64), np.empty(4)
+    changed, nonzero = kernels.changes(np.array([1.0, 2.0, 0.0, 4.0]), np.array([1.0, 3.0, 5.0, 3.5]), index, steps)
+    assert (changed, nonzero) == (3, 3)
+    assert index[:3].tolist() == [1, 2, 3] and steps[:3].tolist() == [-1.0, -5.0, 0.5]
