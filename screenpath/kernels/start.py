@@ -8,11 +8,13 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
+# The gap that is left by going, at most: each variable that leaves its end on the way may have to be brought back.
+WORTH = 0.25
 
 
 @kernel(fastmath=SUMS)
 def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
-    """Return ``share`` if the survivors' gap is smaller at that part of the way from ``theta`` to ``guess``, else 0.
+    """Return ``share`` if the survivors' gap is far smaller at that part of the way from ``theta`` to ``guess``, else 0.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
         here += alive * (max(lo[i] * t, hi[i] * t) - theta[i] * t)
         u = t - share * C * (guess_total[i] - total[i])
         there += alive * (max(lo[i] * u, hi[i] * u) - (theta[i] + share * (guess[i] - theta[i])) * u)
-    return share if there < here else 0.0
+    return share if there < WORTH * here else 0.0
 
 
 @kernel(fastmath=SUMS)

@@ -257,7 +257,7 @@ class KernelModel(BoxModel):
 
         BT2 and IT know the products of their guess s, so the solver may start anywhere between the two at no kernel
         row. After the part ``1 - C0/C`` of the way, ``alpha = C0 theta + (C - C0) s``: it grows with C on the samples
-        in L and stays on the others. ``alpha = C theta`` is kept where its gap is not larger.
+        in L and stays on the others. ``alpha = C theta`` is kept unless the gap there is far smaller.
         """
         if self._guess_for[0] is not reference or self._guess_for[1] != C:
             return reference, 0.0  # the rule has made no guess
