@@ -14,7 +14,7 @@ WORTH = 0.25
 
 @kernel(fastmath=SUMS)
 def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
-    """Return ``share`` if that part of the way from ``theta`` to ``guess`` makes the survivors' gap far smaller, else 0.
+    """Return ``share`` if the survivors have a far smaller gap that far on the way from ``theta`` to ``guess``, else 0.
 
     Parameters
     ----------
