@@ -195,10 +195,8 @@ class KernelModel(BoxModel):
 
         The starting products come from the reference's by the entries of theta that the screening changes.
         """
-        fixed, step = np.empty((2, self.size))
-        index, linear, _ = kernels.box_part(
-            screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
-        )
+        fixed = np.empty(self.size)
+        index, linear, _ = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed)
         start = np.where(screened.status == 0, reference.theta, fixed)
         total, _ = self.updated_sum(start, reference)
         c, lo, hi, norms, alpha, products = kernels.box_survivors(

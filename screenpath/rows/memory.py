@@ -12,6 +12,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 
 DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
+GROUP = 4  # rows of one step of kernels.rows.dense_products
 BLOCK = 8192  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
 
 
@@ -58,7 +59,10 @@ class MemoryRows:
         self.touched = 0
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
-        self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
+        # Products of dense rows are formed four rows at a time: no part may begin inside such a group.
+        groups = _parts(-(-self.n // GROUP), self.threads)
+        self._row_parts = [(GROUP * first, min(GROUP * last, self.n)) for first, last in groups]
+        self._block_parts = _parts(len(self._blocks), self.threads)
 
     @property
     def size(self) -> int:
