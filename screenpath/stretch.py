@@ -3,7 +3,8 @@
 The loop of ``path.py`` asks for a stretch of points before it takes one itself. Each point of a stretch has been
 screened, solved and certified in turn by the kernels that the loop uses, on the same contracts: the next point's
 reference is a certificate on all rows. Where a point does not reach its gap at once, the stretch ends before it and
-the loop takes over. Which points share a call changes no digit, so a resumed path repeats the numbers of a whole one.
+the loop takes over. The numbers are the loop's to the last bit: they do not depend on where the rows live, or on where
+a path was interrupted.
 """
 
 from __future__ import annotations
@@ -62,8 +63,7 @@ class Stretches:
         self.length = 1 if alone else max(1, min(POINTS, CELLS // model.size))
         rows = model.rows
         self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
-        self.arrays += (model.c, model.lo, model.hi, model.signs, model.norms)
-        self.last, self.numbers = None, None  # the last certificate made here, and its numbers
+        self.arrays += (rows.sum_edges, model.c, model.lo, model.hi, model.signs, model.norms)
         self.refused = None  # a point that took more than one round
 
     def points(self, reference, rank: int) -> list:
@@ -87,15 +87,13 @@ class Stretches:
         w, total = np.empty((2, count + 1, m.rows.d))
         theta, margins = np.empty((2, count + 1, m.size))
         numbers, decided = np.zeros((count + 1, len(kernels.FIELDS))), np.empty(m.size, dtype=np.int8)
-        w[0], total[0], theta[0] = reference.point.vector, reference.total, reference.theta
-        # Other margins, of a resumed path say, may differ in their last digit.
-        fresh = reference is not self.last
-        if fresh:
-            numbers[0, kernels.UPDATES] = reference.updates
-        else:
-            margins[0], numbers[0] = reference.point.products, self.numbers
+        r = reference
+        w[0], total[0], theta[0], margins[0] = r.point.vector, r.total, r.theta, r.point.products
+        numbers[0, : kernels.UPDATES + 1] = (
+            r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.error, r.primal, r.dual, r.n_R, r.n_L, r.updates
+        )  # fmt: skip
         found, refused = kernels.box_stretch(
-            *self.arrays, np.array([reference.C, *parameters]), w, theta, total, margins, numbers, decided, fresh,
+            *self.arrays, np.array([r.C, *parameters]), w, theta, total, margins, numbers, decided,
             o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.screening.static is not None,
             self.screening.dynamic, FEW, m.fresh_every, ROUNDING, GAP_ROUNDING,
             min(SLICE, o.deadline - time.monotonic()),
@@ -109,8 +107,6 @@ class Stretches:
                 step.extras = {**step.extras, **o.audit(m, C, step.step, reference, certificate, decided)}
             made.append((step, certificate))
         self.refused = rank + found if refused else None
-        if made:
-            self.last, self.numbers = made[-1][1], numbers[found]
         return made
 
     def _step(self, C: float, rank: int, certificate, values: list):

@@ -63,12 +63,12 @@ def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
         taken += 1
         one, certificate = made[0]
         assert [getattr(one, name) for name in WORK] == [getattr(step, name) for name in WORK]
-        assert one.passes == pytest.approx(step.passes, abs=3 / model.rows.n)
-        assert one.primal == pytest.approx(step.primal, rel=1e-9) and one.gap <= one.gap_target
+        # The same bytes: a path on shards or on a cluster, which knows no stretches, has the numbers of one in memory.
+        assert (one.passes, one.primal, one.dual) == (step.passes, step.primal, step.dual)
+        assert one.coefficients.tobytes() == step.coefficients.tobytes()
         np.testing.assert_array_equal(*found[rank])  # what the rules decided
-        again = model.certify(C, certificate.point.vector, certificate.theta)
-        assert (certificate.primal, certificate.dual) == pytest.approx((again.primal, again.dual), rel=1e-12)
-        np.testing.assert_allclose(certificate.total, again.total, rtol=1e-9, atol=1e-9)
+        for name, value in model.state(certificate).items():
+            np.testing.assert_array_equal(value, model.state(reference)[name])
     assert taken >= 8
 
 

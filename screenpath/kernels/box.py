@@ -106,12 +106,12 @@ def box_decide(lower, upper, norms, extent, c, rounding, status):
 
 
 @kernel(fastmath={"contract"})
-def box_decide_ball(products, norms, radius, extent, c, rounding, status, factor=1.0):
-    """:func:`box_decide` for a ball whose centre has ``factor * products``; the bounds are not written to memory."""
+def box_decide_ball(products, norms, radius, extent, c, rounding, status):
+    """:func:`box_decide` for a ball, without writing the bounds to memory first."""
     n_R, n_L = 0, 0
     for i in range(c.size):
         away = radius * norms[i] + rounding * (norms[i] * extent + abs(c[i]))
-        past = factor * products[i] - c[i]
+        past = products[i] - c[i]
         # No branches: on real data nobody can predict them.
         R, L = np.int8(past > away), np.int8(past < -away)
         status[i] = L - R

@@ -11,26 +11,19 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and in
 def dense_products(X, w, out, start, stop):
     """Write ``X[i] . w`` to ``out[i]`` for ``start <= i < stop``; four rows at a time share each ``w[j]``.
 
-    The last digit of a product may depend on the row's place among these four, counted from ``start``.
+    The last rows are repeated to make up four: a product has the same bits wherever its row stands.
     """
     d = X.shape[1]
-    i = start
-    while i + 4 <= stop:
-        x0, x1, x2, x3 = X[i], X[i + 1], X[i + 2], X[i + 3]
+    for i in range(start, stop, 4):
+        i1, i2, i3 = min(i + 1, stop - 1), min(i + 2, stop - 1), min(i + 3, stop - 1)
+        x0, x1, x2, x3 = X[i], X[i1], X[i2], X[i3]
         t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
         for j in range(d):
             t0 += x0[j] * w[j]
             t1 += x1[j] * w[j]
             t2 += x2[j] * w[j]
             t3 += x3[j] * w[j]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = t0, t1, t2, t3
-        i += 4
-    while i < stop:
-        total = 0.0
-        for j in range(d):
-            total += X[i, j] * w[j]
-        out[i] = total
-        i += 1
+        out[i], out[i1], out[i2], out[i3] = t0, t1, t2, t3
 
 
 @kernel(fastmath=SUMS)

@@ -12,7 +12,6 @@ from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 
 DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
-GROUP = 4  # rows of one step of kernels.rows.dense_products
 BLOCK = 8192  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
 
 
@@ -59,10 +58,7 @@ class MemoryRows:
         self.touched = 0
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
-        # Products of dense rows are formed four rows at a time: no part may begin inside such a group.
-        groups = _parts(-(-self.n // GROUP), self.threads)
-        self._row_parts = [(GROUP * first, min(GROUP * last, self.n)) for first, last in groups]
-        self._block_parts = _parts(len(self._blocks), self.threads)
+        self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
 
     @property
     def size(self) -> int:
@@ -80,6 +76,11 @@ class MemoryRows:
     def kinds(self):
         """Return the types of the stored arrays: of values, and of indices (None for dense rows)."""
         return (self.data.dtype, self.indices.dtype) if self.sparse else (self.X.dtype, None)
+
+    @property
+    def sum_edges(self) -> np.ndarray:
+        """Return where the blocks of a sum over rows begin, and where the last one ends."""
+        return np.array([0, *(stop for _, stop in self._blocks)], dtype=np.int64)
 
     @property
     def stored(self):
