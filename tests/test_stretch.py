@@ -94,6 +94,7 @@ def test_walk_uses_it(monkeypatch):
         return points(self, reference, rank)
 
     monkeypatch.setattr(Stretches, "points", counted)
+    monkeypatch.setattr(stretch, "SLICE", 60.0)
     assert len(walked(models()["svm"])) == len(GRID)
     assert len(asked) < len(GRID) / 2
 
