@@ -14,7 +14,7 @@ from screenpath.grid import EpsilonGrid
 from screenpath.rules import Screening
 from screenpath.rules.pathwise import Heuristic, Pathwise
 from screenpath.solvers.base import Budget
-from screenpath.steps import Step
+from screenpath.stretch import Stretches, takes_stretches
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
@@ -108,16 +108,23 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     if isinstance(grid, np.ndarray) and grid.ndim == 1:
         grid = grid.tolist()  # a point's arithmetic is on single numbers, which Python's own floats do faster
     rank = first
+    stretches = None
+    if takes_stretches(model, screening, solver):
+        stretches = Stretches(model, grid, screening, options, MARGIN * options.tol)
     while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
-        step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
-        if init is not None and rank == 0:
-            step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
-        if isinstance(grid, EpsilonGrid):
-            grid.extend(rank, reference)
-        yield step, reference
-        rank += 1
+        found = stretches.points(reference, rank) if stretches else []
+        if not found:
+            step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+            if init is not None and rank == 0:
+                step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
+            found = [(step, reference)]
+        for step, reference in found:
+            if isinstance(grid, EpsilonGrid):
+                grid.extend(rank, reference)
+            yield step, reference
+            rank += 1
 
 
 def walk_state(model, screening, certificate) -> dict:
@@ -199,28 +206,11 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             if decided is not None:
                 decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
-    passes = (clock.touched + touched) / max(model.rows.n, 1)
-    counts = model.counts(certificate, first_screened)
-    extras = {**counts.pop("extras", {}), **clock.moved}
+    touched, extras = touched + clock.touched, clock.moved
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
-    step = Step(
-        step=rank,
-        parameters=model.parameters(parameter),
-        status=steps.CERTIFIED if done else steps.BUDGET,
-        primal=certificate.primal,
-        dual=certificate.dual,
-        gap=certificate.gap,
-        rel_gap=certificate.rel_gap,
-        gap_target=options.tol * certificate.primal,
-        solver=name,
-        epochs=epochs,
-        rounds=rounds,
-        passes=passes,
-        screen_s=clock.seconds["screen"],
-        solve_s=clock.seconds["solve"],
-        certify_s=clock.seconds["certify"],
-        extras=extras,
-        **counts,
-    )
+    step = steps.at_point(
+        model, parameter, rank, certificate, first_screened, tol=options.tol, certified=done, solver=name,
+        epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds, extras=extras,
+    )  # fmt: skip
     return step, certificate

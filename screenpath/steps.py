@@ -101,3 +101,65 @@ class Step:
         row.update((name, getattr(self, name)) for name in COLUMNS)
         row.update(self.extras)
         return row
+
+
+def at_point(
+    model, parameter, rank: int, certificate, screened, *, tol, certified, solver, epochs, rounds, touched, seconds,
+    extras=None,
+) -> Step:  # fmt: skip
+    """Return the record of a grid point.
+
+    Parameters
+    ----------
+    model : BoxModel or another model
+    parameter : float or tuple
+    rank : int
+    certificate : Certificate
+        Of the pair that is reported.
+    screened : Screened
+        What was fixed before the (first) solve.
+    tol : float
+        Relative gap asked for.
+    certified : bool
+    solver : str
+    epochs, rounds : int
+    touched : float
+        Rows touched.
+    seconds : dict of str to float
+        Of the phases ``screen``, ``solve`` and ``certify``.
+    extras : dict, optional
+        Further columns.
+    """
+    c = model.counts(certificate, screened)
+    own = c.get("extras")
+    # By position: by name, the call would take longer than all the rest.
+    return Step(
+        rank,
+        model.parameters(parameter),
+        CERTIFIED if certified else BUDGET,
+        certificate.primal,
+        certificate.dual,
+        certificate.gap,
+        certificate.rel_gap,
+        tol * certificate.primal,
+        c["n_R"],
+        c["n_L"],
+        c["n_E"],
+        c["screened_R"],
+        c["screened_L"],
+        c["n_survivors"],
+        c["rejection_ratio"],
+        c["screening_rate"],
+        c["n_features_screened"],
+        c["nnz_w"],
+        solver,
+        epochs,
+        rounds,
+        touched / max(model.rows.n, 1),
+        seconds["screen"],
+        seconds["solve"],
+        seconds["certify"],
+        c["coefficients"],
+        0.0,
+        {**(own or {}), **(extras or {})},
+    )

@@ -31,9 +31,9 @@ DEFAULT = ("breast_cancer", "ijcnn1", "w8a")
 def phases(problem: Problem, tol: float, storage: str = "auto") -> dict[str, float]:
     """Wall seconds of one path: each phase, the rest of the loop ('other'), and the total."""
     ours = adapter(OURS)
-    data = ours.prepare(problem)
+    data = ours.prepare(problem, storage)
     began = time.perf_counter()
-    result = ours.run(data, problem.grid, tol, storage=storage)
+    result = ours.run(data, problem.grid, tol)
     total = time.perf_counter() - began
     found = {phase: sum(getattr(step, phase) for step in result.steps) for phase in PHASES}
     passes = sum(step.passes for step in result.steps) / len(result.steps)

@@ -29,6 +29,58 @@ def box_summary(c, margins, lo, hi, theta):
     return xi, ell, magnitude, n_R, n_L
 
 
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
+    """Evaluate both objectives for a pair whose sum over rows and margins are known.
+
+    Parameters
+    ----------
+    C : float
+    w, theta : ndarray of shape (d,) and (N,)
+    total : ndarray of shape (d,)
+        ``G'theta``.
+    margins : ndarray of shape (N,)
+        ``G w``.
+    c, lo, hi : ndarray of shape (N,)
+    gap_rounding : float
+
+    Returns
+    -------
+    w_sq, total_sq, inner, xi, ell, error, primal, dual : float
+        As :class:`models.box.Certificate` has them; ``w_sq`` is ``||w||^2``.
+    n_R, n_L : int
+    """
+    xi, ell, magnitude, n_R, n_L = box_summary(c, margins, lo, hi, theta)
+    w_sq, total_sq, inner = 0.0, 0.0, 0.0
+    for j in range(w.size):
+        w_sq += w[j] * w[j]
+        total_sq += total[j] * total[j]
+        inner += w[j] * total[j]
+    primal, dual = 0.5 * w_sq + C * xi, C * ell - 0.5 * C * C * total_sq
+    return w_sq, total_sq, inner, xi, ell, gap_rounding * (xi + magnitude), primal, dual, n_R, n_L
+
+
+@kernel
+def pair_radius(C, C0, w_sq, total_sq, inner, xi, ell, error, total_error, gap_rounding):
+    """Return the radius of a pair's ball at ``C`` around its true centre, see ``rules.box.pair_ball``.
+
+    The numbers are those of the certificate at ``C0``.
+    """
+    dual_sq = C * C * total_sq
+    center_sq = 0.25 * (w_sq + 2.0 * C * inner + dual_sq)
+    rounding = C * error + gap_rounding * (w_sq + dual_sq) + (C * C + C0 * C0) * total_error
+    return np.sqrt(max(center_sq + C * (xi - ell), 0.0) + rounding)
+
+
+@kernel
+def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, gap_rounding):
+    """Return ``||C G'theta - (C/C0) w||``, rounding error included."""
+    ratio = C / C0
+    dual_sq, ahead_sq = C * C * total_sq, ratio * ratio * w_sq
+    apart_sq = dual_sq - 2.0 * C * ratio * inner + ahead_sq
+    return np.sqrt(max(apart_sq, 0.0) + gap_rounding * (dual_sq + ahead_sq) + C * C * total_error)
+
+
 @kernel()
 def box_decide(lower, upper, norms, extent, c, rounding, status):
     """Fix what a region decides: -1 where ``v.w > c`` throughout it (R), +1 where ``v.w < c`` (L), else 0.
@@ -156,7 +208,7 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def box_part(status, lo, hi, c, theta, signs, fixed, step):
+def box_part(status, lo, hi, c, theta, fixed):
     """Part the dual variables that screening has fixed from the survivors.
 
     Parameters
@@ -165,10 +217,8 @@ def box_part(status, lo, hi, c, theta, signs, fixed, step):
     lo, hi, c : ndarray
     theta : ndarray
         Dual point of the reference.
-    signs : ndarray of int8
-    fixed, step : ndarray
-        Written. ``fixed``: fixed variables, 0 for survivors; ``step``: what the fixed variables change from ``theta``,
-        times their signs, 0 for survivors.
+    fixed : ndarray
+        Written: the fixed variables, 0 for survivors.
 
     Returns
     -------
@@ -177,21 +227,27 @@ def box_part(status, lo, hi, c, theta, signs, fixed, step):
     linear : float
         ``c . fixed``.
     changed : int
-        Fixed variables that change.
+        Fixed variables that differ from ``theta``.
     """
     index = np.empty(status.size, dtype=np.int64)
     k, changed, linear = 0, 0, 0.0
     for i in range(status.size):
         index[k] = i  # kept where the next one does not overwrite it
         k += status[i] == 0
-    for i in range(status.size):
-        value = 0.0 if status[i] == 0 else (lo[i] if status[i] < 0 else hi[i])
-        move = 0.0 if status[i] == 0 else value - theta[i]
+    for i in range(status.size):  # no branches: this one vectorises
+        value = hi[i] if status[i] > 0 else lo[i]
+        value = value if status[i] != 0 else 0.0
         fixed[i] = value
-        step[i] = signs[i] * move
-        changed += move != 0.0
+        changed += (status[i] != 0) & (value != theta[i])
         linear += c[i] * value
     return index[:k].copy(), linear, changed
+
+
+@kernel
+def box_moves(status, fixed, theta, signs, step):
+    """Write what the fixed variables change from ``theta``, times their signs, to ``step``; 0 for survivors."""
+    for i in range(status.size):
+        step[i] = signs[i] * (fixed[i] - theta[i]) if status[i] != 0 else 0.0
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -275,10 +331,14 @@ def warm_up():
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     index = np.zeros(1, dtype=np.int64)
     box_summary(a, a, a, a, a)
+    box_certificate(1.0, a, a, a, a, a, a, a, 1e-14)
+    pair_radius(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1e-14)
+    pair_mismatch(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1e-14)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
     box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
-    box_part(status, a, a, a, a, signs, a.copy(), a.copy())
+    box_part(status, a, a, a, a, a.copy())
+    box_moves(status, a, a, signs, a.copy())
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
     box_survivors(index, 1.0, a, a, a, a, a, a)

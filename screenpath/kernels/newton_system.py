@@ -9,6 +9,7 @@ cost more than it saves at these sizes, and change the last digits with the numb
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.rows import csr_products, dense_products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 DIRECT = 600  # largest number of features whose Hessian is factorised
@@ -28,17 +29,9 @@ def inner(a, b):
 def products(X, data, indices, indptr, sparse, w, out):
     """Write ``G w`` to ``out``."""
     if sparse:
-        for i in range(out.size):
-            total = 0.0
-            for p in range(at(indptr[i]), at(indptr[i + 1])):
-                total += data[p] * w[at(indices[p])]
-            out[i] = total
+        csr_products(data, indices, indptr, w, out, 0, out.size)
     else:
-        for i in range(out.size):
-            total = 0.0
-            for j in range(w.size):
-                total += X[i, j] * w[j]
-            out[i] = total
+        dense_products(X, w, out, 0, out.size)
 
 
 @kernel(fastmath=SUMS)

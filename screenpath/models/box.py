@@ -233,20 +233,21 @@ class BoxModel:
         return self._certificate(float(state["C"]), w, theta, total, int(state["updates"]), self.margins(w))
 
     def _certificate(self, C, w, theta, total, updates, margins) -> Certificate:
-        xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta)
-        w_sq, total_sq = float(w @ w), float(total @ total)
+        w_sq, total_sq, inner, xi, ell, error, primal, dual, n_R, n_L = kernels.box_certificate(
+            C, w, theta, total, margins, self.c, self.lo, self.hi, GAP_ROUNDING
+        )
         return Certificate(
             C=C,
             point=Point(w, margins, w_sq),
             theta=theta,
             total=total,
             total_sq=total_sq,
-            inner=float(w @ total),
+            inner=inner,
             xi=xi,
             ell=ell,
-            error=GAP_ROUNDING * (xi + magnitude),
-            primal=0.5 * w_sq + C * xi,
-            dual=C * ell - 0.5 * C * C * total_sq,
+            error=error,
+            primal=primal,
+            dual=dual,
             n_R=n_R,
             n_L=n_L,
             updates=updates,
@@ -358,13 +359,15 @@ class BoxModel:
         """
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
-        fixed, step = np.empty(self.size), np.empty(self.size)
+        fixed, start_total = np.empty(self.size), reference.total
         index, linear, changed = kernels.box_part(
-            screened.status, self.lo, self.hi, self.c, reference.theta, self.signs, fixed, step
-        )
-        # Few fixed variables change, so the sum at the start costs little.
-        start_total = reference.total + self._signed_sum(step) if changed else reference.total
-        del step  # with many rows each of these is much memory
+            screened.status, self.lo, self.hi, self.c, reference.theta, fixed
+        )  # fmt: skip
+        if changed:  # few of them, so the sum at the start costs little
+            step = np.empty(self.size)
+            kernels.box_moves(screened.status, fixed, reference.theta, self.signs, step)
+            start_total = start_total + self._signed_sum(step)
+            del step  # with many rows each of these is much memory
         if index.size == self.size:
             c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
             start, margins = reference.theta, reference.point.products

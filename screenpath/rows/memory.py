@@ -78,6 +78,11 @@ class MemoryRows:
         return (self.data.dtype, self.indices.dtype) if self.sparse else (self.X.dtype, None)
 
     @property
+    def sum_edges(self) -> np.ndarray:
+        """Return where the blocks of a sum over rows begin, and where the last one ends."""
+        return np.array([0, *(stop for _, stop in self._blocks)], dtype=np.int64)
+
+    @property
     def stored(self):
         """Return the stored rows where compiled code can read them in place (float64), else None."""
         if self.kinds[0] != np.float64:

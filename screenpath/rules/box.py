@@ -33,23 +33,19 @@ def pair_ball(reference, C: float) -> Ball:
     -------
     Ball
     """
-    ratio = C / reference.C
-    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
-    radius = pair_radius(reference, C)
-    # ||C G'theta - (C/C0) w||, rounding error included
-    mismatch_sq = dual_sq - 2.0 * C * ratio * reference.inner + ratio * ratio * w_sq
-    rounding = GAP_ROUNDING * (dual_sq + ratio * ratio * w_sq) + C * C * reference.total_error
-    mismatch = sqrt(max(mismatch_sq, 0.0) + rounding)
-    return Ball(reference.point.scaled(0.5 * (1.0 + ratio)), radius + 0.5 * mismatch)
+    ratio, point = C / reference.C, reference.point
+    mismatch = kernels.pair_mismatch(
+        C, reference.C, point.sqnorm, reference.total_sq, reference.inner, reference.total_error, GAP_ROUNDING
+    )
+    return Ball(point.scaled(0.5 * (1.0 + ratio)), pair_radius(reference, C) + 0.5 * mismatch)
 
 
 def pair_radius(reference, C: float) -> float:
     """Return the radius of the pair's ball around its true centre ``(w + C G'theta)/2``, rounding included."""
-    w_sq, dual_sq = reference.point.sqnorm, C * C * reference.total_sq
-    slope = C * (reference.xi - reference.ell)
-    center_sq = 0.25 * (w_sq + 2.0 * C * reference.inner + dual_sq)
-    error = C * reference.error + GAP_ROUNDING * (w_sq + dual_sq) + (C * C + reference.C**2) * reference.total_error
-    return sqrt(max(center_sq + slope, 0.0) + error)
+    return kernels.pair_radius(
+        C, reference.C, reference.point.sqnorm, reference.total_sq, reference.inner, reference.xi, reference.ell,
+        reference.error, reference.total_error, GAP_ROUNDING,
+    )  # fmt: skip
 
 
 class DVI:

@@ -31,9 +31,14 @@ class Auto:
     def __init__(self, seed: int = 0, shrinking: bool = True):
         self.sweeps, self.newton = CoordinateDescent(seed, shrinking), Newton()
 
+    @staticmethod
+    def sweeps_first(sparse: bool, d: int) -> bool:
+        """Tell whether coordinate sweeps come before Newton's method."""
+        return sparse and d >= WIDE
+
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :meth:`screenpath.solvers.cd.CoordinateDescent.solve`."""
-        if not reduced.sparse or reduced.start_w.size < WIDE or reduced.size == 0:
+        if not self.sweeps_first(reduced.sparse, reduced.start_w.size) or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
         few = Budget(min(SWEEPS, budget.epochs), budget.deadline)
         first = self.sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)

@@ -1,10 +1,22 @@
-"""screenpath itself. Its own tolerance is a certified relative gap, so the target is the setting."""
+"""screenpath itself. Its own tolerance is a certified relative gap, so the target is the setting.
+
+The conversion of the data (checks, storage, signs) is its preparation, as for every solver here; the norms of the rows,
+the model and all that a grid point takes are timed.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 import screenpath
+from screenpath.api import PathResult, check_data, run_path
+from screenpath.grid import explicit_grid
+from screenpath.models.builders import lad_model, svm_model
+from screenpath.prepare import prepare as store
+from screenpath.rows.memory import MemoryRows
 
 name = "screenpath"
+LIMITS = {"rule": "dvi+gap", "solver": "auto", "max_epochs": 100_000, "time_limit": None, "seed": 0}  # the defaults
 
 
 def ladder(target: float) -> list[float]:
@@ -15,16 +27,17 @@ def supports(problem) -> bool:
     return hasattr(screenpath, f"{problem.model}_path")
 
 
-def prepare(problem):
-    return problem.model, problem.X, problem.y
+def prepare(problem, storage="auto"):
+    X, y = check_data(problem.X, problem.y)
+    return (svm_model if problem.model == "svm" else lad_model), *store(X, storage=storage), y
 
 
 def run(data, grid, tolerance, **options):
     """The PathResult, for the callers that want its steps."""
-    model, X, y = data
-    solve = screenpath.svm_path if model == "svm" else screenpath.lad_path
-    return solve(X, y, grid=grid, tol=tolerance, **options)
+    build, X, preparation, y = data
+    steps = run_path(build(MemoryRows(X), y), explicit_grid(grid), tol=tolerance, **{**LIMITS, **options})
+    return PathResult(steps, preparation)
 
 
 def solve_path(data, grid, tolerance):
-    yield from run(data, grid, tolerance).coefficients
+    yield from np.array([step.coefficients for step in run(data, grid, tolerance).steps])

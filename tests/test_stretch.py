@@ -1,0 +1,145 @@
+"""Several points in one call: what the loop finds point by point, whatever the length of the stretch."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath import path, stretch
+from screenpath.audit import Audit
+from screenpath.grid import EpsilonGrid, log_grid
+from screenpath.models.builders import lad_model, quantile_model, svm_model, svr_model
+from screenpath.path import PathOptions, solve_point, walk
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import parse_rule
+from screenpath.solvers import make_solver
+from screenpath.stretch import Stretches, takes_stretches
+from tests.conftest import two_classes
+
+GRID = log_grid(1e-3, 10.0, 12)
+RULES = ("none", "gap", "dvi", "dvi+gap")
+WORK = ("step", "status", "n_R", "n_L", "n_E", "screened_R", "screened_L", "nnz_w", "solver", "epochs", "rounds")
+
+
+def models(storage="dense"):
+    X, y = two_classes(seed=7, noise=1.5)
+    rng = np.random.default_rng(7)
+    target, weights = X @ rng.normal(size=X.shape[1]) + rng.normal(size=y.size), rng.uniform(0.0, 3.0, y.size)
+    weights[::9] = 0.0
+    rows = MemoryRows(sp.csr_array(X) if storage == "sparse" else X)
+    return {
+        "svm": svm_model(rows, y),
+        "weighted": svm_model(rows, y, weights),
+        "lad": lad_model(rows, target, weights),
+        "quantile": quantile_model(rows, target, 0.8),
+    }
+
+
+def options(**more):
+    return PathOptions(tol=1e-8, **more)
+
+
+def walked(model, rule="dvi+gap", solver="auto", grid=GRID, **more):
+    return list(walk(model, grid, parse_rule(rule), make_solver(solver), options(**more)))
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
+def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
+    model, screening, solver = models(storage)[name], parse_rule(rule), make_solver("newton")
+    found = {}
+
+    def keep(_model, _parameter, rank, _reference, _certificate, decided):
+        found.setdefault(rank, []).append(decided.copy())
+        return {}
+
+    asked, reference, taken = options(audit=keep), model.start(GRID[0]), 0
+    for rank, C in enumerate(GRID):
+        made = Stretches(model, GRID, screening, asked, path.MARGIN * asked.tol).points(reference, rank)
+        step, reference = solve_point(model, C, rank, reference, screening, solver, asked)
+        if not made:  # the closed form, or a second round
+            assert step.solver == "closed-form" or step.rounds > 1
+            continue
+        taken += 1
+        one, certificate = made[0]
+        assert [getattr(one, name) for name in WORK] == [getattr(step, name) for name in WORK]
+        # The same bytes: a path on shards or on a cluster, which knows no stretches, has the numbers of one in memory.
+        assert (one.passes, one.primal, one.dual) == (step.passes, step.primal, step.dual)
+        assert one.coefficients.tobytes() == step.coefficients.tobytes()
+        np.testing.assert_array_equal(*found[rank])  # what the rules decided
+        for name, value in model.state(certificate).items():
+            np.testing.assert_array_equal(value, model.state(reference)[name])
+    assert taken >= 8
+
+
+@pytest.mark.parametrize("name", ["svm", "lad"])
+def test_length_changes_no_byte(name, monkeypatch):
+    paths = []
+    for length in (1, 3, 32):
+        monkeypatch.setattr(stretch, "POINTS", length)
+        paths.append(walked(models()[name]))
+    for one, *others in zip(*paths, strict=True):
+        for other in others:
+            assert one[0].coefficients.tobytes() == other[0].coefficients.tobytes()
+            assert one[1].theta.tobytes() == other[1].theta.tobytes()
+            assert (one[0].primal, one[0].passes) == (other[0].primal, other[0].passes)
+
+
+def test_walk_uses_it(monkeypatch):
+    asked = []
+    points = Stretches.points
+
+    def counted(self, reference, rank):
+        asked.append(rank)
+        return points(self, reference, rank)
+
+    monkeypatch.setattr(Stretches, "points", counted)
+    monkeypatch.setattr(stretch, "SLICE", 60.0)
+    assert len(walked(models()["svm"])) == len(GRID)
+    assert len(asked) < len(GRID) / 2
+
+
+def test_point_that_is_not_solved_at_once_is_left_to_the_loop(monkeypatch):
+    X, y = two_classes(seed=5, noise=3.0)
+    model = svm_model(MemoryRows(X), y)
+    steps = [step for step, _ in walked(model, max_epochs=8)]
+    assert {step.status for step in steps} == {"certified", "budget"}
+    assert all(step.epochs <= 8 for step in steps)
+    monkeypatch.setattr(path, "takes_stretches", lambda *_: False)
+    alone = [step for step, _ in walked(model, max_epochs=8)]
+    assert [(step.status, step.epochs) for step in alone] == [(step.status, step.epochs) for step in steps]
+
+
+def test_audit_and_eps_path_see_each_point_before_the_next():
+    model, solver = models()["svm"], make_solver("auto")
+    audited = walked(model, audit=Audit(solver, options()))
+    plain = walked(models()["svm"])
+    assert all(step.extras["unsafe"] == 0 for step, _ in audited)
+    for (one, _), (other, _) in zip(audited, plain, strict=True):
+        assert one.coefficients.tobytes() == other.coefficients.tobytes()
+    grid = EpsilonGrid(1e-3, 1.0, 1e-2)
+    steps = [step for step, _ in walked(models()["svm"], grid=grid)]
+    assert len(steps) == len(grid) and all(step.status == "certified" for step in steps)
+
+
+def test_stretch_takes_only_what_it_can():
+    X, y = two_classes()
+    rows, rule, solver = MemoryRows(X), parse_rule("dvi"), make_solver("auto")
+    assert takes_stretches(svm_model(rows, y), rule, solver)
+    wide = sp.random_array((20, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    refused = [
+        (svr_model(rows, y, 0.1), rule, solver),
+        (svm_model(MemoryRows(X.astype(np.float32)), y), rule, solver),
+        (svm_model(MemoryRows(wide), y[:20]), rule, solver),
+        (svm_model(rows, y), parse_rule("it"), solver),
+        (svm_model(rows, y), parse_rule("heuristic"), solver),
+        (svm_model(rows, y), rule, make_solver("cd")),
+    ]
+    assert not any(takes_stretches(*one) for one in refused)
+
+
+def test_deadline_ends_a_stretch():
+    import time
+
+    found = walked(models()["svm"], deadline=time.monotonic() + 1e-9)
+    assert len(found) <= 1
