@@ -131,7 +131,8 @@ def at_point(
         Further columns.
     """
     c = model.counts(certificate, screened)
-    own = c.get("extras")
+    if "extras" in c:
+        extras = {**c["extras"], **(extras or {})}
     # By position: by name, the call would take longer than all the rest.
     return Step(
         rank,
@@ -161,5 +162,5 @@ def at_point(
         seconds["certify"],
         c["coefficients"],
         0.0,
-        {**(own or {}), **(extras or {})},
+        extras or {},
     )

@@ -25,7 +25,7 @@ from screenpath.solvers.auto import Auto
 from screenpath.solvers.newton import CALL_ITERATIONS, NO_CSR, NO_DENSE, Newton
 
 LARGEST = 1_500_000  # stored values up to which calls are worth saving; beyond, passes may have several threads
-POINTS, CELLS = 32, 1 << 19  # points of one call, and margins they may take together
+POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
 SLICE = 0.02  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 
 
