@@ -41,10 +41,12 @@ def connect(scheduler: str | None = None, local: int | None = None):
     client = cluster = None
     try:
         if local is not None:
-            # No limit: mapped shards count as a worker's memory, and Dask would stop it for them.
+            # No limit: mapped shards count as a worker's memory, and Dask would stop it for them. No dashboard, and a
+            # free port for what is left of it: another cluster on this machine may have the usual one.
             cluster = distributed.LocalCluster(
-                n_workers=local, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
-            )
+                n_workers=local, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50,
+                scheduler_kwargs={"dashboard": False},
+            )  # fmt: skip
         client = distributed.Client(cluster if cluster is not None else scheduler, timeout=WAIT, set_as_default=False)
         client.wait_for_workers(1, timeout=WAIT)
         check_versions(client)
