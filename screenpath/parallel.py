@@ -11,8 +11,6 @@ import os
 import signal
 import tempfile
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import groupby
 from multiprocessing.connection import wait
@@ -98,9 +96,80 @@ def _on_cluster(model: SparseGrid, tasks: list, how: tuple, cluster: tuple):
         yield from in_order(spread.run(_walk_sent_row, (_arrays(model.base), how), tasks, how[-1].deadline))
 
 
+class Workers:
+    """Processes that wait for tasks, each at its own pipe.
+
+    A pool of the standard library has one pipe for the results of all. A process that is killed while it writes to it
+    leaves half a message, and everybody else waiting for ever.
+    """
+
+    def __init__(self, pipes: list):
+        self.pipes = pipes
+
+    def map(self, function, tasks):
+        """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free.
+
+        Raises
+        ------
+        ResourceError
+            If a process dies.
+        Exception
+            What the function raises.
+        """
+        tasks = list(tasks)
+        todo, busy, results = iter(enumerate(tasks)), {}, {}
+        for pipe in self.pipes:
+            _hand_over(pipe, function, todo, busy)
+        for rank in range(len(tasks)):
+            while rank not in results:
+                for pipe in wait(list(busy)):
+                    with _watched():
+                        value = pipe.recv()
+                    if isinstance(value, _Raised):
+                        raise value.error
+                    results[busy.pop(pipe)] = value
+                    _hand_over(pipe, function, todo, busy)
+            yield results.pop(rank)
+
+
+class _Raised:
+    """An exception on its way from a worker process."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+@contextlib.contextmanager
+def _watched():
+    try:
+        yield
+    except (EOFError, OSError):  # the other end is gone, perhaps in the middle of a message
+        raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
+
+
+def _hand_over(pipe, function, todo, busy) -> None:
+    """Send the next task, if there is one."""
+    for rank, task in todo:
+        busy[pipe] = rank
+        with _watched():
+            pipe.send((function, task))
+        return
+
+
+def _serve(pipe, initializer, arguments) -> None:
+    initializer(*arguments)
+    while True:
+        function, task = pipe.recv()
+        try:
+            value = function(task)
+        except Exception as error:  # for the parent to raise
+            value = _Raised(error)
+        pipe.send(value)
+
+
 @contextlib.contextmanager
 def workers(jobs: int, initializer, arguments: tuple):
-    """Give a pool of processes; whatever ends the block ends them too.
+    """Give some processes; whatever ends the block ends them too.
 
     Parameters
     ----------
@@ -109,23 +178,22 @@ def workers(jobs: int, initializer, arguments: tuple):
         Called in each process first; it should call :func:`follow_parent`.
     arguments : tuple
         Of the initializer.
-
-    Raises
-    ------
-    ResourceError
-        If a process dies.
     """
-    context = multiprocessing.get_context(START)
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, context, initializer, arguments) as pool:
-        try:
-            yield pool
-        except BrokenProcessPool:
-            raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(multiprocessing.active_children()) - others:
-                child.kill()
+    context, started = multiprocessing.get_context(START), []
+    try:
+        for _ in range(jobs):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, initializer, arguments))
+            started.append((process, ours))
+            process.start()
+            theirs.close()  # the end of the process ends the messages
+        yield Workers([pipe for _, pipe in started])
+    finally:
+        for process, pipe in started:
+            pipe.close()
+            if process.pid is not None:
+                process.kill()
+                process.join()
 
 
 def follow_parent() -> None:

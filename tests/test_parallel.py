@@ -1,12 +1,17 @@
 """Rows of a grid as they are walked by a worker of a cluster, in this process."""
 
+import multiprocessing
+import os
 import pickle
+import signal
+import time
 
 import numpy as np
 import pytest
 
 from screenpath import parallel
 from screenpath.api_sparse import grid_pairs
+from screenpath.errors import ResourceError
 from screenpath.grid import beta_grid
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
@@ -49,3 +54,45 @@ def test_rows_that_were_sent(grid, done):
             assert getattr(step, name) == getattr(expected, name), name
         np.testing.assert_array_equal(step.coefficients.dense(), expected.coefficients.dense())
         np.testing.assert_array_equal(kept.theta, certificate.theta)
+
+
+def nothing():
+    """Set up a worker process that needs no more."""
+
+
+def task_of_a_worker(size):
+    """Return so many bytes; a negative size fails."""
+    if size < 0:
+        raise OSError(f"no {size} bytes")
+    return bytes(size)
+
+
+@pytest.fixture
+def forked(monkeypatch):
+    monkeypatch.setattr(parallel, "START", "fork")
+
+
+def test_tasks_come_back_in_order(forked):
+    with parallel.workers(3, nothing, ()) as pool:
+        for sizes in ([5, 1_000_000, 0, 7, 3, 2], [], [1]):
+            assert [len(found) for found in pool.map(task_of_a_worker, sizes)] == sizes
+    assert not multiprocessing.active_children()
+
+
+def test_error_of_a_task_is_raised_as_it_is(forked):
+    with pytest.raises(OSError, match="no -1 bytes"), parallel.workers(2, nothing, ()) as pool:
+        list(pool.map(task_of_a_worker, [3, -1, 4]))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("size", [0, 5_000_000])
+def test_worker_that_is_killed_between_messages_or_in_one(forked, size):
+    """What does not fit into a pipe keeps its worker writing until somebody reads."""
+    with pytest.raises(ResourceError, match="a worker process has died"), parallel.workers(1, nothing, ()) as pool:
+        found = pool.map(task_of_a_worker, [1, size, 2])
+        assert len(next(found)) == 1
+        time.sleep(0.3)
+        for child in multiprocessing.active_children():
+            os.kill(child.pid, signal.SIGKILL)
+        list(found)
+    assert not multiprocessing.active_children()

@@ -200,7 +200,7 @@ import os, signal, sys
 from screenpath.parallel import follow_parent, workers
 def main():
     with workers(1, follow_parent, ()) as pool:
-        print(pool.submit(os.getpid).result(), flush=True)
+        print(*pool.map(os.getpgid, [0]), flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 if __name__ == "__main__":
     main()
