@@ -360,9 +360,7 @@ class BoxModel:
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
         fixed, start_total = np.empty(self.size), reference.total
-        index, linear, changed = kernels.box_part(
-            screened.status, self.lo, self.hi, self.c, reference.theta, fixed
-        )  # fmt: skip
+        index, linear, changed = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed)
         if changed:  # few of them, so the sum at the start costs little
             step = np.empty(self.size)
             kernels.box_moves(screened.status, fixed, reference.theta, self.signs, step)

@@ -6,17 +6,22 @@ the model and all that a grid point takes are timed.
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 
 import screenpath
-from screenpath.api import PathResult, check_data, run_path
+from screenpath.api import PathResult, box_path, check_data, run_path
 from screenpath.grid import explicit_grid
 from screenpath.models.builders import lad_model, svm_model
 from screenpath.prepare import prepare as store
 from screenpath.rows.memory import MemoryRows
 
 name = "screenpath"
-LIMITS = {"rule": "dvi+gap", "solver": "auto", "max_epochs": 100_000, "time_limit": None, "seed": 0}  # the defaults
+DEFAULTS = {  # of svm_path and lad_path
+    key: signature(box_path).parameters[key].default
+    for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
+}
 
 
 def ladder(target: float) -> list[float]:
@@ -35,7 +40,7 @@ def prepare(problem, storage="auto"):
 def run(data, grid, tolerance, **options):
     """The PathResult, for the callers that want its steps."""
     build, X, preparation, y = data
-    steps = run_path(build(MemoryRows(X), y), explicit_grid(grid), tol=tolerance, **{**LIMITS, **options})
+    steps = run_path(build(MemoryRows(X), y), explicit_grid(grid), tol=tolerance, **{**DEFAULTS, **options})
     return PathResult(steps, preparation)
 
 
