@@ -19,8 +19,7 @@ from screenpath.rows.memory import MemoryRows
 
 name = "screenpath"
 DEFAULTS = {  # of svm_path and lad_path
-    key: signature(box_path).parameters[key].default
-    for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
+    key: signature(box_path).parameters[key].default for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
 }
 
 
