@@ -4,6 +4,8 @@ import numpy as np
 
 from screenpath.kernels import kernel
 
+ROWS = 1024  # what sums over all rows are formed from, here and in `stretch`, where threads share them
+
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise
 def box_summary(c, margins, lo, hi, theta):
@@ -31,7 +33,7 @@ def box_summary(c, margins, lo, hi, theta):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
-    """Evaluate both objectives for a pair whose sum over rows and margins are known.
+    """Evaluate both objectives for a pair whose sum over rows and margins are known, in parts of ``ROWS``.
 
     Parameters
     ----------
@@ -50,14 +52,25 @@ def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
         As :class:`models.box.Certificate` has them; ``w_sq`` is ``||w||^2``.
     n_R, n_L : int
     """
-    xi, ell, magnitude, n_R, n_L = box_summary(c, margins, lo, hi, theta)
+    xi, ell, magnitude, n_R, n_L = 0.0, 0.0, 0.0, 0, 0
+    for s in range(0, c.size, ROWS):
+        e = min(s + ROWS, c.size)
+        part = box_summary(c[s:e], margins[s:e], lo[s:e], hi[s:e], theta[s:e])
+        xi, ell, magnitude = xi + part[0], ell + part[1], magnitude + part[2]
+        n_R, n_L = n_R + part[3], n_L + part[4]
+    return (*box_objectives(C, w, total, xi, ell, magnitude, gap_rounding), n_R, n_L)
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_objectives(C, w, total, xi, ell, magnitude, gap_rounding):
+    """Return what :func:`box_certificate` does but for the counts, from the sums of :func:`box_summary`."""
     w_sq, total_sq, inner = 0.0, 0.0, 0.0
     for j in range(w.size):
         w_sq += w[j] * w[j]
         total_sq += total[j] * total[j]
         inner += w[j] * total[j]
     primal, dual = 0.5 * w_sq + C * xi, C * ell - 0.5 * C * C * total_sq
-    return w_sq, total_sq, inner, xi, ell, gap_rounding * (xi + magnitude), primal, dual, n_R, n_L
+    return w_sq, total_sq, inner, xi, ell, gap_rounding * (xi + magnitude), primal, dual
 
 
 @kernel
@@ -207,9 +220,9 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
     return n_R, n_L
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel
 def box_part(status, lo, hi, c, theta, fixed):
-    """Part the dual variables that screening has fixed from the survivors.
+    """Part the dual variables that screening has fixed from the survivors, in parts of ``ROWS``.
 
     Parameters
     ----------
@@ -230,9 +243,20 @@ def box_part(status, lo, hi, c, theta, fixed):
         Fixed variables that differ from ``theta``.
     """
     index = np.empty(status.size, dtype=np.int64)
+    k, linear, changed = 0, 0.0, 0
+    for s in range(0, status.size, ROWS):
+        e = min(s + ROWS, status.size)
+        part = part_rows(s, status[s:e], lo[s:e], hi[s:e], c[s:e], theta[s:e], fixed[s:e], index[k : k + e - s])
+        k, linear, changed = k + part[0], linear + part[1], changed + part[2]
+    return index[:k].copy(), linear, changed
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def part_rows(first, status, lo, hi, c, theta, fixed, index):
+    """:func:`box_part` for the rows from ``first`` on; returns the number of survivors, and the two sums."""
     k, changed, linear = 0, 0, 0.0
     for i in range(status.size):
-        index[k] = i  # kept where the next one does not overwrite it
+        index[k] = first + i  # kept where the next one does not overwrite it
         k += status[i] == 0
     for i in range(status.size):  # no branches: this one vectorises
         value = hi[i] if status[i] > 0 else lo[i]
@@ -240,7 +264,7 @@ def box_part(status, lo, hi, c, theta, fixed):
         fixed[i] = value
         changed += (status[i] != 0) & (value != theta[i])
         linear += c[i] * value
-    return index[:k].copy(), linear, changed
+    return k, linear, changed
 
 
 @kernel
@@ -287,16 +311,13 @@ def box_halfway(vector, products, theta, total, C, norms, mid_vector, mid_produc
     return sqnorm, dual_sq, spread
 
 
-@kernel()
-def box_survivors(index, C, c, lo, hi, norms, theta, products):
-    """Return the survivors' ``c``, ``C lo``, ``C hi``, norms, ``theta`` and products as the rows of one array."""
-    k = index.size
-    out = np.empty((6, k))
-    for r in range(k):
+@kernel
+def box_survivors(index, C, c, lo, hi, norms, theta, products, out):
+    """Write the survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to the rows of ``out``."""
+    for r in range(index.size):
         i = index[r]
         out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
-        out[3, r], out[4, r], out[5, r] = norms[i], theta[i], products[i]
-    return out
+        out[3, r], out[4, r], out[5, r] = norms[i], C * theta[i], products[i]
 
 
 @kernel()
@@ -332,16 +353,18 @@ def warm_up():
     index = np.zeros(1, dtype=np.int64)
     box_summary(a, a, a, a, a)
     box_certificate(1.0, a, a, a, a, a, a, a, 1e-14)
+    box_objectives(1.0, a, a, 1.0, 1.0, 1.0, 1e-14)
     pair_radius(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1e-14)
     pair_mismatch(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1e-14)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
     box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
     box_part(status, a, a, a, a, a.copy())
+    part_rows(0, status, a, a, a, a, a.copy(), np.zeros(2, dtype=np.int64))
     box_moves(status, a, a, signs, a.copy())
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
-    box_survivors(index, 1.0, a, a, a, a, a, a)
+    box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 1)))
     box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
     signed(a, signs, a.copy())
     difference(a, a, signs, a.copy())

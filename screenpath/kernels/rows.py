@@ -8,7 +8,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and in
 
 
 @kernel(fastmath=SUMS)
-def _four_products(x0, x1, x2, x3, w):
+def four_products(x0, x1, x2, x3, w):
     """Return the products of four rows with ``w``, each value of which is read once."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.size):
@@ -38,11 +38,11 @@ def dense_products(X, w, out, start, stop):
         return
     i = start
     while i + 4 <= stop:
-        out[i], out[i + 1], out[i + 2], out[i + 3] = _four_products(X[i], X[i + 1], X[i + 2], X[i + 3], w)
+        out[i], out[i + 1], out[i + 2], out[i + 3] = four_products(X[i], X[i + 1], X[i + 2], X[i + 3], w)
         i += 4
     if i < stop:
         j, k = min(i + 1, stop - 1), min(i + 2, stop - 1)
-        out[i], out[j], out[k], _ = _four_products(X[i], X[j], X[k], X[k], w)
+        out[i], out[j], out[k], _ = four_products(X[i], X[j], X[k], X[k], w)
 
 
 @kernel(fastmath=SUMS)

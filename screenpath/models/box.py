@@ -368,11 +368,11 @@ class BoxModel:
             del step  # with many rows each of these is much memory
         if index.size == self.size:
             c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
-            start, margins = reference.theta, reference.point.products
+            start, margins = C * reference.theta, reference.point.products
         else:
-            c, lo, hi, norms, start, margins = kernels.box_survivors(
-                index, C, self.c, self.lo, self.hi, self.norms, reference.theta, reference.point.products
-            )
+            c, lo, hi, norms, start, margins = out = np.empty((6, index.size))
+            known = reference.theta, reference.point.products
+            kernels.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out)
         stored = self.rows.stored
         return Reduced(
             take=lambda: self._take(index),
@@ -384,7 +384,7 @@ class BoxModel:
             hi=hi,
             norms=norms,
             offset=C * linear,
-            start_alpha=C * start,
+            start_alpha=start,
             start_sum=C * start_total,
             start_w=reference.point.vector,
             start_margins=margins,
