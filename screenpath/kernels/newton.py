@@ -49,8 +49,8 @@ def _border(t, want, table, board, me):
     for _ in range(100):
         out, found = table[half(board, me)], 0.0
         for b in range(first, last):
-            part = t[b * rows : min(t.size, (b + 1) * rows)]
-            out[b, 0] = _most(part) if border < 0.0 else _within(part, border)
+            s, e = b * rows, min(t.size, (b + 1) * rows)
+            out[b, 0] = _most(t, s, e) if border < 0.0 else _within(t, border, s, e)
         meet(board, me)
         for b in range(blocks):
             found = max(found, out[b, 0]) if border < 0.0 else found + out[b, 0]
@@ -64,17 +64,17 @@ def _border(t, want, table, board, me):
 
 
 @kernel(fastmath=SUMS)
-def _most(t):
+def _most(t, start, stop):
     most = 0.0
-    for r in range(t.size):
+    for r in range(at(start), at(stop)):
         most = max(most, abs(t[r]))
     return most
 
 
 @kernel(fastmath=SUMS)
-def _within(t, border):
+def _within(t, border, start, stop):
     count = 0
-    for r in range(t.size):
+    for r in range(at(start), at(stop)):
         count += abs(t[r]) <= border
     return float(count)
 
@@ -113,11 +113,11 @@ def _mean_square(values, sparse, table, board, me):
 
 
 @kernel(fastmath=SUMS)
-def _losses(alive, vectors):
+def _losses(alive, vectors, start, stop):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
     lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
     loss, linear, ell = 0.0, 0.0, 0.0
-    for r in range(alive.size):
+    for r in range(at(start), at(stop)):
         i = at(alive[r])
         loss += max(lo[i] * t[i], hi[i] * t[i])
         linear += alpha[i] * t[i]
@@ -132,7 +132,7 @@ def _losses_all(count, sparse, vectors, lists, table, board, me):
     first, last, blocks = share(board, me, count, rows)
     out = table[half(board, me)]
     for b in range(first, last):
-        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE, b * rows : min(count, (b + 1) * rows)], vectors)
+        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], vectors, b * rows, min(count, (b + 1) * rows))
     meet(board, me)
     loss, linear, ell = 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -143,39 +143,42 @@ def _losses_all(count, sparse, vectors, lists, table, board, me):
 
 
 @kernel(fastmath=SUMS)
-def _part(X, data, indices, indptr, sparse, reach, rounding, border, alive, where, signs, vectors, kept, near, v):
+def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
 
     Returns
     -------
     n_kept, n_near : int
-        Rows not fixed, rows that are near: at the beginning of the two lists.
+        Rows not fixed, rows that are near, which are listed from ``start`` on in ``KEPT`` and ``CHOSEN``.
     known, linear : float
         ``c . alpha`` of the rows fixed, and of the far ones.
     touched : int
     """
     c, lo, hi = vectors[C], vectors[LO], vectors[HI]
     norms, t, alpha = vectors[NORMS], vectors[T], vectors[ALPHA]
-    n_kept, n_near, touched, known, linear = 0, 0, 0, 0.0, 0.0
-    for r in range(alive.size):
+    alive, where, signs = lists[ALIVE], lists[WHERE], marks[SIGNS]
+    kept, near, moved = lists[KEPT], lists[CHOSEN], lists[NEAR]  # the last of which is filled later
+    n_kept, n_near, n_moved, known, linear = start, start, start, 0.0, 0.0
+    for r in range(at(start), at(stop)):  # no branches: nobody could predict them
         i = at(alive[r])
         size = abs(t[i])
         fixed = (reach >= 0.0) & (size > reach * norms[i] + rounding * abs(c[i]))
-        kept[n_kept] = alive[r]  # kept where the next one does not overwrite it
-        n_kept += not fixed
-        if not fixed and (size <= border or lo[i] < alpha[i] < hi[i]):
-            near[n_near] = alive[r]
-            n_near += 1
-            continue
+        close = ((size <= border) | ((lo[i] < alpha[i]) & (alpha[i] < hi[i]))) & (not fixed)
         value = hi[i] if t[i] > 0.0 else lo[i]
-        if value != alpha[i]:
-            add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
-            touched += 1
-            alpha[i] = value
-        known += value * c[i] if fixed else 0.0
-        linear += 0.0 if fixed else value * c[i]
-    return n_kept, n_near, known, linear, touched
+        kept[at(n_kept)], near[at(n_near)], moved[at(n_moved)] = alive[r], alive[r], alive[r]  # unless overwritten
+        n_kept += not fixed
+        n_near += close
+        n_moved += (not close) & (value != alpha[i])
+        term = 0.0 if close else value * c[i]
+        linear += term
+        known += term if fixed else 0.0
+    for m in range(start, n_moved):
+        i = at(moved[m])
+        value = hi[i] if t[i] > 0.0 else lo[i]
+        add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
+        alpha[i] = value
+    return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
 @kernel(fastmath=SUMS)
@@ -193,9 +196,8 @@ def _part_all(
             for j in range(v.size):
                 part[j] = 0.0
         out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(
-            X, data, indices, indptr, sparse, reach, rounding, border, lists[ALIVE, s:e], lists[WHERE], marks[SIGNS],
-            vectors, lists[KEPT, s:], lists[CHOSEN, s:], part,
-        )  # fmt: skip
+            X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, s, e, part
+        )
     meet(board, me)
     kept, n, touched, known, linear = 0, 0, 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -233,11 +235,11 @@ def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
 
 
 @kernel(fastmath=SUMS)
-def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t):
+def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
-    drift, last = 0.0, alive.size - 1
+    drift, last = 0.0, stop - 1
     if not sparse and w.size > 3:
-        for r in range(0, alive.size, 4):  # four at a time, the last ones again where there are fewer
+        for r in range(start, stop, 4):  # four at a time, the last ones again where there are fewer
             i0, i1 = at(alive[r]), at(alive[min(r + 1, last)])
             i2, i3 = at(alive[min(r + 2, last)]), at(alive[min(r + 3, last)])
             p0, p1, p2, p3 = four_products(X[where[i0]], X[where[i1]], X[where[i2]], X[where[i3]], w)
@@ -246,15 +248,16 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t):
             drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
             t[i0], t[i1], t[i2], t[i3] = t0, t1, t2, t3
         return drift
-    for r in range(alive.size):
+    for r in range(start, stop):
         i = at(alive[r])
         row, product = where[i], 0.0
         if sparse:
             for q in range(at(indptr[row]), at(indptr[row + 1])):
                 product += data[q] * w[at(indices[q])]
         else:
+            x = X[at(row)]
             for j in range(w.size):
-                product += X[row, j] * w[j]
+                product += x[j] * w[j]
         value = c[i] - signs[i] * product
         drift = max(drift, abs(value - t[i]))
         t[i] = value
@@ -272,9 +275,9 @@ def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, list
     first, last, blocks = share(board, me, count, rows)
     out = table[half(board, me)]
     for b in range(first, last):
-        alive = lists[ALIVE, b * rows : min(count, (b + 1) * rows)]
         out[b, 0] = _look(
-            X, data, indices, indptr, sparse, alive, lists[WHERE], marks[SIGNS], vectors[C], w, vectors[T]
+            X, data, indices, indptr, sparse, lists[ALIVE], lists[WHERE], marks[SIGNS], vectors[C], w, vectors[T],
+            b * rows, min(count, (b + 1) * rows),
         )  # fmt: skip
     meet(board, me)
     drift = 0.0

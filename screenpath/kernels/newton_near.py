@@ -5,8 +5,9 @@ The threads of a team share the loops over rows; ``w``, ``v`` and the direction 
 
 import numpy as np
 
-from screenpath.kernels import kernel
-from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, inner, products
+from screenpath.kernels import at, kernel
+from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner, products
+from screenpath.kernels.rows import csr_sum, dense_sum_listed
 from screenpath.kernels.team import half, meet, share
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
@@ -23,36 +24,44 @@ BLOCKS, LEAST = 8, 256  # a loop is cut into so many blocks, of at least so many
 @kernel
 def step_of(size, sparse):
     """Return the rows of a block. Sparse rows are not cut: a block's part of v could be longer than its data."""
-    return max(size, 1) if sparse else max((size + BLOCKS - 1) // BLOCKS, LEAST)
+    if sparse:
+        return max(size, 1)
+    return LEAST if size <= BLOCKS * LEAST else (size + BLOCKS - 1) // BLOCKS
 
 
 @kernel(fastmath=SUMS)
-def _clip(X, data, indices, indptr, sparse, sigma, step, c, lo, hi, prev, alpha, t, u, inside, v):
+def _clip(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, start, stop, v):
     """Move ``t`` by ``-step u``, bring ``alpha`` to it, and ``v`` to ``alpha``; mark the rows not clipped.
 
     Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i``, ``sum_i alpha_i c_i``, and the rows touched.
     """
-    loss, linear, ell, touched = 0.0, 0.0, 0.0, 0
-    for r in range(t.size):
+    c, lo, hi, prev, alpha, t, u = near[C], near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
+    first, end = at(start), at(stop)
+    # Loops that write to one array each: with more, the compiler gives up telling them apart, and does not vectorise.
+    for r in range(first, end):
         t[r] -= step * u[r]
+    for r in range(first, end):
         u[r] = alpha[r]  # free until the next direction
-    for r in range(t.size):
-        z = prev[r] + sigma * t[r]
-        a = min(max(z, lo[r]), hi[r])
+    loss, linear, ell = 0.0, 0.0, 0.0
+    for r in range(first, end):
+        a = min(max(prev[r] + sigma * t[r], lo[r]), hi[r])
         alpha[r] = a
-        inside[r] = lo[r] < a < hi[r]
         loss += max(lo[r] * t[r], hi[r] * t[r])
         linear += a * t[r]
         ell += a * c[r]
-    for r in range(t.size):
-        if alpha[r] != u[r]:
-            add(X, data, indices, indptr, sparse, r, alpha[r] - u[r], v)
-            touched += 1
+    for r in range(first, end):
+        inside[r] = lo[r] < alpha[r] < hi[r]
+    for r in range(first, end):
+        u[r] = alpha[r] - u[r]
+    if sparse:
+        touched = csr_sum(data, indices, indptr, u, v, start, stop)
+    else:
+        touched = dense_sum_listed(X, u, v, start, stop, moved)
     return loss, linear, ell, touched
 
 
 @kernel(fastmath=SUMS)
-def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, v, table, board, me):
+def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, v, table, board, me):
     """:func:`_clip` in blocks that the team shares."""
     n, rows = inside.size, step_of(inside.size, sparse)
     first, last, blocks = share(board, me, n, rows)
@@ -64,9 +73,8 @@ def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, v, ta
             for j in range(v.size):
                 part[j] = 0.0
         out[b, 0], out[b, 1], out[b, 2], out[b, 3] = _clip(
-            X[s:e], data, indices, indptr, sparse, sigma, step, near[C, s:e], near[LO, s:e], near[HI, s:e],
-            near[PREV, s:e], near[ALPHA, s:e], near[T, s:e], near[U, s:e], inside[s:e], part,
-        )  # fmt: skip
+            X, data, indices, indptr, sparse, sigma, step, near, inside, moved, s, e, part
+        )
     meet(board, me)
     loss, linear, ell, touched = 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -81,10 +89,11 @@ def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, v, ta
 
 
 @kernel(fastmath=SUMS)
-def _slope(prev, sigma, t, u, lo, hi, alpha, s):
-    """The rows' part of the first and second derivative of psi along the direction at step ``s``."""
+def _slope(near, sigma, s, start, stop):
+    """Return the rows' part of the first and second derivative of psi along the direction at step ``s``."""
+    lo, hi, prev, alpha, t, u = near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
     first, second = 0.0, 0.0
-    for r in range(t.size):
+    for r in range(at(start), at(stop)):
         z = prev[r] + sigma * (t[r] - s * u[r])
         a = min(max(z, lo[r]), hi[r])
         first += (alpha[r] - a) * u[r]
@@ -100,12 +109,9 @@ def _slope_all(X, data, indices, indptr, sparse, sigma, p, s, forming, near, n, 
     out = table[half(board, me)]
     for b in range(first, last):
         i, e = b * rows, min(n, (b + 1) * rows)
-        u = near[U, i:e]
         if forming:
-            products(X[i:e], data, indices, indptr, sparse, p, u)
-        out[b, 0], out[b, 1] = _slope(
-            near[PREV, i:e], sigma, near[T, i:e], u, near[LO, i:e], near[HI, i:e], near[ALPHA, i:e], s
-        )  # fmt: skip
+            products(X, data, indices, indptr, sparse, p, near[U], i, e)
+        out[b, 0], out[b, 1] = _slope(near, sigma, s, i, e)
     meet(board, me)
     one, two = 0.0, 0.0
     for b in range(blocks):
@@ -187,7 +193,7 @@ def solve_near(
     iterations, in_round, touched, short, cautious, step = 0, 0, 0, 0, False, 0.0
     while True:
         loss, linear, ell, work = _clip_all(
-            X, data, indices, indptr, sparse, sigma, step, near, inside, v, table, board, me
+            X, data, indices, indptr, sparse, sigma, step, near, inside, moved, v, table, board, me
         )  # fmt: skip
         touched, step = touched + work, 0.0
         for j in range(d):

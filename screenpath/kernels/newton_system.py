@@ -29,12 +29,12 @@ def inner(a, b):
 
 
 @kernel(fastmath=SUMS)
-def products(X, data, indices, indptr, sparse, w, out):
-    """Write ``G w`` to ``out``."""
+def products(X, data, indices, indptr, sparse, w, out, start, stop):
+    """Write ``g_i . w`` to ``out[i]`` for ``start <= i < stop``."""
     if sparse:
-        csr_products(data, indices, indptr, w, out, 0, out.size)
+        csr_products(data, indices, indptr, w, out, start, stop)
     else:
-        dense_products(X, w, out, 0, out.size)
+        dense_products(X, w, out, start, stop)
 
 
 @kernel(fastmath=SUMS)
@@ -101,7 +101,9 @@ def _add_four(X, moved, H, top, end):
 def _enter(X, data, indices, indptr, sparse, moved, anew, H, board, me):
     """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
     d = H.shape[0]
-    top, end = int(d * np.sqrt(me / board[SIZE])), int(d * np.sqrt((me + 1) / board[SIZE]))
+    top, end = 0, d
+    if board[SIZE] > 1:
+        top, end = int(d * np.sqrt(me / board[SIZE])), int(d * np.sqrt((me + 1) / board[SIZE]))
     if anew:
         for j in range(top, end):
             for k in range(j + 1):
@@ -206,8 +208,8 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
             for j in range(d):
                 GJ[r, j] = X[J[r], j]
         for r in range(n):
-            products(GJ[: r + 1], data, indices, indptr, False, GJ[r], K[r, : r + 1])
-        products(GJ, data, indices, indptr, False, p, right)
+            products(GJ, data, indices, indptr, False, GJ[r], K[r], 0, r + 1)
+        products(GJ, data, indices, indptr, False, p, right, 0, n)
     peak = 0.0
     for r in range(n):
         peak = max(peak, K[r, r])
@@ -289,7 +291,7 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
     d = p.size
     size, changed = 0, 0
     for r in range(inside.size):
-        moved[size] = r  # kept where the next one does not overwrite it
+        moved[at(size)] = r  # kept where the next one does not overwrite it
         size += inside[r] > 0
         changed += inside[r] != members[r]
     if size == 0:
@@ -303,9 +305,8 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
     if not anew:
         size = 0
         for r in range(inside.size):
-            if inside[r] != members[r]:
-                moved[size] = r if inside[r] else ~r
-                size += 1
+            moved[at(size)] = r if inside[r] else ~r
+            size += inside[r] != members[r]
     for r in range(inside.size):
         members[r] = inside[r]
     _enter(X, data, indices, indptr, sparse, moved[:size], anew, H, board, me)

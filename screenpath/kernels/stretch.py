@@ -65,9 +65,8 @@ def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, tab
     first, last, blocks = share(board, me, c.size, ROWS)
     out, n_R, n_L = table[half(board, me)], 0.0, 0.0
     for b in range(first, last):
-        s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         out[b, 0], out[b, 1] = box.box_decide_ball(
-            ahead * margins[s:e], norms[s:e], radius, extent, c[s:e], rounding, status[s:e]
+            margins, ahead, norms, radius, extent, c, rounding, status, b * ROWS, min(c.size, (b + 1) * ROWS)
         )
     meet(board, me)
     for b in range(blocks):
@@ -92,21 +91,26 @@ def _reduce(status, C, c, lo, hi, signs, norms, theta, margins, fixed, vectors, 
     out, k, linear, changed = table[half(board, me)], 0, 0.0, 0.0
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
-        out[b, 0], out[b, 1], out[b, 2] = box.part_rows(
-            s, status[s:e], lo[s:e], hi[s:e], c[s:e], theta[s:e], fixed[s:e], lists[CHOSEN, s:e]
-        )
+        out[b, 0], out[b, 1], out[b, 2] = box.part_rows(status, lo, hi, c, theta, fixed, lists[CHOSEN], s, s, e)
     meet(board, me)
     for b in range(blocks):
         s, n = b * ROWS, int(out[b, 0])
         if first <= b < last:
-            index, part = lists[CHOSEN, s : s + n], vectors[:, k : k + n]
-            box.box_survivors(index, C, c, lo, hi, norms, theta, margins, part)
-            for r in range(n):
-                part[T, r] = part[KINK, r] - part[T, r]
-                lists[WHERE, k + r], lists[ALIVE, k + r], marks[SIGNS, k + r] = index[r], k + r, signs[index[r]]
+            _take(lists[CHOSEN, s : s + n], C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, k)
         k, linear, changed = k + n, linear + out[b, 1], changed + out[b, 2]
     meet(board, me)
     return k, linear, int(changed)
+
+
+@kernel
+def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, first):
+    """Write survivors to their places from ``first`` on."""
+    part = vectors[:, first : first + index.size]
+    box.box_survivors(index, C, c, lo, hi, norms, theta, margins, part)
+    for r in range(index.size):
+        part[T, r] = part[KINK, r] - part[T, r]
+        i, k = index[r], first + r
+        lists[WHERE, k], lists[ALIVE, k], marks[SIGNS, k] = i, k, signs[i]
 
 
 @kernel
@@ -143,7 +147,7 @@ def _renew(
     if updates < fresh_every:
         for b in range(first, last):
             s, e, line = edges[b], edges[b + 1], table[turn, b]
-            line[0], line[1] = box.difference(theta[s:e], held[s:e], signs[s:e], step[s:e])
+            line[0], line[1] = box.difference(theta, held, signs, step, s, e)
             line[2] = _sum_block(X, data, indices, indptr, sparse, edges, b, step, sums[turn, b])
         meet(board, me)
         out[:] = 0.0
@@ -154,8 +158,7 @@ def _renew(
         if changed < nonzero:
             out += total
             return updates + (changed > 0.0), touched
-    s, e = edges[first], edges[last]
-    box.signed(theta[s:e], signs[s:e], step[s:e])
+    box.signed(theta, signs, step, edges[first], edges[last])
     return 0, _sum_rows(X, data, indices, indptr, sparse, edges, step, out, sums, table, board, me)
 
 
@@ -168,10 +171,9 @@ def _certify(
     out = table[half(board, me)]
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
-        part, line = margins[s:e], out[b]
-        products(X[s:e], data, indices, indptr[s:], sparse, w, part)
-        box.signed(part, signs[s:e], part)
-        line[0], line[1], line[2], line[3], line[4] = box.box_summary(c[s:e], part, lo[s:e], hi[s:e], theta[s:e])
+        products(X, data, indices, indptr, sparse, w, margins, s, e)
+        box.sign(margins, signs, s, e)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = box.box_summary(c, margins, lo, hi, theta, s, e)
     meet(board, me)
     xi, ell, magnitude, n_R, n_L = 0.0, 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -263,8 +265,7 @@ def box_stretch(
         v, touched = old.copy(), 0
         if changed > 0:
             first, last = _own(edges, board, me)
-            s, e = edges[first], edges[last]
-            box.box_moves(decided[s:e], theta[k, s:e], theta[k - 1, s:e], signs[s:e], step[s:e])
+            box.box_moves(decided, theta[k], theta[k - 1], signs, step, edges[first], edges[last])
             touched = _sum_rows(X, data, indices, indptr, sparse, edges, step, new, sums, table, board, me)
             v += new
         v *= C

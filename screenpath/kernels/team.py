@@ -104,7 +104,9 @@ def half(board, me):
 @kernel
 def share(board, me, size, step):
     """Return which blocks of ``step`` are this thread's, and how many there are: the first, one past the last, all."""
-    blocks = (size + step - 1) // step
+    blocks = 1 if 0 < size <= step else (size + step - 1) // step  # a division takes as long as a short loop
+    if board[SIZE] == 1:
+        return 0, blocks, blocks
     return blocks * me // board[SIZE], blocks * (me + 1) // board[SIZE], blocks
 
 
