@@ -1,11 +1,11 @@
 """Several grid points in one compiled call.
 
-The loop of ``path.py`` asks for a stretch of points before it takes one itself. For small data that saves the time
-between the loop and its kernels; for large data, threads that stay in one call share more than passes over the rows. Each point of a stretch has been
-screened, solved and certified in turn by the kernels that the loop uses, on the same contracts: the next point's
-reference is a certificate on all rows. Where a point does not reach its gap at once, the stretch ends before it and
-the loop takes over. The numbers are the loop's to the last bit: they do not depend on where the rows live, or on where
-a path was interrupted.
+The loop of ``path.py`` asks for a stretch of points before it takes one itself. For little data that saves the time
+between the loop and its kernels; for much data, threads that stay in one call share more than passes over the rows.
+Each point of a stretch has been screened, solved and certified in turn by the kernels that the loop uses, on the same
+contracts: the next point's reference is a certificate on all rows. Where a point does not reach its gap at once, the
+stretch ends before it and the loop takes over. The numbers are the loop's to the last bit: they do not depend on where
+the rows live, on how many threads there are, or on where a path was interrupted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from screenpath.rules.box import DVI
 from screenpath.solvers.auto import Auto
 from screenpath.solvers.newton import CALL_ITERATIONS, NO_CSR, NO_DENSE, Newton
 
-LARGEST = 50_000_000  # stored values up to which a point is short enough for signals to wait for its end
+LARGEST, LONGEST = 20_000_000, 1_000_000  # stored values and rows up to which a signal can wait for a point to end
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
@@ -46,6 +46,7 @@ def takes_stretches(model, screening, solver) -> bool:
         and isinstance(rows, MemoryRows)
         and rows.stored is not None
         and rows.size <= LARGEST
+        and rows.n <= LONGEST
         and (rows.threads == 1 or not rows.sparse)
         and type(screening) is Screening
         and (screening.static is None or isinstance(screening.static, DVI))
@@ -125,15 +126,26 @@ class Stretches:
     def _call(self, *arguments):
         """Have all threads make the same call."""
         board = make_board(self.threads)
+        if self.threads == 1:
+            return kernels.box_stretch(*arguments, board, 0)
+
+        def help_out(me: int):
+            try:
+                kernels.box_stretch(*arguments, board, me)
+            except BaseException:
+                leave(board)
+                raise
+
+        others = []
         try:
-            others = [
-                self.model.rows.pool.submit(kernels.box_stretch, *arguments, board, me) for me in range(1, self.threads)
-            ]
-            for other in others:
-                other.add_done_callback(lambda done: done.exception() and leave(board))
+            for me in range(1, self.threads):
+                others.append(self.model.rows.pool.submit(help_out, me))
             found = kernels.box_stretch(*arguments, board, 0)
-        except BaseException:
+        except BaseException as error:
             leave(board)
+            causes = [other.exception() for other in others]  # when it has ended
+            if isinstance(error, RuntimeError) and any(causes):
+                raise next(filter(None, causes)) from error
             raise
         for other in others:
             other.result()

@@ -183,7 +183,8 @@ def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, li
 
 @kernel(fastmath=SUMS)
 def _part_all(
-    X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board, me
+    X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board,
+    me,
 ):  # fmt: skip
     """:func:`_part` in blocks that the team shares; then the lists are closed up, and the working set is copied."""
     rows = step_of(count, sparse)

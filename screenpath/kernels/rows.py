@@ -55,30 +55,35 @@ def csr_products(data, indices, indptr, w, out, start, stop):
         out[i] = total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath={"contract"})
 def add_rows(X, index, count, weights, out):
-    """Add ``sum_k weights[index[k]] X[index[k]]`` over the first ``count`` of a list to ``out``, four rows at a time."""
+    """Add ``sum_k weights[index[k]] X[index[k]]`` over ``count`` rows of a list to ``out``.
+
+    Row after row, so that it does not matter where a list is cut; four of them are read before a sum is written back.
+    """
     d, k = out.size, 0
     if 0 < d <= 3:  # the loop over so few columns would take longer than its work
-        a, b, c = 0.0, 0.0, 0.0
+        a, b, c = out[0], out[1] if d > 1 else 0.0, out[2] if d > 2 else 0.0
         for m in range(count):
             i = at(index[m])
             t = weights[i]
             a += t * X[i, 0]
-            b += t * X[i, 1] if d > 1 else 0.0
-            c += t * X[i, 2] if d > 2 else 0.0
-        out[0] += a
+            if d > 1:
+                b += t * X[i, 1]
+            if d > 2:
+                c += t * X[i, 2]
+        out[0] = a
         if d > 1:
-            out[1] += b
+            out[1] = b
         if d > 2:
-            out[2] += c
+            out[2] = c
         return
     while k + 4 <= count:
         i0, i1, i2, i3 = at(index[k]), at(index[k + 1]), at(index[k + 2]), at(index[k + 3])
         t0, t1, t2, t3 = weights[i0], weights[i1], weights[i2], weights[i3]
         x0, x1, x2, x3 = X[i0], X[i1], X[i2], X[i3]
         for j in range(d):
-            out[j] += t0 * x0[j] + t1 * x1[j] + t2 * x2[j] + t3 * x3[j]
+            out[j] = (((out[j] + t0 * x0[j]) + t1 * x1[j]) + t2 * x2[j]) + t3 * x3[j]
         k += 4
     for m in range(k, count):
         i = at(index[m])

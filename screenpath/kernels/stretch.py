@@ -10,7 +10,8 @@ import numpy as np
 from screenpath.kernels import box, kernel
 from screenpath.kernels.box import ROWS
 from screenpath.kernels.clock import seconds
-from screenpath.kernels.newton import ALIVE, ALPHA, C as KINK, CHOSEN, SIGNS, T, WHERE, minimise, room, table_of
+from screenpath.kernels.newton import ALIVE, ALPHA, CHOSEN, SIGNS, WHERE, T, minimise, room, table_of
+from screenpath.kernels.newton import C as KINK
 from screenpath.kernels.newton_system import products
 from screenpath.kernels.rows import csr_sum, dense_sum
 from screenpath.kernels.team import SIZE, WORD, half, make_board, meet, share
