@@ -14,23 +14,25 @@ import time
 
 import numpy as np
 
-from screenpath import steps
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Point
 from screenpath.grid import EpsilonGrid
 from screenpath.kernels import newton
 from screenpath.kernels import stretch as kernels
 from screenpath.kernels.box import ROWS
 from screenpath.kernels.team import can_team, leave, make_board
-from screenpath.models.box import FEW, BoxModel, Certificate, Screened
+from screenpath.models.box import FEW, BoxModel, Certificate, shares
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening
 from screenpath.rules.box import DVI
 from screenpath.solvers.auto import Auto
 from screenpath.solvers.newton import CALL_ITERATIONS, NO_CSR, NO_DENSE, Newton
+from screenpath.steps import CERTIFIED, Step
 
 LARGEST, LONGEST = 20_000_000, 1_000_000  # stored values and rows up to which a signal can wait for a point to end
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
+COUNTS = [kernels.FIELDS.index(name) for name in ("n_R", "n_L", "screened_R", "screened_L")]
+EPOCHS = kernels.FIELDS.index("epochs")
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 
 
@@ -93,7 +95,7 @@ class Stretches:
         -------
         list of (Step, Certificate)
         """
-        if rank == self.refused:
+        if rank == self.refused or not self.grid[rank] > reference.C:
             return []
         m, o = self.model, self.options
         count = min(self.length, len(self.grid) - rank)
@@ -112,14 +114,12 @@ class Stretches:
             self.screening.dynamic, FEW, m.fresh_every, ROUNDING, GAP_ROUNDING,
             min(SLICE, o.deadline - time.monotonic()), o.audit is not None, *self.room,
         )  # fmt: skip
-        values, made = numbers.tolist(), []
-        for k in range(1, found + 1):
-            C = parameters[k - 1]
-            certificate = _certificate(C, w[k], theta[k], total[k], margins[k], values[k])
-            step = self._step(C, rank + k - 1, certificate, values[k])
-            if o.audit:
-                step.extras = {**step.extras, **o.audit(m, C, step.step, reference, certificate, decided)}
-            made.append((step, certificate))
+        numbers = numbers[1 : found + 1]
+        values, done = numbers.tolist(), (w[1:], theta[1:], total[1:], margins[1:])
+        certificates = list(map(_certificate, parameters, values, *done))
+        made = list(zip(self._steps(rank, certificates, numbers, values), certificates, strict=True))
+        for step, certificate in made if o.audit else ():  # a single one, see above
+            step.extras = {**step.extras, **o.audit(m, certificate.C, step.step, reference, certificate, decided)}
         self.refused = rank + found if refused else None
         return made
 
@@ -151,18 +151,30 @@ class Stretches:
             other.result()
         return found
 
-    def _step(self, C: float, rank: int, certificate, values: list):
-        n_R, n_L, epochs, touched, screen_s, solve_s, certify_s = values[kernels.UPDATES + 1 :]
-        self.model.rows.touched += int(touched)
-        seconds = {"screen": screen_s, "solve": solve_s, "certify": certify_s}
-        return steps.at_point(
-            self.model, C, rank, certificate, Screened(None, int(n_R), int(n_L)), tol=self.options.tol, certified=True,
-            solver=Newton.name, epochs=int(epochs), rounds=1, touched=touched, seconds=seconds,
-        )  # fmt: skip
+    def _steps(self, rank: int, certificates: list, numbers, values: list) -> list:
+        """Return what ``steps.at_point`` would for each point; what is alike for all is worked out for all at once."""
+        m, tol = self.model, self.options.tol
+        counts = numbers[:, COUNTS].astype(np.int64).T
+        shared = [column.tolist() for column in (*counts, *shares(m.size, *counts))]
+        nonzero = np.count_nonzero([c.point.vector for c in certificates], axis=1).tolist() if certificates else []
+        made = []
+        for k, (c, line, n_R, n_L, screened_R, screened_L, n_E, survivors, ratio, rate, nnz) in enumerate(
+            zip(certificates, values, *shared, nonzero, strict=True)
+        ):
+            epochs, touched, screen_s, solve_s, certify_s = line[EPOCHS:]
+            m.rows.touched += int(touched)
+            made.append(
+                Step(
+                    rank + k, m.parameters(c.C), CERTIFIED, c.primal, c.dual, c.gap, c.rel_gap, tol * c.primal,
+                    n_R, n_L, n_E, screened_R, screened_L, survivors, ratio, rate, 0, nnz, Newton.name, int(epochs), 1,
+                    touched / m.rows.n, screen_s, solve_s, certify_s, c.point.vector,
+                )
+            )  # fmt: skip
+        return made
 
 
-def _certificate(C: float, w, theta, total, margins, values: list) -> Certificate:
-    w_sq, total_sq, inner, xi, ell, error, primal, dual, n_R, n_L, updates = values[: kernels.UPDATES + 1]
+def _certificate(C: float, values: list, w, theta, total, margins) -> Certificate:
+    w_sq, total_sq, inner, xi, ell, error, primal, dual, n_R, n_L, updates, *_ = values
     return Certificate(
         C, Point(w, margins, w_sq), theta, total, total_sq, inner, xi, ell, error, primal, dual, int(n_R), int(n_L),
         int(updates),

@@ -110,6 +110,12 @@ class Screened:
         return self.status.size - self.n_R - self.n_L
 
 
+def shares(size: int, n_R, n_L, screened_R, screened_L) -> tuple:
+    """Return n_E, the number of survivors, the rejection ratio and the screening rate; of numbers or of arrays."""
+    fixed, ends = screened_R + screened_L, n_R + n_L
+    return size - ends, size - fixed, fixed / size, (ends > 0) * fixed / np.maximum(ends, 1)
+
+
 class BoxModel:
     """Full problem: the data rows and the box of their dual variables.
 
@@ -260,9 +266,14 @@ class BoxModel:
 
         ``s_i`` is ``hi_i`` where ``c_i > 0`` and ``lo_i`` elsewhere; valid while every ``c_i - g_i.w`` keeps its sign.
         """
+        return self._closed_form()[:3]
+
+    def _closed_form(self) -> tuple:
+        """Return what :meth:`closed_form` does, and ``G G's``."""
         s = np.where(self.c > 0.0, self.hi, self.lo)
         total = self.weighted_sum(s)
-        return s, total, self.range_of(self.margins(total))
+        slope = self.margins(total)
+        return s, total, self.range_of(slope), slope
 
     def range_of(self, slope: np.ndarray) -> float:
         """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
@@ -281,9 +292,9 @@ class BoxModel:
         Where no such parameter exists (a target of exactly 0, say) the same pair is taken at ``C``; it is feasible,
         its gap is known, and every rule is safe with it.
         """
-        s, total, limit = self.closed_form()
+        s, total, limit, slope = self._closed_form()
         at = min(C, limit) if limit > 0.0 else C
-        return self.certify(at, at * total, s)
+        return self._certificate(at, at * total, s, total, 0, at * slope)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``C``."""
@@ -420,18 +431,17 @@ class BoxModel:
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         """Return the counts, ratios and coefficients of a step."""
-        fixed = screened.n_R + screened.n_L
-        ends = certificate.n_R + certificate.n_L
-        w = certificate.point.vector
+        w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
+        n_E, survivors, ratio, rate = shares(self.size, *ends, screened.n_R, screened.n_L)
         return {
             "n_R": certificate.n_R,
             "n_L": certificate.n_L,
-            "n_E": self.size - ends,
+            "n_E": n_E,
             "screened_R": screened.n_R,
             "screened_L": screened.n_L,
-            "n_survivors": self.size - fixed,
-            "rejection_ratio": fixed / self.size,
-            "screening_rate": fixed / ends if ends else 0.0,
+            "n_survivors": survivors,
+            "rejection_ratio": ratio,
+            "screening_rate": float(rate),
             "n_features_screened": 0,
             "nnz_w": int(np.count_nonzero(w)),
             "coefficients": w,

@@ -212,6 +212,11 @@ class KernelModel(BoxModel):
         total = self.rows.weighted_sum(s)
         return s, total, self.range_of(total)
 
+    def start(self, C: float) -> Certificate:
+        """Return the first reference, see :meth:`BoxModel.start`; one pass over the matrix."""
+        s, total, limit = self.closed_form()
+        return self._pair(min(C, limit) if limit > 0.0 else C, s, total, 0)
+
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def extent(self, ball: Ball) -> float:

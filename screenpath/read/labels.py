@@ -36,6 +36,9 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
     DataError
         For one label only, more than two without ``positive``, or an unknown ``positive``.
     """
+    low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
+    if positive is None and low < high and np.all((y == low) | (y == high)):  # as it should be: nothing to sort
+        return np.where(y == high, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
     labels, counts = np.unique(y, return_counts=True)
     where = f"{source}: " if source else ""
     named = ", ".join(f"{label_text(a)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))
@@ -49,10 +52,8 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
             )
         rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
-    if labels.size > 2:
-        raise DataError(
-            f"{where}two labels are needed, these are {labels.size}: {named}",
-            "choose one against the rest with --positive LABEL (in Python: y == label), or fit all: svm --one-vs-rest, "
-            "sparse-svm",
-        )
-    return np.where(y == labels[1], 1.0, -1.0), {"+1": label_text(labels[1]), "-1": label_text(labels[0])}
+    raise DataError(
+        f"{where}two labels are needed, these are {labels.size}: {named}",
+        "choose one against the rest with --positive LABEL (in Python: y == label), or fit all: svm --one-vs-rest, "
+        "sparse-svm",
+    )
