@@ -157,7 +157,7 @@ def box_path(
     dtype : float64 or float32
         Type of the stored rows; everything that decides or certifies is float64.
     threads : int, default 1
-        Threads for passes over all rows; results do not depend on it.
+        Threads for passes over all rows, and on dense rows for the solver; results do not depend on it.
     seed : int, default 0
     max_epochs : int
         Limit per grid point.

@@ -163,11 +163,15 @@ def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=T
     seeded : bool
         Whether the solver draws random numbers.
     threaded : bool
-        Whether passes over all rows can be threaded.
+        Whether there is work for several threads.
     """
     seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random order.")
     threads = click.option(
-        "--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows."
+        "--threads",
+        default=1,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="For passes over all rows; on dense rows in memory, for whole grid points.",
     )
     return stack(
         click.option("--rule", default=rule, show_default=True, help=rule_help),

@@ -31,7 +31,8 @@ class MemoryRows:
     X : ndarray of shape (n, d) or scipy.sparse matrix/array of shape (n, d)
         Values, float64 or float32. Dense arrays must be C-contiguous, sparse ones are taken as CSR.
     threads : int, default 1
-        Threads used by passes over all rows. Results are the same bytes for every number.
+        Threads used by passes over all rows, and by stretches of a path (``pool``). Results are the same bytes for
+        every number.
 
     Attributes
     ----------
