@@ -28,7 +28,7 @@ from screenpath.kernels.rows import four_products
 from screenpath.kernels.team import LINE, OWN, SIZE, half, meet, share
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
-ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
+ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
