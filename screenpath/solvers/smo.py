@@ -94,6 +94,7 @@ class _Run:
         self.moves = KernelModel.fresh_every + 1  # updates of the products, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
+        self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; how much of what was wanted it is
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
@@ -157,7 +158,7 @@ class _Run:
         r = self.reduced
         self._choose(shrinking)
         W = self.members
-        target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
+        target *= self.part  # what there was no room for may leave a part of the gap
         alpha, t = self.alpha[W], r.c[W] - self.products[W]
         lo, hi, held = r.lo[W], r.hi[W], self.decided[W] != 0
         lo[held] = hi[held] = alpha[held]  # screened since the set was chosen
@@ -173,20 +174,20 @@ class _Run:
             self.touched += self.newton.improve(self.square, lo, hi, alpha, t, target) * W.size / r.rows.n
         step = alpha - self.alpha[W]
         moved = np.flatnonzero(step)
-        self.stuck = self.stuck or moved.size == 0
+        self.stuck = self.stuck or (moved.size == 0 and not self.guessed)
         self.alpha[W] = alpha
         self._move(W[moved], step[moved])
 
     def _choose(self, shrinking: bool) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
-        r, alive = self.reduced, self.alive
-        if shrinking:
-            share = float(r.size) if self.square is None else AGAIN
-            alive = kernels.active(r.c, self.products, r.lo, r.hi, self.alpha, alive, share)
+        r = self.reduced
+        alive = self._active() if shrinking else self.alive
         most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
+        self.part = 1.0
         if stored and alive.size > min(REBUILD * r.size, most):
             alive = np.arange(r.size)  # the matrix as it is
         elif alive.size > most:
+            self.part = most / alive.size
             alive = np.sort(alive[np.argsort(-self._violation(alive), kind="stable")[:most]])
         if self.square is not None and alive.size >= REBUILD * self.members.size:
             member = np.zeros(r.size, dtype=bool)
@@ -194,6 +195,16 @@ class _Run:
             if member[alive].all():
                 return
         self.members, self.square = alive, r.rows.square(r.index[alive])
+
+    def _active(self) -> np.ndarray:
+        """Return the survivors that may have to move; at first by an estimate of their products at the optimum."""
+        r = self.reduced
+        first = self.square is None
+        self.guessed = first and r.ahead != 1.0
+        products = r.ahead * self.products if self.guessed else self.products
+        share = float(r.size) if first else AGAIN
+        found = kernels.active(r.c, products, r.lo, r.hi, self.alpha, self.alive, share)
+        return found if found.size else self.alive
 
     def _violation(self, index: np.ndarray) -> np.ndarray:
         """Return by how much the coordinates violate their optimality; a little more for those inside their box."""
