@@ -121,11 +121,44 @@ def _row(source, index, Q, filled, i):
 
 
 @kernel()
-def active(c, products, lo, hi, alpha, candidates, share):
+def take(W, c, products, lo, hi, norms, alpha, decided):
+    """Return what :func:`smo` takes of the coordinates ``W``.
+
+    Returns
+    -------
+    out : ndarray of shape (5, k)
+        ``alpha``, ``t``, ``lo``, ``hi`` and ``diagonal``. Coordinates that ``decided`` marks stay where they are.
+    """
+    out = np.empty((5, W.size))
+    for k in range(W.size):
+        i = W[k]
+        free = decided[i] == 0
+        out[0, k], out[1, k] = alpha[i], c[i] - products[i]
+        out[2, k], out[3, k] = lo[i] if free else alpha[i], hi[i] if free else alpha[i]
+        out[4, k] = max(norms[i] * norms[i], 1e-300)
+    return out
+
+
+@kernel()
+def put(W, moved, alpha):
+    """Write ``moved`` to ``alpha[W]``; return which entries of ``alpha`` have changed, and by how much."""
+    index, step = np.empty(W.size, dtype=np.int64), np.empty(W.size)
+    changed = 0
+    for k in range(W.size):
+        i = W[k]
+        index[changed], step[changed] = i, moved[k] - alpha[i]  # kept where the next one does not overwrite it
+        changed += step[changed] != 0.0
+        alpha[i] = moved[k]
+    return index[:changed], step[:changed]
+
+
+@kernel()
+def active(c, products, lo, hi, alpha, candidates, share, spare):
     """Return the candidates that may have to move.
 
     Left out are those at an end of their box whose gradient points outward by more than any other violates its
-    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first.
+    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first. Where
+    fewer than ``spare`` of them stay, up to ``spare`` do whose gradient is less than twice the largest violation.
     """
     largest, near = 0.0, 0
     outward = np.empty(candidates.size)
@@ -140,6 +173,9 @@ def active(c, products, lo, hi, alpha, candidates, share):
     for k in range(candidates.size):
         held += 0.0 < outward[k] <= largest
     room = int(share * near) + 64
+    if held < spare:
+        largest, room = 2.0 * largest, spare
+        held = np.sum((outward > 0.0) & (outward <= largest))
     if held > room:
         largest = np.partition(outward[(outward > 0.0) & (outward <= largest)], room)[room]
     return candidates[outward <= largest]
@@ -167,7 +203,9 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     slack(one, one, one, one)
-    active(one, one, one, one, one, np.arange(2), 1.0)
+    active(one, one, one, one, one, np.arange(2), 1.0, 0)
+    take(np.arange(2), one, one, one, one, one, one, np.zeros(2, dtype=np.int8))
+    put(np.arange(2), one, one.copy())
     for dtype in (np.float64, np.float32):
         filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
         smo(np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

@@ -1,5 +1,7 @@
 """The kernel model: where the solver starts, what a certificate has to sum again, what a resumed path knows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from screenpath.path import PathOptions, walk
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rules import parse_kernel_rule
-from screenpath.solvers.base import Solution
+from screenpath.rules.box import pair_ball
+from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.smo import make_kernel_solver
 
 OPTIONS = PathOptions(tol=1e-5)
@@ -73,6 +76,40 @@ def test_the_start_leaves_the_reference_for_a_far_smaller_gap(gamma):
         expected = near if there < kernels.WORTH * here else reference.theta
         np.testing.assert_allclose(reduced.start[alive], expected[alive], rtol=1e-13)
     assert (moved > 0) == (gamma > 1.0)
+
+
+@pytest.mark.parametrize("rule", ["none", "gap", "dvi", "bt2", "it", "it+gap"])
+def test_a_rule_says_around_which_point_the_optimum_lies(rule):
+    model, _ = problem()
+    reference, screened, reduced = reduced_at(model, rule)
+    if rule in ("none", "gap"):
+        assert reduced.ahead == 1.0
+        return
+    start = reference.theta.copy()
+    start[screened.status != 0] = reduced.start[screened.status != 0]
+    assert np.array_equal(reduced.start, start)  # it has not gone towards the guess
+    center = pair_ball(reference, 1.1 * reference.C).center.products[reduced.index]
+    alike = reference.point.products[reduced.index] * 1.1 * reduced.ahead
+    np.testing.assert_allclose(alike, center, rtol=1e-12)
+
+
+def test_from_a_start_towards_the_guess_no_other_point_is_estimated():
+    model, _ = problem(gamma=30.0)
+    reference, _, reduced = reduced_at(model, "it")
+    assert not np.array_equal(reduced.start, reference.theta) and reduced.ahead == 1.0
+
+
+@pytest.mark.parametrize("solver", ["smo", "newton"])
+@pytest.mark.parametrize("ahead", [0.0, 0.5, 0.999, 30.0])
+def test_a_wrong_estimate_of_the_optimum_costs_epochs_only(solver, ahead):
+    model, Q = problem()
+    reference, _, reduced = reduced_at(model, "none", grow=1.5)
+    C, alive = 1.5 * reference.C, np.ones(model.size, dtype=bool)
+    budget = Budget(200, float("inf"))
+    solution = make_kernel_solver(solver).solve(replace(reduced, ahead=ahead), tol=1e-6, budget=budget, dynamic=False)
+    assert solution.converged
+    _, theta = model.lift(C, reduced, solution)
+    assert C * gap_of(model, Q, C, theta, alive) <= 1.01e-6 * model.certify(C, None, theta).primal
 
 
 def test_what_has_not_moved_since_the_start_is_not_summed_again():
