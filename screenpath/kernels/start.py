@@ -105,21 +105,22 @@ def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
 
 
 @kernel()
-def changes(theta, known, index, steps):
+def changes(theta, known, other, index, steps):
     """List where ``theta`` differs from ``known``, and by how much, at the beginning of ``index`` and ``steps``.
 
     Returns
     -------
-    changed, nonzero : int
-        How many differ, and how many of ``theta`` are not 0.
+    changed, nonzero, apart : int
+        How many differ, how many of ``theta`` are not 0, and how many of it differ from ``other``.
     """
-    changed, nonzero = 0, 0
+    changed, nonzero, apart = 0, 0, 0
     for i in range(theta.size):
         step = theta[i] - known[i]
         index[changed], steps[changed] = i, step  # kept where the next one does not overwrite it
         changed += step != 0.0
         nonzero += theta[i] != 0.0
-    return changed, nonzero
+        apart += theta[i] != other[i]
+    return changed, nonzero, apart
 
 
 def warm_up():
@@ -128,5 +129,5 @@ def warm_up():
     start_share(status, a, a, a, a, a, a, a, 1.0, 0.5)
     start_part(status, a, a, a, a, a, a, a, 0.5, a.copy(), a.copy(), a.copy())
     start_survivors(index, 1.0, a, a, a, a, a, a)
-    changes(a, a, np.zeros(3, dtype=np.int64), np.empty(3))
+    changes(a, a, a, np.zeros(3, dtype=np.int64), np.empty(3))
     start_lift(index, a[:1].copy(), a[:1].copy(), 1.0, a, a, a.copy())

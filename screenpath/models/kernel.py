@@ -141,10 +141,10 @@ class KernelModel(BoxModel):
         """Return ``Q theta`` and its updates, from ``near`` or the reference, whichever differs in fewer entries."""
         if near is not None and near.updates < self.fresh_every:
             index, step = self._changes
-            changed, nonzero = start_kernels.changes(theta, near.theta, index, step)
+            changed, nonzero, apart = start_kernels.changes(theta, near.theta, reference.theta, index, step)
             if changed == 0:
                 return near.total, near.updates
-            if changed < nonzero and (changed < FEW or changed <= np.count_nonzero(theta != reference.theta)):
+            if changed < nonzero and (changed < FEW or changed <= apart):
                 total = near.total.copy()
                 self.rows.add_sum(index[:changed], step[:changed], total)
                 return total, near.updates + 1

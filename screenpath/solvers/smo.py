@@ -161,8 +161,8 @@ class _Run:
         r = self.reduced
         self._choose(shrinking)
         W = self.members
-        # What is not in the set may leave a part of the gap. What shrinking has left out leaves none now, and pair steps
-        # count on that; to a Newton step a smaller target is hardly more work.
+        # What is not in the set may leave a part of the gap. What shrinking has left out leaves none now, and pair
+        # steps count on that; to a Newton step a smaller target is hardly more work.
         target *= min(1.0, W.size / self.alive.size) if newton else self.part
         # Some may have been screened since the set was chosen: these stay.
         alpha, t, lo, hi, diagonal = kernels.take(W, r.c, self.products, r.lo, r.hi, r.norms, self.alpha, self.decided)

@@ -154,6 +154,6 @@ def test_a_restored_path_goes_on_with_the_same_numbers(rule):
 
 def test_a_list_of_changes_has_the_signs_of_the_differences():
     index, steps = np.empty(4, dtype=np.int64), np.empty(4)
-    changed, nonzero = kernels.changes(np.array([1.0, 2.0, 0.0, 4.0]), np.array([1.0, 3.0, 5.0, 3.5]), index, steps)
-    assert (changed, nonzero) == (3, 3)
+    theta, known, other = np.array([1.0, 2.0, 0.0, 4.0]), np.array([1.0, 3.0, 5.0, 3.5]), np.array([1.0, 2.0, 1.0, 4.0])
+    assert kernels.changes(theta, known, other, index, steps) == (3, 3, 1)
     assert index[:3].tolist() == [1, 2, 3] and steps[:3].tolist() == [-1.0, -5.0, 0.5]
