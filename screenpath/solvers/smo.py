@@ -40,7 +40,8 @@ class Smo:
     newton : bool, default True
     shrinking : bool, default True
         Leave out of an epoch the coordinates at an end of their box whose gradient points outward by more than any
-        coordinate violates its optimality. All of them are looked at again when the gap is evaluated.
+        coordinate violates its optimality. All of them are looked at again when the gap is evaluated. At first the
+        gradient is that of an estimate of the optimum, where the problem brings one.
     """
 
     def __init__(self, newton: bool = True, shrinking: bool = True):
