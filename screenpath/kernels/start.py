@@ -8,13 +8,17 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
-# The gap that is left by going, at most: each variable that leaves its end on the way may have to be brought back.
-WORTH = 0.25
+WORTH = 0.25  # part of the gap that is left by going, at most
+# Each variable that leaves its end on the way may have to be brought back: so many at most for one inside its box.
+LEAVING = 0.5
 
 
 @kernel(fastmath=SUMS)
 def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
     """Return ``share`` if the survivors have a far smaller gap that far on the way from ``theta`` to ``guess``, else 0.
+
+    Also 0 where many of them would leave the end of their box: what they do to the gap may cancel out, but each of them
+    is one more variable to solve for.
 
     Parameters
     ----------
@@ -26,14 +30,17 @@ def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
         ``Q theta`` and ``Q guess``.
     C, share : float
     """
-    here, there = 0.0, 0.0
+    here, there, leaving, inside = 0.0, 0.0, 0.0, 0.0
     for i in range(c.size):
         alive = 1.0 if status[i] == 0 else 0.0
         t = c[i] - C * total[i]
         here += alive * (max(lo[i] * t, hi[i] * t) - theta[i] * t)
         u = t - share * C * (guess_total[i] - total[i])
         there += alive * (max(lo[i] * u, hi[i] * u) - (theta[i] + share * (guess[i] - theta[i])) * u)
-    return share if there < WORTH * here else 0.0
+        held = (theta[i] <= lo[i]) | (theta[i] >= hi[i])
+        leaving += alive if held & (guess[i] != theta[i]) else 0.0
+        inside += 0.0 if held else alive
+    return share if there < WORTH * here and leaving <= LEAVING * inside else 0.0
 
 
 @kernel(fastmath=SUMS)

@@ -112,6 +112,21 @@ def test_a_wrong_estimate_of_the_optimum_costs_epochs_only(solver, ahead):
     assert C * gap_of(model, Q, C, theta, alive) <= 1.01e-6 * model.certify(C, None, theta).primal
 
 
+def test_the_start_stays_where_many_would_leave_their_end():
+    n, lo, hi = 12, np.zeros(12), np.ones(12)
+    c, status, total, guess_total = np.ones(n), np.zeros(n, dtype=np.int8), np.zeros(n), np.full(n, 0.5)
+    theta = np.array([0.5] * 8 + [0.0] * 4)  # the gap of a variable is max(t, 0) - theta t, t = 1 here and 0 there
+    for leaving, expected in ((0, 1.0), (4, 1.0), (5, 0.0)):
+        point = theta.copy()
+        point[7] = 0.5 if leaving < 5 else 0.0
+        guess = point.copy()
+        guess[n - leaving :] = 1.0
+        assert kernels.start_share(status, c, lo, hi, point, total, guess, guess_total, 1.0, 1.0) == 0.0  # t = 0.5
+        assert kernels.start_share(status, c, lo, hi, point, total, guess, 2.0 * guess_total, 1.0, 1.0) == expected
+    status[:] = 1  # no survivors: there is no gap to make smaller
+    assert kernels.start_share(status, c, lo, hi, theta, total, 1.0 - theta, guess_total, 1.0, 1.0) == 0.0
+
+
 def test_what_has_not_moved_since_the_start_is_not_summed_again():
     model, Q = problem(gamma=30.0)
     reference, _, reduced = reduced_at(model, "it")
