@@ -115,6 +115,26 @@ def test_a_working_set_with_spares_goes_up_to_twice_the_violation():
         assert kernels.active(t, zero, zero, one, zero, index, 9.0, spare).tolist() == expected
 
 
+@pytest.mark.parametrize("end", [1e9, 0.75])
+def test_a_leap_maximises_the_dual_in_its_direction(end):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(8, 5))
+    Q, c, lo, hi = A @ A.T, rng.normal(size=8), np.full(8, -1e9), np.full(8, end)
+    before, alpha = np.zeros(8), np.zeros(8)
+    gradient = c - Q @ before
+    alpha[:] = 1e-2 * gradient  # a small part of a steepest ascent
+    direction, t, start = alpha.copy(), c - Q @ alpha, alpha.copy()
+    dual = c @ alpha - 0.5 * alpha @ Q @ alpha
+    assert kernels.leap(lo, hi, alpha, t, before, gradient)
+    assert c @ alpha - 0.5 * alpha @ Q @ alpha > dual and np.all(alpha <= hi)
+    share = (alpha - start)[0] / direction[0]
+    np.testing.assert_allclose(alpha, start + share * direction)
+    np.testing.assert_allclose(t, c - Q @ alpha, atol=1e-12)
+    assert np.array_equal(before, alpha) and np.array_equal(gradient, t)
+    assert abs(direction @ t) < 1e-12 or np.isclose(alpha.max(), end)
+    assert not kernels.leap(lo, hi, alpha, t, before, gradient)  # nothing was gone since
+
+
 def test_coordinates_of_a_working_set_are_taken_and_put_back():
     c, products, alpha = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), np.array([0.1, 0.2, 0.3])
     lo, hi, norms, decided = np.zeros(3), np.ones(3), np.array([2.0, 0.0, 3.0]), np.array([0, 0, 1], dtype=np.int8)
