@@ -1,4 +1,8 @@
-"""Several points in one call: what the loop finds point by point, whatever the length of the stretch."""
+"""Several points in one call: what the loop finds point by point, whatever the length and the number of threads."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -7,6 +11,7 @@ import scipy.sparse as sp
 from screenpath import path, stretch
 from screenpath.audit import Audit
 from screenpath.grid import EpsilonGrid, log_grid
+from screenpath.kernels.team import can_team
 from screenpath.models.builders import lad_model, quantile_model, svm_model, svr_model
 from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.memory import MemoryRows
@@ -136,10 +141,107 @@ def test_stretch_takes_only_what_it_can():
         (svm_model(rows, y), rule, make_solver("cd")),
     ]
     assert not any(takes_stretches(*one) for one in refused)
+    csr = MemoryRows(sp.csr_array(X))
+    assert takes_stretches(svm_model(csr, y), rule, solver)
+    csr.threads = 2  # which can share the passes over sparse rows, but not the rest
+    assert not takes_stretches(svm_model(csr, y), rule, solver)
 
 
 def test_deadline_ends_a_stretch():
-    import time
-
     found = walked(models()["svm"], deadline=time.monotonic() + 1e-9)
     assert len(found) <= 1
+
+
+needs_threads = pytest.mark.skipif(not can_team(), reason="the jit is disabled")
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Make models whose stretches so many threads share, whatever their size and the processors."""
+    monkeypatch.setattr(stretch, "SHARED", 0)
+    pools = []
+
+    def make(name, threads, n=5000, d=6):
+        rng = np.random.default_rng(n)
+        y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+        X = rng.normal(size=(n, d)) + 0.4 * y[:, None]
+        rows = MemoryRows(X)
+        if threads > 1:
+            rows.threads, rows.pool = threads, ThreadPoolExecutor(threads - 1)
+            pools.append(rows.pool)
+        if name == "svm":
+            return svm_model(rows, y, rng.uniform(0.0, 2.0, n))
+        return lad_model(rows, X @ rng.normal(size=d) + rng.laplace(size=n))
+
+    yield make
+    for pool in pools:
+        pool.shutdown()
+
+
+def bytes_of(found):
+    keep = "w", "theta", "total"
+    return [(step.primal, step.dual, step.passes, *(model[name].tobytes() for name in keep)) for step, model in found]
+
+
+def states(model, rule="dvi+gap"):
+    return bytes_of([(step, model.state(certificate)) for step, certificate in walked(model, rule)])
+
+
+@needs_threads
+@pytest.mark.parametrize("rule", ["none", "dvi+gap"])
+@pytest.mark.parametrize("name", ["svm", "lad"])
+def test_threads_change_no_byte(shared, name, rule):
+    alone = states(shared(name, 1), rule)
+    for threads in (2, 3, 9):  # the last with nothing to do in many a loop
+        assert states(shared(name, threads), rule) == alone
+
+
+@needs_threads
+def test_threads_on_a_busy_machine(shared):
+    stop = threading.Event()
+
+    def spin():
+        A = np.ones((60, 60))
+        while not stop.is_set():
+            A @ A
+
+    busy = [threading.Thread(target=spin) for _ in range(3)]
+    for thread in busy:
+        thread.start()
+    try:
+        assert states(shared("svm", 2)) == states(shared("svm", 1))
+    finally:
+        stop.set()
+        for thread in busy:
+            thread.join()
+
+
+@needs_threads
+def test_wide_dense_rows_shared(shared):  # systems of few rows, and conjugate gradients
+    for n, d in ((300, 40), (400, 610)):
+        assert states(shared("lad", 2, n, d)) == states(shared("lad", 1, n, d))
+
+
+@needs_threads
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("failing", [0, 1])
+def test_thread_that_fails_holds_nobody(shared, monkeypatch, error, failing):
+    model, walk_on, ended = shared("svm", 3), stretch.kernels.box_stretch, []
+    walked(model)
+
+    def fails(*arguments):
+        me = arguments[-1]
+        try:
+            if me == failing:
+                time.sleep(0.05)  # the others wait for it by now
+                raise error
+            return walk_on(*arguments)
+        finally:
+            ended.append(me)
+
+    monkeypatch.setattr(stretch.kernels, "box_stretch", fails)
+    with pytest.raises(error):
+        walked(model)
+    assert sorted(ended) == [0, 1, 2]
+    monkeypatch.setattr(stretch.kernels, "box_stretch", walk_on)
+    assert all(step.status == "certified" for step, _ in walked(model))  # and the threads are there again

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
+
+ROWS = 1024  # what sums over all rows are formed from, here and in `stretch`, where threads share them
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise
-def box_summary(c, margins, lo, hi, theta):
-    """Sum losses and dual terms over all rows.
+def box_summary(c, margins, lo, hi, theta, start, stop):
+    """Sum losses and dual terms over the rows ``start <= i < stop``.
 
     Returns
     -------
@@ -18,7 +20,7 @@ def box_summary(c, margins, lo, hi, theta):
     """
     xi, ell, magnitude = 0.0, 0.0, 0.0
     n_R, n_L = 0, 0
-    for i in range(c.size):
+    for i in range(at(start), at(stop)):
         t = c[i] - margins[i]
         xi += max(lo[i] * t, hi[i] * t)
         term = c[i] * theta[i]
@@ -31,7 +33,7 @@ def box_summary(c, margins, lo, hi, theta):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
-    """Evaluate both objectives for a pair whose sum over rows and margins are known.
+    """Evaluate both objectives for a pair whose sum over rows and margins are known, in parts of ``ROWS``.
 
     Parameters
     ----------
@@ -50,14 +52,24 @@ def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
         As :class:`models.box.Certificate` has them; ``w_sq`` is ``||w||^2``.
     n_R, n_L : int
     """
-    xi, ell, magnitude, n_R, n_L = box_summary(c, margins, lo, hi, theta)
+    xi, ell, magnitude, n_R, n_L = 0.0, 0.0, 0.0, 0, 0
+    for s in range(0, c.size, ROWS):
+        part = box_summary(c, margins, lo, hi, theta, s, min(s + ROWS, c.size))
+        xi, ell, magnitude = xi + part[0], ell + part[1], magnitude + part[2]
+        n_R, n_L = n_R + part[3], n_L + part[4]
+    return (*box_objectives(C, w, total, xi, ell, magnitude, gap_rounding), n_R, n_L)
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_objectives(C, w, total, xi, ell, magnitude, gap_rounding):
+    """Return what :func:`box_certificate` does but for the counts, from the sums of :func:`box_summary`."""
     w_sq, total_sq, inner = 0.0, 0.0, 0.0
     for j in range(w.size):
         w_sq += w[j] * w[j]
         total_sq += total[j] * total[j]
         inner += w[j] * total[j]
     primal, dual = 0.5 * w_sq + C * xi, C * ell - 0.5 * C * C * total_sq
-    return w_sq, total_sq, inner, xi, ell, gap_rounding * (xi + magnitude), primal, dual, n_R, n_L
+    return w_sq, total_sq, inner, xi, ell, gap_rounding * (xi + magnitude), primal, dual
 
 
 @kernel
@@ -105,19 +117,22 @@ def box_decide(lower, upper, norms, extent, c, rounding, status):
     return n_R, n_L
 
 
-@kernel(fastmath={"contract"})
-def box_decide_ball(products, norms, radius, extent, c, rounding, status):
-    """:func:`box_decide` for a ball, without writing the bounds to memory first."""
-    n_R, n_L = 0, 0
-    for i in range(c.size):
+@kernel(fastmath={"reassoc", "contract"})
+def box_decide_ball(products, factor, norms, radius, extent, c, rounding, status, start, stop):
+    """:func:`box_decide` for a ball around ``factor`` times the point of the products, and the rows from ``start`` on.
+
+    The bounds are not written to memory first.
+    """
+    n_R, n_L = 0.0, 0.0  # counted as what they are compared as: the loop vectorises better
+    for i in range(at(start), at(stop)):
         away = radius * norms[i] + rounding * (norms[i] * extent + abs(c[i]))
-        past = products[i] - c[i]
+        past = factor * products[i] - c[i]
         # No branches: on real data nobody can predict them.
-        R, L = np.int8(past > away), np.int8(past < -away)
-        status[i] = L - R
+        R, L = 1.0 if past > away else 0.0, 1.0 if past < -away else 0.0
+        status[i] = np.int8(L - R)
         n_R += R
         n_L += L
-    return n_R, n_L
+    return int(n_R), int(n_L)
 
 
 @kernel
@@ -208,9 +223,9 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
     return n_R, n_L
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel
 def box_part(status, lo, hi, c, theta, fixed):
-    """Part the dual variables that screening has fixed from the survivors.
+    """Part the dual variables that screening has fixed from the survivors, in parts of ``ROWS``.
 
     Parameters
     ----------
@@ -231,23 +246,45 @@ def box_part(status, lo, hi, c, theta, fixed):
         Fixed variables that differ from ``theta``.
     """
     index = np.empty(status.size, dtype=np.int64)
-    k, changed, linear = 0, 0, 0.0
-    for i in range(status.size):
-        index[k] = i  # kept where the next one does not overwrite it
-        k += status[i] == 0
-    for i in range(status.size):  # no branches: this one vectorises
+    k, linear, changed = 0, 0.0, 0
+    for s in range(0, status.size, ROWS):
+        part = part_rows(status, lo, hi, c, theta, fixed, index, k, s, min(s + ROWS, status.size))
+        k, linear, changed = k + part[0], linear + part[1], changed + part[2]
+    return index[:k].copy(), linear, changed
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def part_rows(status, lo, hi, c, theta, fixed, index, first, start, stop):
+    """:func:`box_part` for the rows ``start <= i < stop``, the survivors listed from ``index[first]`` on.
+
+    Returns the number of survivors, and the two sums.
+    """
+    k, i, changed, linear = first, start, 0, 0.0
+    while i + 8 <= stop:
+        every = np.int8(1)
+        for j in range(at(i), at(i + 8)):
+            every &= status[j]
+        if every & 1 == 0:  # not all of the eight are -1 or 1
+            for j in range(i, i + 8):
+                index[at(k)] = j  # kept where the next one does not overwrite it
+                k += status[at(j)] == 0
+        i += 8
+    for j in range(i, stop):
+        index[at(k)] = j
+        k += status[at(j)] == 0
+    for i in range(at(start), at(stop)):  # no branches: this one vectorises
         value = hi[i] if status[i] > 0 else lo[i]
         value = value if status[i] != 0 else 0.0
         fixed[i] = value
         changed += (status[i] != 0) & (value != theta[i])
         linear += c[i] * value
-    return index[:k].copy(), linear, changed
+    return k - first, linear, changed
 
 
 @kernel
-def box_moves(status, fixed, theta, signs, step):
+def box_moves(status, fixed, theta, signs, step, start, stop):
     """Write what the fixed variables change from ``theta``, times their signs, to ``step``; 0 for survivors."""
-    for i in range(status.size):
+    for i in range(at(start), at(stop)):
         step[i] = signs[i] * (fixed[i] - theta[i]) if status[i] != 0 else 0.0
 
 
@@ -297,16 +334,13 @@ def apart_squared(vector, products, other, other_products):
     return total
 
 
-@kernel()
-def box_survivors(index, C, c, lo, hi, norms, theta, products):
-    """Return the survivors' ``c``, ``C lo``, ``C hi``, norms, ``theta`` and products as the rows of one array."""
-    k = index.size
-    out = np.empty((6, k))
-    for r in range(k):
+@kernel
+def box_survivors(index, C, c, lo, hi, norms, theta, products, out):
+    """Write the survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to the rows of ``out``."""
+    for r in range(index.size):
         i = index[r]
         out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
-        out[3, r], out[4, r], out[5, r] = norms[i], theta[i], products[i]
-    return out
+        out[3, r], out[4, r], out[5, r] = norms[i], C * theta[i], products[i]
 
 
 @kernel()
@@ -317,18 +351,25 @@ def box_lift(theta, index, alpha, C, lo, hi):
         theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
 
 
-@kernel()
-def signed(values, signs, out):
-    """Write ``signs * values`` to ``out``, which may be ``values``."""
-    for i in range(values.size):
+@kernel
+def signed(values, signs, out, start, stop):
+    """Write ``signs * values`` to ``out``."""
+    for i in range(at(start), at(stop)):
         out[i] = signs[i] * values[i]
 
 
-@kernel()
-def difference(theta, reference, signs, out):
+@kernel
+def sign(values, signs, start, stop):
+    """Multiply ``values`` by ``signs``; :func:`signed` into its own argument would not vectorise."""
+    for i in range(at(start), at(stop)):
+        values[i] *= signs[i]
+
+
+@kernel
+def difference(theta, reference, signs, out, start, stop):
     """Write ``signs (theta - reference)`` to ``out``; return how many differ and how many of ``theta`` are not 0."""
     changed, nonzero = 0, 0
-    for i in range(theta.size):
+    for i in range(at(start), at(stop)):
         step = theta[i] - reference[i]
         out[i] = signs[i] * step
         changed += step != 0.0
@@ -340,19 +381,22 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     index = np.zeros(1, dtype=np.int64)
-    box_summary(a, a, a, a, a)
+    box_summary(a, a, a, a, a, 0, 2)
     box_certificate(1.0, a, a, a, a, a, a, a, 1e-14)
+    box_objectives(1.0, a, a, 1.0, 1.0, 1.0, 1e-14)
     pair_radius(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1e-14)
     pair_mismatch(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1e-14)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
-    box_decide_ball(a, a, 1.0, 1.0, a, 1e-12, status)
+    box_decide_ball(a, 1.0, a, 1.0, 1.0, a, 1e-12, status, 0, 2)
     box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
     box_part(status, a, a, a, a, a.copy())
-    box_moves(status, a, a, signs, a.copy())
+    part_rows(status, a, a, a, a, a.copy(), np.zeros(2, dtype=np.int64), 0, 0, 2)
+    box_moves(status, a, a, signs, a.copy(), 0, 2)
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
     apart_squared(a, a, a, a)
-    box_survivors(index, 1.0, a, a, a, a, a, a)
+    box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 1)))
     box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
-    signed(a, signs, a.copy())
-    difference(a, a, signs, a.copy())
+    signed(a, signs, a.copy(), 0, 2)
+    sign(a.copy(), signs, 0, 2)
+    difference(a, a, signs, a.copy(), 0, 2)

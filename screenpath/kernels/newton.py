@@ -14,153 +14,72 @@ when the first part is small beside the second.
 
 Newton iterations touch a working set of rows near their kink; the rest sits at the end its margin points to. When the
 working set is solved, one pass over all rows finds those on the wrong side, and the gap of the whole reduced problem.
+
+The threads of a team share the loops over rows (see ``team``); ``w`` and ``v`` are each thread's own, and the same.
 """
 
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.newton_system import DIRECT, GRAM, add, direction, gather, inner, products
+from screenpath.kernels import newton_near as set_of
+from screenpath.kernels.newton_near import SCALARS, solve_near, step_of
+from screenpath.kernels.newton_system import DIRECT, GRAM, add, gather_csr, inner
+from screenpath.kernels.rows import four_products
+from screenpath.kernels.team import LINE, OWN, SIZE, half, meet, share
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 10  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
-BALANCE = 0.5  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
-FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
-ROUGH, STEADY = 10.0, 2.0  # first sigma, times the mean squared row norm, and its growth with conjugate gradients
-SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma is multiplied by SMOOTHER
-LONG = 30  # and after each LONG iterations of a proximal round
+ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
 AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
-
-@kernel(fastmath=SUMS)
-def _slope(prev, sigma, t, u, lo, hi, alpha, s, slope0, quadratic):
-    """First and second derivative of psi along the direction at step ``s``; ``u = G p``, ``slope0`` that at 0."""
-    first, second = 0.0, 0.0
-    for r in range(t.size):
-        z = prev[r] + sigma * (t[r] - s * u[r])
-        a = min(max(z, lo[r]), hi[r])
-        first += (alpha[r] - a) * u[r]
-        second += u[r] * u[r] if a == z else 0.0
-    return first + slope0 + s * quadratic, sigma * second + quadratic
+C, LO, HI, NORMS, ALPHA, T = range(6)  # rows of a problem's vectors; T holds c_i - g_i.w
+WHERE, ALIVE, KEPT, CHOSEN, NEAR = range(5)  # rows of its lists: in the data, not fixed, and room for what loops choose
+SIGNS, INSIDE = range(2)  # rows of its marks
 
 
 @kernel(fastmath=SUMS)
-def _line_search(prev, sigma, t, u, lo, hi, alpha, slope0, quadratic):
-    """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
-
-    A full step is kept where it brings the derivative below a quarter of its start. Otherwise Newton steps on the
-    derivative, safeguarded by its bracket; none of them touches a row.
-    """
-    low, high = 0.0, np.inf
-    s = 1.0
-    for trial in range(30):
-        first, second = _slope(prev, sigma, t, u, lo, hi, alpha, s, slope0, quadratic)
-        if abs(first) <= (0.25 if trial == 0 else 0.05) * abs(slope0):
-            break
-        if first > 0.0:
-            high = s
-        else:
-            low = s
-        s -= first / second
-        if not low < s < high:
-            s = 0.5 * (low + high) if high < np.inf else 2.0 * low
-    return s
-
-
-@kernel(fastmath=SUMS)
-def _clip(prev, sigma, t, lo, hi, c, alpha, inside):
-    """Bring ``alpha`` to ``t``; mark the rows not clipped.
-
-    Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i``.
-    """
-    loss, linear, ell = 0.0, 0.0, 0.0
-    for r in range(t.size):
-        z = prev[r] + sigma * t[r]
-        a = min(max(z, lo[r]), hi[r])
-        alpha[r] = a
-        inside[r] = lo[r] < a < hi[r]
-        loss += max(lo[r] * t[r], hi[r] * t[r])
-        linear += a * t[r]
-        ell += a * c[r]
-    return loss, linear, ell
-
-
-@kernel(fastmath=SUMS)
-def _solve_near(X, data, indices, indptr, sparse, c, lo, hi, prev, alpha, t, offset, w, v, tol, sigma, limit):
-    """Minimise the problem of the working set; all arrays but the rows are compact copies.
-
-    ``prev``, ``alpha``, ``t``, ``w`` and ``v`` hold the start and are overwritten.
-
-    Returns
-    -------
-    iterations, touched : int
-    sigma : float
-        The last proximal parameter.
-    """
-    n, d = t.size, w.size
-    iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
-    order = d if d <= DIRECT else 0
-    H, scratch = np.zeros((order, order)), np.zeros((order, order))
-    members, inside = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-    J = np.empty(n, dtype=np.int64)
-    old, u, p = np.empty(n), np.empty(n), np.empty(d)
-    iterations, in_round, touched, short, cautious = 0, 0, 0, 0, False
-    while True:
-        old[:] = alpha
-        loss, linear, ell = _clip(prev, sigma, t, lo, hi, c, alpha, inside)
-        for r in range(n):
-            if alpha[r] != old[r]:
-                add(X, data, indices, indptr, sparse, r, alpha[r] - old[r], v)
-                touched += 1
-        for j in range(d):
-            p[j] = v[j] - w[j]
-        half, slackness = 0.5 * inner(p, p), loss - linear
-        primal = abs(0.5 * inner(w, w) - inner(v, w) + ell - linear + loss + offset)
-        if half + slackness <= tol * primal or iterations >= limit:
-            break
-        if in_round > 0 and (half <= BALANCE * slackness or half <= 1e-30 * primal):
-            prev[:] = alpha  # the next proximal round
-            growth = FAST if in_round <= 2 else (MEDIUM if in_round <= 5 else SLOW)
-            sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
-            in_round, short = 0, 0
-            continue
-        touched += n + direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p)
-        products(X, data, indices, indptr, sparse, p, u)
-        slope = inner(w, p) - inner(v, p)
-        step = _line_search(prev, sigma, t, u, lo, hi, alpha, slope, inner(p, p))
-        for j in range(d):
-            w[j] += step * p[j]
-        for r in range(n):
-            t[r] -= step * u[r]
-        iterations += 1
-        in_round += 1
-        short = short + 1 if step < SHORT else 0
-        # The kinks are too sharp for where w stands, or for the arithmetic: between two of them the iterates can cycle.
-        if short >= 2 or in_round % LONG == 0:
-            sigma *= SMOOTHER
-            short, cautious = 0, True
-    return iterations, touched, sigma
-
-
-@kernel(fastmath=SUMS)
-def _border(size, want):
-    """Value that about ``want`` of the entries do not exceed; within a factor of 1.5, which is all it takes."""
-    border = 0.0
-    for r in range(size.size):
-        border = max(border, size[r])
+def _border(t, want, table, board, me):
+    """Value that about ``want`` of the ``|t|`` do not exceed; within a factor of 1.5, which is all it takes."""
+    rows = step_of(t.size, False)
+    first, last, blocks = share(board, me, t.size, rows)
+    border = -1.0
     for _ in range(100):
-        count = 0
-        for r in range(size.size):
-            count += size[r] <= border
-        if count <= want:
+        out, found = table[half(board, me)], 0.0
+        for b in range(first, last):
+            s, e = b * rows, min(t.size, (b + 1) * rows)
+            out[b, 0] = _most(t, s, e) if border < 0.0 else _within(t, border, s, e)
+        meet(board, me)
+        for b in range(blocks):
+            found = max(found, out[b, 0]) if border < 0.0 else found + out[b, 0]
+        if border < 0.0:
+            border = found
+        elif found <= want:
             break
-        border /= 1.5
-    return border
+        else:
+            border /= 1.5
+    return max(border, 0.0)
 
 
-@kernel()
+@kernel(fastmath=SUMS)
+def _most(t, start, stop):
+    most = 0.0
+    for r in range(at(start), at(stop)):
+        most = max(most, abs(t[r]))
+    return most
+
+
+@kernel(fastmath=SUMS)
+def _within(t, border, start, stop):
+    count = 0
+    for r in range(at(start), at(stop)):
+        count += abs(t[r]) <= border
+    return float(count)
+
+
+@kernel
 def _relabel(indices, d):
     """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
 
@@ -179,83 +98,26 @@ def _relabel(indices, d):
     return columns[:count].copy()
 
 
-@kernel(fastmath=SUMS)
-def _screen(
-    X, data, indices, indptr, sparse, where, signs, alive, radius, slack, rounding, c, lo, hi, norms, t, alpha, v
-):  # fmt: skip
-    """Fix the rows that the ball around w decides; what they change goes into ``v``.
-
-    Returns
-    -------
-    survivors : ndarray of int64
-    linear : float
-        ``c . alpha`` of the rows fixed.
-    touched : int
-    """
-    kept, touched, linear = 0, 0, 0.0
-    survivors = np.empty(alive.size, dtype=np.int64)
-    for r in range(alive.size):
-        i = at(alive[r])
-        if abs(t[i]) <= (radius + slack) * norms[i] + rounding * abs(c[i]):
-            survivors[kept] = alive[r]
-            kept += 1
-            continue
-        value = hi[i] if t[i] > 0.0 else lo[i]
-        if value != alpha[i]:
-            add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
-            touched += 1
-            alpha[i] = value
-        linear += value * c[i]
-    return survivors[:kept].copy(), linear, touched
+@kernel
+def _mean_square(values, sparse, table, board, me):
+    rows = step_of(values.size, sparse)
+    first, last, blocks = share(board, me, values.size, rows)
+    out, total = table[half(board, me)], 0.0
+    for b in range(first, last):
+        part = values[b * rows : min(values.size, (b + 1) * rows)]
+        out[b, 0] = inner(part, part)
+    meet(board, me)
+    for b in range(blocks):
+        total += out[b, 0]
+    return total / max(values.size, 1)
 
 
 @kernel(fastmath=SUMS)
-def _part(X, data, indices, indptr, sparse, where, signs, alive, border, c, lo, hi, t, alpha, v):
-    """Part the rows near their kink from the far ones, which go to the end that their margin points to.
-
-    Returns the near rows, ``c . alpha`` of the far ones, and the rows touched.
-    """
-    count, touched, linear = 0, 0, 0.0
-    near = np.empty(alive.size, dtype=np.int64)
-    for r in range(alive.size):
-        i = at(alive[r])
-        if abs(t[i]) <= border or lo[i] < alpha[i] < hi[i]:
-            near[count] = alive[r]
-            count += 1
-            continue
-        value = hi[i] if t[i] > 0.0 else lo[i]
-        if value != alpha[i]:
-            add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
-            touched += 1
-            alpha[i] = value
-        linear += value * c[i]
-    return near[:count].copy(), linear, touched
-
-
-@kernel(fastmath=SUMS)
-def _look(X, data, indices, indptr, sparse, where, signs, alive, c, w, t):
-    """Bring the margins of all alive rows to w; return the largest change."""
-    drift = 0.0
-    for r in range(alive.size):
-        i = at(alive[r])
-        row, product = where[i], 0.0
-        if sparse:
-            for q in range(at(indptr[row]), at(indptr[row + 1])):
-                product += data[q] * w[at(indices[q])]
-        else:
-            for j in range(w.size):
-                product += X[row, j] * w[j]
-        value = c[i] - signs[i] * product
-        drift = max(drift, abs(value - t[i]))
-        t[i] = value
-    return drift
-
-
-@kernel(fastmath=SUMS)
-def _losses(alive, lo, hi, c, t, alpha):
-    """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over the alive rows."""
+def _losses(alive, vectors, start, stop):
+    """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
+    lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
     loss, linear, ell = 0.0, 0.0, 0.0
-    for r in range(alive.size):
+    for r in range(at(start), at(stop)):
         i = at(alive[r])
         loss += max(lo[i] * t[i], hi[i] * t[i])
         linear += alpha[i] * t[i]
@@ -264,16 +126,304 @@ def _losses(alive, lo, hi, c, t, alpha):
 
 
 @kernel(fastmath=SUMS)
-def _first_sigma(lo, hi, t, d, mean_sq):
+def _losses_all(count, sparse, vectors, lists, table, board, me):
+    """:func:`_losses` in blocks that the team shares."""
+    rows = step_of(count, sparse)
+    first, last, blocks = share(board, me, count, rows)
+    out = table[half(board, me)]
+    for b in range(first, last):
+        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], vectors, b * rows, min(count, (b + 1) * rows))
+    meet(board, me)
+    loss, linear, ell = 0.0, 0.0, 0.0
+    for b in range(blocks):
+        loss += out[b, 0]
+        linear += out[b, 1]
+        ell += out[b, 2]
+    return loss, linear, ell
+
+
+@kernel(fastmath=SUMS)
+def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, start, stop, v):
+    """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
+    and near ones. What changes goes into ``v``.
+
+    Returns
+    -------
+    n_kept, n_near : int
+        Rows not fixed, rows that are near, which are listed from ``start`` on in ``KEPT`` and ``CHOSEN``.
+    known, linear : float
+        ``c . alpha`` of the rows fixed, and of the far ones.
+    touched : int
+    """
+    c, lo, hi = vectors[C], vectors[LO], vectors[HI]
+    norms, t, alpha = vectors[NORMS], vectors[T], vectors[ALPHA]
+    alive, where, signs = lists[ALIVE], lists[WHERE], marks[SIGNS]
+    kept, near, moved = lists[KEPT], lists[CHOSEN], lists[NEAR]  # the last of which is filled later
+    n_kept, n_near, n_moved, known, linear = start, start, start, 0.0, 0.0
+    for r in range(at(start), at(stop)):  # no branches: nobody could predict them
+        i = at(alive[r])
+        size = abs(t[i])
+        fixed = (reach >= 0.0) & (size > reach * norms[i] + rounding * abs(c[i]))
+        close = ((size <= border) | ((lo[i] < alpha[i]) & (alpha[i] < hi[i]))) & (not fixed)
+        value = hi[i] if t[i] > 0.0 else lo[i]
+        kept[at(n_kept)], near[at(n_near)], moved[at(n_moved)] = alive[r], alive[r], alive[r]  # unless overwritten
+        n_kept += not fixed
+        n_near += close
+        n_moved += (not close) & (value != alpha[i])
+        term = 0.0 if close else value * c[i]
+        linear += term
+        known += term if fixed else 0.0
+    for m in range(start, n_moved):
+        i = at(moved[m])
+        value = hi[i] if t[i] > 0.0 else lo[i]
+        add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
+        alpha[i] = value
+    return n_kept - start, n_near - start, known, linear - known, n_moved - start
+
+
+@kernel(fastmath=SUMS)
+def _part_all(
+    X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board,
+    me,
+):  # fmt: skip
+    """:func:`_part` in blocks that the team shares; then the lists are closed up, and the working set is copied."""
+    rows = step_of(count, sparse)
+    first, last, blocks = share(board, me, count, rows)
+    out = table[half(board, me)]
+    for b in range(first, last):
+        s, e = b * rows, min(count, (b + 1) * rows)
+        part = v if sparse else out[b, SCALARS : SCALARS + v.size]
+        if not sparse:
+            for j in range(v.size):
+                part[j] = 0.0
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(
+            X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, s, e, part
+        )
+    meet(board, me)
+    kept, n, touched, known, linear = 0, 0, 0.0, 0.0, 0.0
+    for b in range(blocks):
+        n_kept, n_near = int(out[b, 0]), int(out[b, 1])
+        if first <= b < last:
+            s = b * rows
+            lists[ALIVE, kept : kept + n_kept] = lists[KEPT, s : s + n_kept]
+            lists[NEAR, n : n + n_near] = lists[CHOSEN, s : s + n_near]
+            _gather(X, sparse, lists[NEAR, n : n + n_near], n, vectors, near, lists[WHERE], marks[SIGNS], G)
+        kept, n = kept + n_kept, n + n_near
+        known += out[b, 2]
+        linear += out[b, 3]
+        touched += out[b, 4]
+        if not sparse:
+            for j in range(v.size):
+                v[j] += out[b, SCALARS + j]
+    meet(board, me)
+    return kept, n, known, linear, int(touched)
+
+
+@kernel
+def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
+    """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
+    for k in range(chosen.size):
+        i, r = chosen[k], first + k
+        near[set_of.C, r], near[set_of.LO, r], near[set_of.HI, r] = vectors[C, i], vectors[LO, i], vectors[HI, i]
+        near[set_of.PREV, r], near[set_of.ALPHA, r] = vectors[ALPHA, i], vectors[ALPHA, i]
+        near[set_of.T, r], near[set_of.U, r] = vectors[T, i], 0.0
+    if not sparse:
+        for k in range(chosen.size):
+            i, r = where[chosen[k]], first + k
+            sign = float(signs[chosen[k]])
+            for j in range(X.shape[1]):
+                G[r, j] = sign * X[i, j]
+
+
+@kernel(fastmath=SUMS)
+def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start, stop):
+    """Bring the margins of alive rows to w; return the largest change."""
+    drift, last = 0.0, stop - 1
+    if not sparse and w.size > 3:
+        for r in range(start, stop, 4):  # four at a time, the last ones again where there are fewer
+            i0, i1 = at(alive[r]), at(alive[min(r + 1, last)])
+            i2, i3 = at(alive[min(r + 2, last)]), at(alive[min(r + 3, last)])
+            p0, p1, p2, p3 = four_products(X[where[i0]], X[where[i1]], X[where[i2]], X[where[i3]], w)
+            t0, t1 = c[i0] - signs[i0] * p0, c[i1] - signs[i1] * p1
+            t2, t3 = c[i2] - signs[i2] * p2, c[i3] - signs[i3] * p3
+            drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
+            t[i0], t[i1], t[i2], t[i3] = t0, t1, t2, t3
+        return drift
+    for r in range(start, stop):
+        i = at(alive[r])
+        row, product = where[i], 0.0
+        if sparse:
+            for q in range(at(indptr[row]), at(indptr[row + 1])):
+                product += data[q] * w[at(indices[q])]
+        else:
+            x = X[at(row)]
+            for j in range(w.size):
+                product += x[j] * w[j]
+        value = c[i] - signs[i] * product
+        drift = max(drift, abs(value - t[i]))
+        t[i] = value
+    return drift
+
+
+@kernel
+def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me):
+    """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
+    rows = step_of(n, sparse)
+    first, last, _ = share(board, me, n, rows)
+    for r in range(min(first * rows, n), min(last * rows, n)):
+        vectors[ALPHA, lists[NEAR, r]] = near[set_of.ALPHA, r]
+    rows = step_of(count, sparse)
+    first, last, blocks = share(board, me, count, rows)
+    out = table[half(board, me)]
+    for b in range(first, last):
+        out[b, 0] = _look(
+            X, data, indices, indptr, sparse, lists[ALIVE], lists[WHERE], marks[SIGNS], vectors[C], w, vectors[T],
+            b * rows, min(count, (b + 1) * rows),
+        )  # fmt: skip
+    meet(board, me)
+    drift = 0.0
+    for b in range(blocks):
+        drift = max(drift, out[b, 0])
+    return drift
+
+
+@kernel(fastmath=SUMS)
+def _first_sigma(near, n, d, mean_sq, table, board, me):
     """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
-    widest = 0.0
-    for r in range(t.size):
+    widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]
+    for r in range(n):
         widest = max(widest, hi[r] - lo[r])
-    zone = _border(np.abs(t), ZONE * d + 5)
+    zone = _border(near[set_of.T, :n], ZONE * d + 5, table, board, me)
     if mean_sq == 0.0 or widest == 0.0:
         return 1.0
     sigma = widest / zone if zone > 0.0 else np.inf  # margins that are all 0 up to rounding leave no zone
     return min(max(sigma, SIGMA_LEAST / mean_sq), SIGMA_MOST / mean_sq)
+
+
+@kernel
+def table_of(blocks, d):
+    """Return a table for what blocks sum up, a whole number of cache lines each."""
+    return np.empty((2, max(blocks, set_of.BLOCKS), (SCALARS + d + LINE - 1) // LINE * LINE))
+
+
+@kernel(fastmath=SUMS)
+def minimise(
+    X, data, indices, indptr, sparse, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, vectors,
+    near, lists, marks, G, H, table, board, me,
+):  # fmt: skip
+    """Minimise a reduced box problem of ``k`` rows to a relative gap, by all threads of a team.
+
+    Parameters
+    ----------
+    X, data, indices, indptr, sparse
+        As for :func:`newton_box`; with sparse rows there must be one thread only.
+    k : int
+        Rows of the problem. The arrays that follow may have room for more.
+    offset : float
+    v, w : ndarray of shape (d,)
+        The thread's own.
+    tol, limit, screen, rounding, gap_rounding
+        As for :func:`newton_box`.
+    vectors : ndarray of shape (6, k)
+        The problem; its ``ALPHA`` is overwritten by the result.
+    near : ndarray of shape (7, k)
+        Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d).
+    lists : ndarray of int64 of shape (5, k)
+        ``WHERE`` the rows stand in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
+        has not fixed.
+    marks : ndarray of int8 of shape (2, k)
+        ``SIGNS`` of the rows, and room.
+    table : ndarray of shape (2, blocks, ...)
+        See :func:`table_of`.
+    board, me
+        Of the team.
+
+    Returns
+    -------
+    iterations, touched : int
+        Newton iterations, rows touched.
+    count : int
+        Rows that the gap ball has not fixed.
+    gap, primal : float
+        Of the returned pair.
+    """
+    count, touched, iterations = k, 0, 0
+    mean_sq = _mean_square(vectors[NORMS, :k], sparse, table, board, me)
+    near_data, near_indices, near_indptr = data, indices, indptr
+    n_w, n_v, columns = w, v, lists[NEAR, :0].copy()
+    sigma, drift, last, idle = -1.0, np.inf, np.inf, False
+    known = offset  # with the rows that screening fixes here
+    while True:
+        loss, linear, ell = _losses_all(count, sparse, vectors, lists, table, board, me)
+        apart = 0.0  # ||w - v||^2
+        for j in range(w.size):
+            apart += (w[j] - v[j]) ** 2
+        gap = 0.5 * apart + loss - linear
+        w_sq = inner(w, w)
+        primal = 0.5 * w_sq - inner(v, w) + ell - linear + loss + known
+        stalled = gap > 0.5 * last
+        # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
+        if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled):
+            break
+        last, reach = gap, -1.0
+        if screen:
+            # The pair's ball has its centre at (w + v)/2; it is moved to w, whose margins are known.
+            error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear))
+            radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
+            reach = radius + rounding * (np.sqrt(w_sq) + radius)
+        # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
+        border = np.inf
+        want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * count), NEAR_LEAST)
+        if drift < np.inf and not stalled:
+            border = drift
+        elif drift == np.inf and want < count and gap < POOR_START * abs(primal):
+            border = _border(vectors[T, :count], want, table, board, me)
+        alive = count
+        count, n, fixed, linear, work = _part_all(
+            X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table,
+            board, me,
+        )  # fmt: skip
+        known += fixed
+        touched += work + n
+        if sigma < 0.0:
+            if w.size > DIRECT and n > GRAM and mean_sq > 0.0:
+                sigma = ROUGH / mean_sq
+            else:
+                sigma = _first_sigma(near, n, w.size, mean_sq, table, board, me)
+        apart = 0.0
+        if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
+            near_data, near_indices, near_indptr = gather_csr(
+                data, indices, indptr, lists[WHERE], marks[SIGNS], lists[NEAR, :n]
+            )  # fmt: skip
+            columns = _relabel(near_indices, w.size)
+            n_w, n_v = w[columns], v[columns]
+            w[:] = v
+            apart = inner(v, v) - inner(n_v, n_v)
+        done, work, sigma = solve_near(
+            G, near_data, near_indices, near_indptr, sparse, known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma,
+            limit - iterations, near, marks[INSIDE, :n], H, table, board, me,
+        )  # fmt: skip
+        if sparse:
+            w[columns], v[columns] = n_w, n_v
+        iterations += done
+        idle = done == 0 and n == alive
+        drift = _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me)
+        touched += work + count
+    return iterations, touched, count, gap, primal
+
+
+@kernel
+def room(k, d, sparse):
+    """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory."""
+    order = d if d <= DIRECT else 0
+    return (
+        np.empty((6, k)),
+        np.empty((7, k)),
+        np.empty((5, k), dtype=np.int64),
+        np.empty((2, k), dtype=np.int8),
+        np.empty((0 if sparse else k, d)),
+        np.empty((order, order)),
+    )
 
 
 @kernel(fastmath=SUMS)
@@ -320,72 +470,20 @@ def newton_box(
     gap, primal : float
         Of the returned pair.
     """
-    alive, t = np.arange(c.size), c - margins
-    touched, iterations = 0, 0
-    mean_sq = inner(norms, norms) / max(c.size, 1)
-    sigma, drift, last, idle = -1.0, np.inf, np.inf, False
-    known = offset  # with the rows that screening fixes here
-    while True:
-        loss, linear, ell = _losses(alive, lo, hi, c, t, alpha)
-        apart = 0.0  # ||w - v||^2
-        for j in range(w.size):
-            apart += (w[j] - v[j]) ** 2
-        gap = 0.5 * apart + loss - linear
-        w_sq = inner(w, w)
-        primal = 0.5 * w_sq - inner(v, w) + ell - linear + loss + known
-        stalled = gap > 0.5 * last
-        # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
-        if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled):
-            break
-        last = gap
-        if screen:
-            # The pair's ball has its centre at (w + v)/2; it is moved to w, whose margins are known.
-            error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear))
-            radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
-            slack = rounding * (np.sqrt(w_sq) + radius)
-            alive, linear, work = _screen(
-                X, data, indices, indptr, sparse, where, signs, alive, radius, slack, rounding, c, lo, hi, norms, t,
-                alpha, v,
-            )  # fmt: skip
-            touched += work
-            known += linear
-        # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
-        border = np.inf
-        want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * alive.size), NEAR_LEAST)
-        if drift < np.inf and not stalled:
-            border = drift
-        elif drift == np.inf and want < alive.size and gap < POOR_START * abs(primal):
-            border = _border(np.abs(t[alive]), want)
-        near, linear, work = _part(
-            X, data, indices, indptr, sparse, where, signs, alive, border, c, lo, hi, t, alpha, v
-        )  # fmt: skip
-        GX, G_data, G_indices, G_indptr = gather(X, data, indices, indptr, sparse, where, signs, near)
-        touched += work + near.size
-        n_lo, n_hi, n_prev, n_t = lo[near], hi[near], alpha[near], t[near]
-        if sigma < 0.0:
-            if w.size > DIRECT and near.size > GRAM and mean_sq > 0.0:
-                sigma = ROUGH / mean_sq
-            else:
-                sigma = _first_sigma(n_lo, n_hi, n_t, w.size, mean_sq)
-        n_alpha = n_prev.copy()
-        n_w, n_v, apart = w, v, 0.0
-        if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
-            columns = _relabel(G_indices, w.size)
-            n_w, n_v = w[columns], v[columns]
-            w[:] = v
-            apart = inner(v, v) - inner(n_v, n_v)
-        done, work, sigma = _solve_near(
-            GX, G_data, G_indices, G_indptr, sparse, c[near], n_lo, n_hi, n_prev, n_alpha, n_t,
-            known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma, limit - iterations,
-        )  # fmt: skip
-        if sparse:
-            w[columns], v[columns] = n_w, n_v
-        alpha[near] = n_alpha
-        iterations += done
-        idle = done == 0 and near.size == alive.size
-        drift = _look(X, data, indices, indptr, sparse, where, signs, alive, c, w, t)
-        touched += work + alive.size
-    return iterations, touched, alive, gap, primal
+    k = c.size
+    vectors, near, lists, marks, G, H = room(k, w.size, sparse)
+    for r in range(k):
+        vectors[C, r], vectors[LO, r], vectors[HI, r], vectors[NORMS, r] = c[r], lo[r], hi[r], norms[r]
+        vectors[ALPHA, r], vectors[T, r] = alpha[r], c[r] - margins[r]
+        lists[WHERE, r], lists[ALIVE, r], marks[SIGNS, r] = where[r], r, signs[r]
+    board = np.zeros(OWN + LINE, dtype=np.int64)
+    board[SIZE] = 1
+    iterations, touched, count, gap, primal = minimise(
+        X, data, indices, indptr, sparse, k, offset, v, w, tol, limit, screen,
+        rounding, gap_rounding, vectors, near, lists, marks, G, H, table_of(1, 0 if sparse else w.size), board, 0,
+    )  # fmt: skip
+    alpha[:] = vectors[ALPHA]
+    return iterations, touched, lists[ALIVE, :count].copy(), gap, primal
 
 
 def warm_up():

@@ -4,12 +4,15 @@ Three ways: a Cholesky factorisation of order d whose matrix ``G_J'G_J`` is kept
 leave J; the Gram matrix of the rows of J (Woodbury) where |J| is well below d; conjugate gradients where both are
 large, without a preconditioner (Jacobi's needed more iterations). No call of BLAS or LAPACK: a threaded library would
 cost more than it saves at these sizes, and change the last digits with the number of threads.
+
+The threads of a team share the rows of ``G_J'G_J``; the rest each of them works out for itself.
 """
 
 import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.rows import csr_products, dense_products
+from screenpath.kernels.team import SIZE, meet
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 DIRECT = 600  # largest number of features whose Hessian is factorised
@@ -26,12 +29,12 @@ def inner(a, b):
 
 
 @kernel(fastmath=SUMS)
-def products(X, data, indices, indptr, sparse, w, out):
-    """Write ``G w`` to ``out``."""
+def products(X, data, indices, indptr, sparse, w, out, start, stop):
+    """Write ``g_i . w`` to ``out[i]`` for ``start <= i < stop``."""
     if sparse:
-        csr_products(data, indices, indptr, w, out, 0, out.size)
+        csr_products(data, indices, indptr, w, out, start, stop)
     else:
-        dense_products(X, w, out, 0, out.size)
+        dense_products(X, w, out, start, stop)
 
 
 @kernel(fastmath=SUMS)
@@ -45,16 +48,9 @@ def add(X, data, indices, indptr, sparse, i, step, v):
             v[j] += step * X[i, j]
 
 
-@kernel()
-def gather(X, data, indices, indptr, sparse, where, signs, near):
-    """Return contiguous copies of the signed rows ``near`` in the storage they come in."""
-    if not sparse:
-        out = np.empty((near.size, X.shape[1]))
-        for r in range(near.size):
-            i, sign = where[near[r]], signs[near[r]]
-            for j in range(X.shape[1]):
-                out[r, j] = sign * X[i, j]
-        return out, data, indices, indptr
+@kernel
+def gather_csr(data, indices, indptr, where, signs, near):
+    """Return copies of the signed CSR rows ``where[near]``."""
     starts = np.empty(near.size + 1, dtype=np.int64)
     starts[0] = 0
     for r in range(near.size):
@@ -66,24 +62,61 @@ def gather(X, data, indices, indptr, sparse, where, signs, near):
         for q in range(starts[r + 1] - starts[r]):
             values[starts[r] + q] = sign * data[begin + q]
             columns[starts[r] + q] = indices[begin + q]
-    return X, values, columns, starts
+    return values, columns, starts
 
 
 @kernel(fastmath=SUMS)
-def _add_outer(X, data, indices, indptr, sparse, i, sign, H):
-    """Add ``sign * g_i g_i'`` to the lower triangle of ``H``."""
+def _add_outer(X, data, indices, indptr, sparse, i, sign, H, top, end):
+    """Add ``sign * g_i g_i'`` to the lower triangle of ``H``, between the rows ``top`` and ``end``."""
     if sparse:
         for p in range(indptr[i], indptr[i + 1]):
             scaled = sign * data[p]
             row = indices[p]
+            if not top <= row < end:
+                continue
             for q in range(indptr[i], indptr[i + 1]):
                 if indices[q] <= row:
                     H[row, indices[q]] += scaled * data[q]
     else:
-        for j in range(H.shape[0]):
+        for j in range(top, end):
             scaled = sign * X[i, j]
             for k in range(j + 1):
                 H[j, k] += scaled * X[i, k]
+
+
+@kernel(fastmath=SUMS)
+def _add_four(X, moved, H, top, end):
+    """:func:`_add_outer` for four dense rows at once, of which ``~r`` stands for taking one away."""
+    r0, r1, r2, r3 = moved[0], moved[1], moved[2], moved[3]
+    x0, x1, x2, x3 = X[max(r0, ~r0)], X[max(r1, ~r1)], X[max(r2, ~r2)], X[max(r3, ~r3)]
+    for j in range(top, end):
+        h = H[j]
+        s0, s1 = x0[j] if r0 >= 0 else -x0[j], x1[j] if r1 >= 0 else -x1[j]
+        s2, s3 = x2[j] if r2 >= 0 else -x2[j], x3[j] if r3 >= 0 else -x3[j]
+        for k in range(j + 1):
+            h[k] += s0 * x0[k] + s1 * x1[k] + s2 * x2[k] + s3 * x3[k]
+
+
+@kernel
+def _enter(X, data, indices, indptr, sparse, moved, anew, H, board, me):
+    """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
+    d = H.shape[0]
+    top, end = 0, d
+    if board[SIZE] > 1:
+        top, end = int(d * np.sqrt(me / board[SIZE])), int(d * np.sqrt((me + 1) / board[SIZE]))
+    if anew:
+        for j in range(top, end):
+            for k in range(j + 1):
+                H[j, k] = 0.0
+    k = 0
+    while k + 4 <= moved.size and not sparse:
+        _add_four(X, moved[k : k + 4], H, top, end)
+        k += 4
+    for m in range(k, moved.size):
+        r = moved[m]
+        row, sign = (r, 1.0) if r >= 0 else (~r, -1.0)
+        _add_outer(X, data, indices, indptr, sparse, row, sign, H, top, end)
+    meet(board, me)
 
 
 @kernel(fastmath=SUMS)
@@ -175,8 +208,8 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
             for j in range(d):
                 GJ[r, j] = X[J[r], j]
         for r in range(n):
-            products(GJ[: r + 1], data, indices, indptr, False, GJ[r], K[r, : r + 1])
-        products(GJ, data, indices, indptr, False, p, right)
+            products(GJ, data, indices, indptr, False, GJ[r], K[r], 0, r + 1)
+        products(GJ, data, indices, indptr, False, p, right, 0, n)
     peak = 0.0
     for r in range(n):
         peak = max(peak, K[r, r])
@@ -191,9 +224,13 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
 @kernel(fastmath=SUMS)
 def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
-    X, data, indices, indptr = gather(
-        X, data, indices, indptr, sparse, J, np.ones(J.size, dtype=np.int8), np.arange(J.size)
-    )  # fmt: skip
+    rows = np.empty((0 if sparse else J.size, p.size))
+    if sparse:
+        data, indices, indptr = gather_csr(data, indices, indptr, J, np.ones(J.size, dtype=np.int8), np.arange(J.size))
+    else:
+        for r in range(J.size):
+            for j in range(p.size):
+                rows[r, j] = X[J[r], j]
     residual = p.copy()
     search = p.copy()
     image = np.empty(p.size)
@@ -210,8 +247,8 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
                     total += data[q] * search[at(indices[q])]
             else:
                 for j in range(p.size):
-                    total += X[i, j] * search[j]
-            add(X, data, indices, indptr, sparse, i, sigma * total, image)
+                    total += rows[i, j] * search[j]
+            add(rows, data, indices, indptr, sparse, i, sigma * total, image)
         formed += 1
         length = square / inner(search, image)
         for j in range(p.size):
@@ -225,30 +262,53 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     return formed
 
 
-@kernel(fastmath=SUMS)
-def direction(X, data, indices, indptr, sparse, inside, members, H, scratch, J, sigma, p):
-    """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways; return rows touched."""
+@kernel
+def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board, me):
+    """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways.
+
+    Parameters
+    ----------
+    X, data, indices, indptr, sparse
+        Rows of the working set.
+    inside : ndarray of int8 of shape (n,)
+        Marks the rows of J.
+    members : ndarray of int8 of shape (n,)
+        Marks the rows in ``H``; none before the first call.
+    moved : ndarray of int64 of shape (n,)
+        Room for a list of rows.
+    H, scratch : ndarray of shape (d, d)
+        What is kept, and room for a factor; empty beyond ``DIRECT`` features.
+    sigma : float
+    p : ndarray of shape (d,)
+    board, me
+        Of a team; all but ``H`` and the rows is each thread's own.
+
+    Returns
+    -------
+    int
+        Rows touched.
+    """
     d = p.size
-    size, moved = 0, 0
+    size, changed = 0, 0
     for r in range(inside.size):
-        if inside[r]:
-            J[size] = r
-            size += 1
-        moved += inside[r] != members[r]
+        moved[at(size)] = r  # kept where the next one does not overwrite it
+        size += inside[r] > 0
+        changed += inside[r] != members[r]
     if size == 0:
         return 0
     if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _woodbury_direction(X, data, indices, indptr, sparse, J[:size], sigma, p)
+        _woodbury_direction(X, data, indices, indptr, sparse, moved[:size], sigma, p)
         return size
     if d > DIRECT:
-        return size * (1 + _conjugate_direction(X, data, indices, indptr, sparse, J[:size], sigma, p))
-    if moved >= size:  # forming H anew is cheaper than letting rows enter and leave
-        H[:] = 0.0
-        members[:] = False
-        moved = size
+        return size * (1 + _conjugate_direction(X, data, indices, indptr, sparse, moved[:size], sigma, p))
+    anew = changed >= size  # cheaper than letting rows enter and leave
+    if not anew:
+        size = 0
+        for r in range(inside.size):
+            moved[at(size)] = r if inside[r] else ~r
+            size += inside[r] != members[r]
     for r in range(inside.size):
-        if inside[r] != members[r]:
-            _add_outer(X, data, indices, indptr, sparse, r, 1.0 if inside[r] else -1.0, H)
-            members[r] = inside[r]
+        members[r] = inside[r]
+    _enter(X, data, indices, indptr, sparse, moved[:size], anew, H, board, me)
     _hessian_direction(H, sigma, scratch, p)
-    return moved
+    return size

@@ -8,7 +8,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and in
 
 
 @kernel(fastmath=SUMS)
-def _four_products(x0, x1, x2, x3, w):
+def four_products(x0, x1, x2, x3, w):
     """Return the products of four rows with ``w``, each value of which is read once."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.size):
@@ -28,7 +28,7 @@ def dense_products(X, w, out, start, stop):
     d = X.shape[1]
     if 0 < d <= 3:  # the loop over so few columns would take longer than its work
         a, b, c = w[0], w[1] if d > 1 else 0.0, w[2] if d > 2 else 0.0
-        for i in range(start, stop):
+        for i in range(at(start), at(stop)):
             total = X[i, 0] * a
             if d > 1:
                 total += X[i, 1] * b
@@ -38,11 +38,11 @@ def dense_products(X, w, out, start, stop):
         return
     i = start
     while i + 4 <= stop:
-        out[i], out[i + 1], out[i + 2], out[i + 3] = _four_products(X[i], X[i + 1], X[i + 2], X[i + 3], w)
+        out[i], out[i + 1], out[i + 2], out[i + 3] = four_products(X[i], X[i + 1], X[i + 2], X[i + 3], w)
         i += 4
     if i < stop:
         j, k = min(i + 1, stop - 1), min(i + 2, stop - 1)
-        out[i], out[j], out[k], _ = _four_products(X[i], X[j], X[k], X[k], w)
+        out[i], out[j], out[k], _ = four_products(X[i], X[j], X[k], X[k], w)
 
 
 @kernel(fastmath=SUMS)
@@ -55,17 +55,66 @@ def csr_products(data, indices, indptr, w, out, start, stop):
         out[i] = total
 
 
+@kernel(fastmath={"contract"})
+def add_rows(X, index, count, weights, out):
+    """Add ``sum_k weights[index[k]] X[index[k]]`` over ``count`` rows of a list to ``out``.
+
+    Row after row, so that it does not matter where a list is cut; four of them are read before a sum is written back.
+    """
+    d, k = out.size, 0
+    if 0 < d <= 3:  # the loop over so few columns would take longer than its work
+        a, b, c = out[0], out[1] if d > 1 else 0.0, out[2] if d > 2 else 0.0
+        for m in range(count):
+            i = at(index[m])
+            t = weights[i]
+            a += t * X[i, 0]
+            if d > 1:
+                b += t * X[i, 1]
+            if d > 2:
+                c += t * X[i, 2]
+        out[0] = a
+        if d > 1:
+            out[1] = b
+        if d > 2:
+            out[2] = c
+        return
+    while k + 4 <= count:
+        i0, i1, i2, i3 = at(index[k]), at(index[k + 1]), at(index[k + 2]), at(index[k + 3])
+        t0, t1, t2, t3 = weights[i0], weights[i1], weights[i2], weights[i3]
+        x0, x1, x2, x3 = X[i0], X[i1], X[i2], X[i3]
+        for j in range(d):
+            out[j] = (((out[j] + t0 * x0[j]) + t1 * x1[j]) + t2 * x2[j]) + t3 * x3[j]
+        k += 4
+    for m in range(k, count):
+        i = at(index[m])
+        t = weights[i]
+        for j in range(d):
+            out[j] += t * X[i, j]
+
+
 @kernel(fastmath=SUMS)
 def dense_sum(X, theta, out, start, stop):
     """Add ``sum_i theta_i X[i]`` over the block to ``out``; return the rows touched (zeros are skipped)."""
-    d = X.shape[1]
-    touched = 0
-    for i in range(start, stop):
-        t = theta[i]
-        if t != 0.0:
-            touched += 1
-            for j in range(d):
-                out[j] += t * X[i, j]
+    return dense_sum_listed(X, theta, out, start, stop, np.empty(max(stop - start, 1), dtype=np.int64))
+
+
+@kernel(fastmath=SUMS)
+def dense_sum_listed(X, theta, out, start, stop, index):
+    """:func:`dense_sum`, with room for a list of the block's rows."""
+    touched, i = 0, start
+    while i + 8 <= stop:  # most are often zero
+        some = 0.0
+        for k in range(at(i), at(i + 8)):
+            some += abs(theta[k])
+        if some != 0.0:
+            for k in range(i, i + 8):
+                index[at(touched)] = k  # kept where the next one does not overwrite it
+                touched += theta[at(k)] != 0.0
+        i += 8
+    for k in range(i, stop):
+        index[at(touched)] = k
+        touched += theta[at(k)] != 0.0
+    add_rows(X, index, touched, theta, out)
     return touched
 
 

@@ -154,15 +154,15 @@ class BoxModel:
             return products
         if self.mirrored:
             products = np.concatenate([products, products])
-        kernels.signed(products, self.signs, products)
+        kernels.sign(products, self.signs, 0, self.size)
         return products
 
     def weighted_sum(self, theta: np.ndarray, overwrite: bool = False) -> np.ndarray:
         """Return ``G'theta``, shape (d,); rows with a zero weight are not touched. ``theta`` may be overwritten."""
         if self.positive:
             return self.rows.weighted_sum(theta)
-        out = theta if overwrite else np.empty(self.size)
-        kernels.signed(theta, self.signs, out)
+        out = theta if overwrite else theta.copy()
+        kernels.sign(out, self.signs, 0, self.size)
         return self._signed_sum(out)
 
     def _signed_sum(self, weights: np.ndarray) -> np.ndarray:
@@ -183,7 +183,7 @@ class BoxModel:
         if reference is None or reference.updates >= self.fresh_every:
             return self.weighted_sum(theta), 0
         step = np.empty(self.size)
-        changed, nonzero = kernels.difference(theta, reference.theta, self.signs, step)
+        changed, nonzero = kernels.difference(theta, reference.theta, self.signs, step, 0, self.size)
         if changed >= nonzero:
             del step
             return self.weighted_sum(theta), 0
@@ -334,7 +334,9 @@ class BoxModel:
 
     def _decide_ball(self, ball: Ball, products, status) -> tuple[int, int]:
         extent = self.extent(ball)
-        return kernels.box_decide_ball(products, self.norms, ball.radius, extent, self.c, ROUNDING, status)
+        return kernels.box_decide_ball(
+            products, 1.0, self.norms, ball.radius, extent, self.c, ROUNDING, status, 0, self.size
+        )
 
     def extent(self, region) -> float:
         """Return the size of which ``ROUNDING`` bounds the error of a product with a row of norm 1."""
@@ -366,16 +368,16 @@ class BoxModel:
         index, linear, changed = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed)
         if changed:  # few of them, so the sum at the start costs little
             step = np.empty(self.size)
-            kernels.box_moves(screened.status, fixed, reference.theta, self.signs, step)
+            kernels.box_moves(screened.status, fixed, reference.theta, self.signs, step, 0, self.size)
             start_total = start_total + self._signed_sum(step)
             del step  # with many rows each of these is much memory
         if index.size == self.size:
             c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
-            start, margins = reference.theta, reference.point.products
+            start, margins = C * reference.theta, reference.point.products
         else:
-            c, lo, hi, norms, start, margins = kernels.box_survivors(
-                index, C, self.c, self.lo, self.hi, self.norms, reference.theta, reference.point.products
-            )
+            c, lo, hi, norms, start, margins = out = np.empty((6, index.size))
+            known = reference.theta, reference.point.products
+            kernels.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out)
         stored = self.rows.stored
         return Reduced(
             take=lambda: self._take(index),
@@ -387,7 +389,7 @@ class BoxModel:
             hi=hi,
             norms=norms,
             offset=C * linear,
-            start_alpha=C * start,
+            start_alpha=start,
             start_sum=C * start_total,
             start_w=reference.point.vector,
             start_margins=margins,

@@ -165,7 +165,7 @@ class KernelModel(BoxModel):
 
     def _pair(self, C, theta, total, updates) -> Certificate:
         margins = C * total
-        xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta)
+        xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta, 0, self.size)
         total_sq = max(float(theta @ total), 0.0)
         spread = self._spread(theta)
         w_sq, rounding = C * C * total_sq, product_rounding(updates)

@@ -12,7 +12,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 
 DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
-BLOCK = 8192  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
+BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
 
 
 def usable_threads(requested: int) -> int:
@@ -54,7 +54,7 @@ class MemoryRows:
             self.X = np.ascontiguousarray(X)
         self.n, self.d = (int(size) for size in X.shape)
         self.threads = usable_threads(threads)
-        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
@@ -172,9 +172,9 @@ class MemoryRows:
 
     def _each(self, work, parts: list) -> list:
         """Call ``work`` with each part, the first one in this thread, and return the results in order."""
-        if self._pool is None or len(parts) < 2:
+        if self.pool is None or len(parts) < 2:
             return [work(part) for part in parts]
-        others = [self._pool.submit(work, part) for part in parts[1:]]
+        others = [self.pool.submit(work, part) for part in parts[1:]]
         return [work(parts[0]), *(other.result() for other in others)]
 
     def _squared_norms(self) -> np.ndarray:

@@ -108,7 +108,7 @@ class _Run:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
         margins = self._products(self.w)
-        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha)
+        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha, 0, r.size)
         w_sq = float(self.w @ self.w)
         pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w
         primal = 0.5 * w_sq - pull + loss + r.offset
@@ -125,7 +125,7 @@ class _Run:
         r = self.reduced
         ball = Ball(Point(self.w, margins, w_sq), float(np.sqrt(squared_radius)))
         status = np.empty(r.size, dtype=np.int8)
-        box_kernels.box_decide_ball(margins, r.norms, ball.radius, ball.extent, r.c, ROUNDING, status)
+        box_kernels.box_decide_ball(margins, 1.0, r.norms, ball.radius, ball.extent, r.c, ROUNDING, status, 0, r.size)
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
             return

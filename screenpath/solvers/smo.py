@@ -113,7 +113,7 @@ class _Run:
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
-        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha)
+        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         gap = loss - linear + float(self.alpha @ self.products)
         self.primal = r.offset + linear - 0.5 * self.w_sq + gap
@@ -133,7 +133,7 @@ class _Run:
         r = self.reduced
         status = np.empty(r.size, dtype=np.int8)
         extent = np.sqrt(max(self.w_sq, 0.0)) + radius + self.rounding / ROUNDING * spread
-        box_kernels.box_decide_ball(self.products, r.norms, radius, extent, r.c, ROUNDING, status)
+        box_kernels.box_decide_ball(self.products, 1.0, r.norms, radius, extent, r.c, ROUNDING, status, 0, r.size)
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
             return

@@ -93,7 +93,7 @@ def test_many_blocks_agree_with_memory(tmp_path, monkeypatch):
         memory, theta = MemoryRows(prepare(data.X, "maxabs", 1.0)[0]), rng.normal(size=40_000)
         for threads in (1, 2):
             rows = ShardRows(folder, "maxabs", 1.0, threads=threads)
-            assert len(rows._blocks) == 4
+            assert len(rows._blocks) == 9
             np.testing.assert_array_equal(rows.weighted_sum(theta), memory.weighted_sum(theta))
 
 
