@@ -15,6 +15,8 @@ from math import sqrt
 
 import numpy as np
 
+from screenpath.kernels import box as kernels
+
 # The one place for rounding: every comparison that screens keeps this slack, relative to the magnitudes compared,
 ROUNDING = 1e-12
 # and every squared radius made from a gap is enlarged by this much of the summed magnitudes of the gap's terms.
@@ -70,7 +72,7 @@ class KernelPoint(Point):
 
     def distance(self, other: Point) -> float:
         """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``."""
-        return sqrt(max(float((self.vector - other.vector) @ (self.products - other.products)), 0.0))
+        return sqrt(max(kernels.apart_squared(self.vector, self.products, other.vector, other.products), 0.0))
 
 
 @dataclass(slots=True)

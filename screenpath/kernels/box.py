@@ -217,8 +217,9 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
         R |= decided & (side < 0.0)
         L |= decided & (side > 0.0)
         status[i] = np.int8(L) - np.int8(R)
-        n_R += R
-        n_L += L
+    for i in range(c.size):  # apart, where many are counted at a time
+        n_R += status[i] < 0
+        n_L += status[i] > 0
     return n_R, n_L
 
 
@@ -324,6 +325,15 @@ def box_halfway(vector, products, theta, total, C, norms, mid_vector, mid_produc
     return sqnorm, dual_sq, spread
 
 
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def apart_squared(vector, products, other, other_products):
+    """Return ``(vector - other) . (products - other_products)``."""
+    total = 0.0
+    for i in range(vector.size):
+        total += (vector[i] - other[i]) * (products[i] - other_products[i])
+    return total
+
+
 @kernel
 def box_survivors(index, C, c, lo, hi, norms, theta, products, out):
     """Write the survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to the rows of ``out``."""
@@ -384,6 +394,7 @@ def warm_up():
     box_moves(status, a, a, signs, a.copy(), 0, 2)
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
+    apart_squared(a, a, a, a)
     box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 1)))
     box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
     signed(a, signs, a.copy(), 0, 2)

@@ -1,7 +1,8 @@
 """Greedy coordinate ascent on the dual of a box problem: pairs chosen by their second-order gain.
 
 LIBSVM's working-set selection (Fan, Chen and Lin 2005) for problems without an equality constraint (Steinwart, Hush and
-Scovel 2011): the first of the pair has the largest gain on its own, the second the largest gain together with it.
+Scovel 2011): the first of the pair has the largest gain on its own, the second the largest gain together with it. After
+some steps for every coordinate the direction in which they have gone is searched as well.
 """
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
+WINDOW = 2  # steps between leaps, for one coordinate
+FARTHEST = 100.0  # lengths of what was gone so far: a longer leap would make too much of the gradient's rounding
 
 
 @kernel(fastmath=SUMS)
@@ -40,6 +43,42 @@ def slack(t, lo, hi, alpha):
     for i in range(t.size):
         total += max(lo[i] * t[i], hi[i] * t[i]) - alpha[i] * t[i]
     return total
+
+
+@kernel(fastmath=SUMS)
+def leap(lo, hi, alpha, t, before, gradient):
+    """Go on in the direction of the last steps, from ``before`` to ``alpha``, as far as the dual rises.
+
+    Many small steps along a flat valley become a large one. The gradient is linear, so that it needs no row of Q.
+
+    Parameters
+    ----------
+    lo, hi, alpha, t : ndarray of shape (k,)
+        As in :func:`smo`; ``alpha`` and ``t`` are updated.
+    before, gradient : ndarray of shape (k,)
+        Where the steps began; set to where they have ended.
+
+    Returns
+    -------
+    leapt : bool
+    """
+    slope, curvature, room = 0.0, 0.0, np.inf
+    for i in range(t.size):
+        d = alpha[i] - before[i]
+        slope += d * t[i]
+        curvature += d * (gradient[i] - t[i])
+        if d > 0.0:
+            room = min(room, (hi[i] - alpha[i]) / d)
+        elif d < 0.0:
+            room = min(room, (lo[i] - alpha[i]) / d)
+    share = min(slope / curvature, room, FARTHEST) if slope > 0.0 and curvature > 0.0 else 0.0
+    for i in range(t.size):
+        d, change = alpha[i] - before[i], t[i] - gradient[i]
+        if share > 0.0:
+            alpha[i] = min(max(alpha[i] + share * d, lo[i]), hi[i])
+            t[i] += share * change
+        before[i], gradient[i] = alpha[i], t[i]
+    return share > 0.0
 
 
 @kernel(fastmath=SUMS)
@@ -77,7 +116,13 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
     for j in range(size):
         s = min(max(t[j] * inverse[j], lo[j] - alpha[j]), hi[j] - alpha[j])
         gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
+    window = WINDOW * size
+    before, gradient = alpha.copy(), t.copy()  # where the last leap has ended
     for step in range(limit):
+        if step > 0 and step % window == 0 and leap(lo, hi, alpha, t, before, gradient):
+            for j in range(size):
+                s = min(max(t[j] * inverse[j], lo[j] - alpha[j]), hi[j] - alpha[j])
+                gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
         if step % every == 0 and slack(t, lo, hi, alpha) <= target:
             return step
         i = _largest(gains)
@@ -121,11 +166,44 @@ def _row(source, index, Q, filled, i):
 
 
 @kernel()
-def active(c, products, lo, hi, alpha, candidates, share):
+def take(W, c, products, lo, hi, norms, alpha, decided):
+    """Return what :func:`smo` takes of the coordinates ``W``.
+
+    Returns
+    -------
+    out : ndarray of shape (5, k)
+        ``alpha``, ``t``, ``lo``, ``hi`` and ``diagonal``. Coordinates that ``decided`` marks stay where they are.
+    """
+    out = np.empty((5, W.size))
+    for k in range(W.size):
+        i = W[k]
+        free = decided[i] == 0
+        out[0, k], out[1, k] = alpha[i], c[i] - products[i]
+        out[2, k], out[3, k] = lo[i] if free else alpha[i], hi[i] if free else alpha[i]
+        out[4, k] = max(norms[i] * norms[i], 1e-300)
+    return out
+
+
+@kernel()
+def put(W, moved, alpha):
+    """Write ``moved`` to ``alpha[W]``; return which entries of ``alpha`` have changed, and by how much."""
+    index, step = np.empty(W.size, dtype=np.int64), np.empty(W.size)
+    changed = 0
+    for k in range(W.size):
+        i = W[k]
+        index[changed], step[changed] = i, moved[k] - alpha[i]  # kept where the next one does not overwrite it
+        changed += step[changed] != 0.0
+        alpha[i] = moved[k]
+    return index[:changed], step[:changed]
+
+
+@kernel()
+def active(c, products, lo, hi, alpha, candidates, share, spare):
     """Return the candidates that may have to move.
 
     Left out are those at an end of their box whose gradient points outward by more than any other violates its
-    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first.
+    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first. Where
+    fewer than ``spare`` of them stay, up to ``spare`` do whose gradient is less than twice the largest violation.
     """
     largest, near = 0.0, 0
     outward = np.empty(candidates.size)
@@ -140,6 +218,9 @@ def active(c, products, lo, hi, alpha, candidates, share):
     for k in range(candidates.size):
         held += 0.0 < outward[k] <= largest
     room = int(share * near) + 64
+    if held < spare:
+        largest, room = 2.0 * largest, spare
+        held = np.sum((outward > 0.0) & (outward <= largest))
     if held > room:
         largest = np.partition(outward[(outward > 0.0) & (outward <= largest)], room)[room]
     return candidates[outward <= largest]
@@ -167,7 +248,10 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     slack(one, one, one, one)
-    active(one, one, one, one, one, np.arange(2), 1.0)
+    leap(one, one, one.copy(), one.copy(), one.copy(), one.copy())
+    active(one, one, one, one, one, np.arange(2), 1.0, 0)
+    take(np.arange(2), one, one, one, one, one, one, np.zeros(2, dtype=np.int8))
+    put(np.arange(2), one, one.copy())
     for dtype in (np.float64, np.float32):
         filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
         smo(np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

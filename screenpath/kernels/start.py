@@ -8,13 +8,17 @@ import numpy as np
 from screenpath.kernels import kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
-# The gap that is left by going, at most: each variable that leaves its end on the way may have to be brought back.
-WORTH = 0.25
+WORTH = 0.25  # part of the gap that is left by going, at most
+# Each variable that leaves its end on the way may have to be brought back: so many at most for one inside its box.
+LEAVING = 0.5
 
 
 @kernel(fastmath=SUMS)
 def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
     """Return ``share`` if the survivors have a far smaller gap that far on the way from ``theta`` to ``guess``, else 0.
+
+    Also 0 where many of them would leave the end of their box: what they do to the gap may cancel out, but each of them
+    is one more variable to solve for.
 
     Parameters
     ----------
@@ -26,14 +30,17 @@ def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
         ``Q theta`` and ``Q guess``.
     C, share : float
     """
-    here, there = 0.0, 0.0
+    here, there, leaving, inside = 0.0, 0.0, 0.0, 0.0
     for i in range(c.size):
         alive = 1.0 if status[i] == 0 else 0.0
         t = c[i] - C * total[i]
         here += alive * (max(lo[i] * t, hi[i] * t) - theta[i] * t)
         u = t - share * C * (guess_total[i] - total[i])
         there += alive * (max(lo[i] * u, hi[i] * u) - (theta[i] + share * (guess[i] - theta[i])) * u)
-    return share if there < WORTH * here else 0.0
+        held = (theta[i] <= lo[i]) | (theta[i] >= hi[i])
+        leaving += alive if held & (guess[i] != theta[i]) else 0.0
+        inside += 0.0 if held else alive
+    return share if there < WORTH * here and leaving <= LEAVING * inside else 0.0
 
 
 @kernel(fastmath=SUMS)
@@ -105,21 +112,22 @@ def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
 
 
 @kernel()
-def changes(theta, known, index, steps):
+def changes(theta, known, other, index, steps):
     """List where ``theta`` differs from ``known``, and by how much, at the beginning of ``index`` and ``steps``.
 
     Returns
     -------
-    changed, nonzero : int
-        How many differ, and how many of ``theta`` are not 0.
+    changed, nonzero, apart : int
+        How many differ, how many of ``theta`` are not 0, and how many of it differ from ``other``.
     """
-    changed, nonzero = 0, 0
+    changed, nonzero, apart = 0, 0, 0
     for i in range(theta.size):
         step = theta[i] - known[i]
         index[changed], steps[changed] = i, step  # kept where the next one does not overwrite it
         changed += step != 0.0
         nonzero += theta[i] != 0.0
-    return changed, nonzero
+        apart += theta[i] != other[i]
+    return changed, nonzero, apart
 
 
 def warm_up():
@@ -128,5 +136,5 @@ def warm_up():
     start_share(status, a, a, a, a, a, a, a, 1.0, 0.5)
     start_part(status, a, a, a, a, a, a, a, 0.5, a.copy(), a.copy(), a.copy())
     start_survivors(index, 1.0, a, a, a, a, a, a)
-    changes(a, a, np.zeros(3, dtype=np.int64), np.empty(3))
+    changes(a, a, a, np.zeros(3, dtype=np.int64), np.empty(3))
     start_lift(index, a[:1].copy(), a[:1].copy(), 1.0, a, a, a.copy())

@@ -98,11 +98,14 @@ class Screened:
         -1: provably at the lower end (R); +1: provably at the upper end (L); 0: survives.
     n_R, n_L : int
         How many of each.
+    by_region : bool, default False
+        Whether a region was asked, so that the optimum is known to lie around its centre.
     """
 
     status: np.ndarray
     n_R: int
     n_L: int
+    by_region: bool = False
 
     @property
     def survivors(self) -> int:
@@ -323,12 +326,12 @@ class BoxModel:
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
         if isinstance(region, Ball):
-            return Screened(status, *self._decide_ball(region, products[0], status))
+            return Screened(status, *self._decide_ball(region, products[0], status), True)
         if isinstance(region, Lens):
-            return Screened(status, *self._decide_lens(region, products, status))
+            return Screened(status, *self._decide_lens(region, products, status), True)
         lower, upper = region.bounds(products, self.norms)
         n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, ROUNDING, status)
-        return Screened(status, n_R, n_L)
+        return Screened(status, n_R, n_L, True)
 
     def _decide_lens(self, lens: Lens, products, status) -> tuple[int, int]:
         # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.

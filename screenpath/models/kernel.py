@@ -68,6 +68,8 @@ class KernelReduced:
         ``sum c_i alpha_i`` over the fixed rows.
     start : ndarray of shape (n,)
         Dual variables that the solver starts from (theta scale), fixed rows included.
+    ahead : float
+        ``ahead * start_products`` estimates the products at the optimum.
     """
 
     rows: object
@@ -81,6 +83,7 @@ class KernelReduced:
     start_w_sq: float
     offset: float
     start: np.ndarray
+    ahead: float
 
     @property
     def size(self) -> int:
@@ -138,10 +141,10 @@ class KernelModel(BoxModel):
         """Return ``Q theta`` and its updates, from ``near`` or the reference, whichever differs in fewer entries."""
         if near is not None and near.updates < self.fresh_every:
             index, step = self._changes
-            changed, nonzero = start_kernels.changes(theta, near.theta, index, step)
+            changed, nonzero, apart = start_kernels.changes(theta, near.theta, reference.theta, index, step)
             if changed == 0:
                 return near.total, near.updates
-            if changed < nonzero and (changed < FEW or changed <= np.count_nonzero(theta != reference.theta)):
+            if changed < nonzero and (changed < FEW or changed <= apart):
                 total = near.total.copy()
                 self.rows.add_sum(index[:changed], step[:changed], total)
                 return total, near.updates + 1
@@ -255,6 +258,7 @@ class KernelModel(BoxModel):
             start_w_sq=C * C * max(square, 0.0),
             offset=C * linear,
             start=start,
+            ahead=_ahead(C, share, screened, reference),
         )
 
     def _toward(self, C, screened, reference):
@@ -281,3 +285,13 @@ class KernelModel(BoxModel):
         counts = super().counts(certificate, screened)
         counts["coefficients"] = self.rows.signs * certificate.point.vector
         return counts
+
+
+def _ahead(C: float, share: float, screened: Screened, reference: Certificate) -> float:
+    """Return what the products of the start are multiplied by to estimate those at the optimum.
+
+    The start is ``C/C0`` times the reference's w, which moves every sample away from its kink. The pair's ball, with
+    the reference and the start at opposite ends, says that the optimum is within a radius of its centre between them.
+    Without a rule nobody has asked for a ball: the solver is the plain one that rules are compared with.
+    """
+    return 0.5 * (1.0 + reference.C / C) if screened.by_region and share == 0.0 else 1.0

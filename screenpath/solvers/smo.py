@@ -26,8 +26,10 @@ PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
 REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
+SPARE = 32  # coordinates that a working set chosen by an estimate takes to be on the safe side
 AGAIN = 1.0  # after the first epoch, coordinates held at an end of their box for one that is not, at most
-STEPS = 1000  # pair steps of an epoch at least, if it takes so many
+STEPS = 1000  # pair steps of an epoch at least, if it takes so many, ...
+LONGEST = 4  # ... and up to this many times as many once its working set has proved to be the right one
 
 
 class Smo:
@@ -38,7 +40,8 @@ class Smo:
     newton : bool, default True
     shrinking : bool, default True
         Leave out of an epoch the coordinates at an end of their box whose gradient points outward by more than any
-        coordinate violates its optimality. All of them are looked at again when the gap is evaluated.
+        coordinate violates its optimality. All of them are looked at again when the gap is evaluated. At first the
+        gradient is that of an estimate of the optimum, where the problem brings one.
     """
 
     def __init__(self, newton: bool = True, shrinking: bool = True):
@@ -94,6 +97,8 @@ class _Run:
         self.moves = KernelModel.fresh_every + 1  # updates of the products, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
+        self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
+        self.times = 1  # by how much its next epoch may be longer than the first
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
@@ -157,12 +162,12 @@ class _Run:
         r = self.reduced
         self._choose(shrinking)
         W = self.members
-        target *= min(1.0, W.size / self.alive.size)  # a part of the survivors may leave a part of the gap
-        alpha, t = self.alpha[W], r.c[W] - self.products[W]
-        lo, hi, held = r.lo[W], r.hi[W], self.decided[W] != 0
-        lo[held] = hi[held] = alpha[held]  # screened since the set was chosen
-        diagonal, left = np.maximum(r.norms[W] ** 2, 1e-300), kernels.slack(t, lo, hi, alpha)
-        limit = W.size if newton else max(W.size, STEPS)
+        # What is not in the set may leave a part of the gap. What shrinking has left out leaves none now, and pair
+        # steps count on that; to a Newton step a smaller target is hardly more work.
+        target *= min(1.0, W.size / self.alive.size) if newton else self.part
+        # Some may have been screened since the set was chosen: these stay.
+        alpha, t, lo, hi, diagonal = kernels.take(W, r.c, self.products, r.lo, r.hi, r.norms, self.alpha, self.decided)
+        left, limit = kernels.slack(t, lo, hi, alpha), W.size if newton else self.times * max(W.size, STEPS)
         while True:
             steps = kernels.smo(*self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
             self.touched += 2.0 * steps * W.size / r.rows.n
@@ -171,29 +176,40 @@ class _Run:
                 break
         if newton:
             self.touched += self.newton.improve(self.square, lo, hi, alpha, t, target) * W.size / r.rows.n
-        step = alpha - self.alpha[W]
-        moved = np.flatnonzero(step)
-        self.stuck = self.stuck or moved.size == 0
-        self.alpha[W] = alpha
-        self._move(W[moved], step[moved])
+        index, step = kernels.put(W, alpha, self.alpha)
+        self.stuck = self.stuck or (index.size == 0 and not self.guessed)
+        self._move(index, step)
 
     def _choose(self, shrinking: bool) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
-        r, alive = self.reduced, self.alive
-        if shrinking:
-            share = float(r.size) if self.square is None else AGAIN
-            alive = kernels.active(r.c, self.products, r.lo, r.hi, self.alpha, alive, share)
+        r = self.reduced
+        alive = self._active() if shrinking else self.alive
         most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
+        self.part = 1.0
         if stored and alive.size > min(REBUILD * r.size, most):
             alive = np.arange(r.size)  # the matrix as it is
         elif alive.size > most:
+            self.part = most / alive.size
             alive = np.sort(alive[np.argsort(-self._violation(alive), kind="stable")[:most]])
         if self.square is not None and alive.size >= REBUILD * self.members.size:
             member = np.zeros(r.size, dtype=bool)
             member[self.members] = True
             if member[alive].all():
+                self.times = min(2 * self.times, LONGEST)
                 return
+        self.times = 1
         self.members, self.square = alive, r.rows.square(r.index[alive])
+
+    def _active(self) -> np.ndarray:
+        """Return the survivors that may have to move; at first by an estimate of their products at the optimum."""
+        r = self.reduced
+        first = self.square is None
+        self.guessed = first and r.ahead != 1.0
+        products = r.ahead * self.products if self.guessed else self.products
+        share = float(r.size) if first else AGAIN
+        spare = SPARE if self.guessed else 0
+        found = kernels.active(r.c, products, r.lo, r.hi, self.alpha, self.alive, share, spare)
+        return found if found.size else self.alive
 
     def _violation(self, index: np.ndarray) -> np.ndarray:
         """Return by how much the coordinates violate their optimality; a little more for those inside their box."""

@@ -1,5 +1,7 @@
 """The kernel model: where the solver starts, what a certificate has to sum again, what a resumed path knows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from screenpath.path import PathOptions, walk
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rules import parse_kernel_rule
-from screenpath.solvers.base import Solution
+from screenpath.rules.box import pair_ball
+from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.smo import make_kernel_solver
 
 OPTIONS = PathOptions(tol=1e-5)
@@ -75,6 +78,55 @@ def test_the_start_leaves_the_reference_for_a_far_smaller_gap(gamma):
     assert (moved > 0) == (gamma > 1.0)
 
 
+@pytest.mark.parametrize("rule", ["none", "gap", "dvi", "bt2", "it", "it+gap"])
+def test_a_rule_says_around_which_point_the_optimum_lies(rule):
+    model, _ = problem()
+    reference, screened, reduced = reduced_at(model, rule)
+    if rule in ("none", "gap"):
+        assert reduced.ahead == 1.0
+        return
+    start = reference.theta.copy()
+    start[screened.status != 0] = reduced.start[screened.status != 0]
+    assert np.array_equal(reduced.start, start)  # it has not gone towards the guess
+    center = pair_ball(reference, 1.1 * reference.C).center.products[reduced.index]
+    alike = reference.point.products[reduced.index] * 1.1 * reduced.ahead
+    np.testing.assert_allclose(alike, center, rtol=1e-12)
+
+
+def test_from_a_start_towards_the_guess_no_other_point_is_estimated():
+    model, _ = problem(gamma=30.0)
+    reference, _, reduced = reduced_at(model, "it")
+    assert not np.array_equal(reduced.start, reference.theta) and reduced.ahead == 1.0
+
+
+@pytest.mark.parametrize("solver", ["smo", "newton"])
+@pytest.mark.parametrize("ahead", [0.0, 0.5, 0.999, 30.0])
+def test_a_wrong_estimate_of_the_optimum_costs_epochs_only(solver, ahead):
+    model, Q = problem()
+    reference, _, reduced = reduced_at(model, "none", grow=1.5)
+    C, alive = 1.5 * reference.C, np.ones(model.size, dtype=bool)
+    budget = Budget(200, float("inf"))
+    solution = make_kernel_solver(solver).solve(replace(reduced, ahead=ahead), tol=1e-6, budget=budget, dynamic=False)
+    assert solution.converged
+    _, theta = model.lift(C, reduced, solution)
+    assert C * gap_of(model, Q, C, theta, alive) <= 1.01e-6 * model.certify(C, None, theta).primal
+
+
+def test_the_start_stays_where_many_would_leave_their_end():
+    n, lo, hi = 12, np.zeros(12), np.ones(12)
+    c, status, total, guess_total = np.ones(n), np.zeros(n, dtype=np.int8), np.zeros(n), np.full(n, 0.5)
+    theta = np.array([0.5] * 8 + [0.0] * 4)  # the gap of a variable is max(t, 0) - theta t, t = 1 here and 0 there
+    for leaving, expected in ((0, 1.0), (4, 1.0), (5, 0.0)):
+        point = theta.copy()
+        point[7] = 0.5 if leaving < 5 else 0.0
+        guess = point.copy()
+        guess[n - leaving :] = 1.0
+        assert kernels.start_share(status, c, lo, hi, point, total, guess, guess_total, 1.0, 1.0) == 0.0  # t = 0.5
+        assert kernels.start_share(status, c, lo, hi, point, total, guess, 2.0 * guess_total, 1.0, 1.0) == expected
+    status[:] = 1  # no survivors: there is no gap to make smaller
+    assert kernels.start_share(status, c, lo, hi, theta, total, 1.0 - theta, guess_total, 1.0, 1.0) == 0.0
+
+
 def test_what_has_not_moved_since_the_start_is_not_summed_again():
     model, Q = problem(gamma=30.0)
     reference, _, reduced = reduced_at(model, "it")
@@ -117,6 +169,6 @@ def test_a_restored_path_goes_on_with_the_same_numbers(rule):
 
 def test_a_list_of_changes_has_the_signs_of_the_differences():
     index, steps = np.empty(4, dtype=np.int64), np.empty(4)
-    changed, nonzero = kernels.changes(np.array([1.0, 2.0, 0.0, 4.0]), np.array([1.0, 3.0, 5.0, 3.5]), index, steps)
-    assert (changed, nonzero) == (3, 3)
+    theta, known, other = np.array([1.0, 2.0, 0.0, 4.0]), np.array([1.0, 3.0, 5.0, 3.5]), np.array([1.0, 2.0, 1.0, 4.0])
+    assert kernels.changes(theta, known, other, index, steps) == (3, 3, 1)
     assert index[:3].tolist() == [1, 2, 3] and steps[:3].tolist() == [-1.0, -5.0, 0.5]

@@ -7,7 +7,7 @@ from screenpath import kernel_svm_path
 from screenpath.errors import UsageError
 from screenpath.kernels import smo as kernels
 from screenpath.rows import budget
-from screenpath.solvers import face_newton
+from screenpath.solvers import face_newton, smo
 from screenpath.solvers.smo import make_kernel_solver
 from tests.conftest import two_classes
 
@@ -102,10 +102,58 @@ def test_a_working_set_holds_what_may_move():
     t = np.array([0.5, -0.2, -0.4, -3.0, 2.0])  # the first violates, the next lie at their end, the last is held there
     alpha, lo, hi = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), 0.0 * one, one
     index = np.arange(5)
-    assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0).tolist() == [0, 1, 2]
+    assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0, 0).tolist() == [0, 1, 2]
     many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])  # 64 and one for the violating one
-    found = kernels.active(many, np.zeros(101), np.zeros(101), np.ones(101), np.zeros(101), np.arange(101), 1.0)
+    found = kernels.active(many, np.zeros(101), np.zeros(101), np.ones(101), np.zeros(101), np.arange(101), 1.0, 0)
     assert 0 in found and 60 < found.size < 70 and 1 not in found and 100 in found
+
+
+def test_a_working_set_with_spares_goes_up_to_twice_the_violation():
+    t = np.array([0.1, -0.05, -0.15, -0.18, -0.19, -0.25])  # the first violates, the last is past twice as much
+    zero, one, index = np.zeros(6), np.ones(6), np.arange(6)
+    for spare, expected in ((0, [0, 1]), (1, [0, 1]), (2, [0, 1, 2, 3]), (9, [0, 1, 2, 3, 4])):
+        assert kernels.active(t, zero, zero, one, zero, index, 9.0, spare).tolist() == expected
+
+
+@pytest.mark.parametrize("end", [1e9, 0.75])
+def test_a_leap_maximises_the_dual_in_its_direction(end):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(8, 5))
+    Q, c, lo, hi = A @ A.T, rng.normal(size=8), np.full(8, -1e9), np.full(8, end)
+    before, alpha = np.zeros(8), np.zeros(8)
+    gradient = c - Q @ before
+    alpha[:] = 1e-2 * gradient  # a small part of a steepest ascent
+    direction, t, start = alpha.copy(), c - Q @ alpha, alpha.copy()
+    dual = c @ alpha - 0.5 * alpha @ Q @ alpha
+    assert kernels.leap(lo, hi, alpha, t, before, gradient)
+    assert c @ alpha - 0.5 * alpha @ Q @ alpha > dual and np.all(alpha <= hi)
+    share = (alpha - start)[0] / direction[0]
+    np.testing.assert_allclose(alpha, start + share * direction)
+    np.testing.assert_allclose(t, c - Q @ alpha, atol=1e-12)
+    assert np.array_equal(before, alpha) and np.array_equal(gradient, t)
+    assert abs(direction @ t) < 1e-12 or np.isclose(alpha.max(), end)
+    assert not kernels.leap(lo, hi, alpha, t, before, gradient)  # nothing was gone since
+
+
+def test_coordinates_of_a_working_set_are_taken_and_put_back():
+    c, products, alpha = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), np.array([0.1, 0.2, 0.3])
+    lo, hi, norms, decided = np.zeros(3), np.ones(3), np.array([2.0, 0.0, 3.0]), np.array([0, 0, 1], dtype=np.int8)
+    W = np.array([0, 2])
+    found, t, low, high, diagonal = kernels.take(W, c, products, lo, hi, norms, alpha, decided)
+    assert found.tolist() == [0.1, 0.3] and t.tolist() == [0.5, 2.0] and diagonal.tolist() == [4.0, 9.0]
+    assert low.tolist() == [0.0, 0.3] and high.tolist() == [1.0, 0.3]  # the last one is decided: it stays
+    index, step = kernels.put(W, np.array([0.6, 0.3]), alpha)
+    assert index.tolist() == [0] and step.tolist() == [0.5] and alpha.tolist() == [0.6, 0.2, 0.3]
+
+
+def test_a_working_set_that_is_kept_takes_longer_epochs(monkeypatch):
+    X, y = two_classes(300, 5, seed=8, noise=2.0)
+    options = {"solver": "smo", "gamma": 0.02, "tol": 1e-7}
+    longer = path(X, y, **options)
+    monkeypatch.setattr(smo, "LONGEST", 1)
+    alike = path(X, y, **options)
+    assert longer.certified and alike.certified
+    assert sum(step.epochs for step in longer.steps) < 0.8 * sum(step.epochs for step in alike.steps)
 
 
 def test_unknown_solver():
