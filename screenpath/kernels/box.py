@@ -246,7 +246,7 @@ def box_part(status, lo, hi, c, theta, fixed):
         Fixed variables that differ from ``theta``.
     """
     index = np.empty(status.size, dtype=np.int64)
-    k, linear, changed = 0, 0.0, 0
+    k, linear, changed = np.int64(0), 0.0, 0
     for s in range(0, status.size, ROWS):
         part = part_rows(status, lo, hi, c, theta, fixed, index, k, s, min(s + ROWS, status.size))
         k, linear, changed = k + part[0], linear + part[1], changed + part[2]
@@ -335,10 +335,10 @@ def apart_squared(vector, products, other, other_products):
 
 
 @kernel
-def box_survivors(index, C, c, lo, hi, norms, theta, products, out):
-    """Write the survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to the rows of ``out``."""
-    for r in range(index.size):
-        i = index[r]
+def box_survivors(index, C, c, lo, hi, norms, theta, products, out, first):
+    """Write survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to columns of ``out``."""
+    for k in range(index.size):
+        i, r = index[k], first + k
         out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
         out[3, r], out[4, r], out[5, r] = norms[i], C * theta[i], products[i]
 
@@ -395,7 +395,7 @@ def warm_up():
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
     apart_squared(a, a, a, a)
-    box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 1)))
+    box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 1)), 0)
     box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
     signed(a, signs, a.copy(), 0, 2)
     sign(a.copy(), signs, 0, 2)

@@ -200,7 +200,7 @@ def _part_all(
             X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, s, e, part
         )
     meet(board, me)
-    kept, n, touched, known, linear = 0, 0, 0.0, 0.0, 0.0
+    kept, n, touched, known, linear = np.int64(0), np.int64(0), 0.0, 0.0, 0.0  # not literals, see `newton_box`
     for b in range(blocks):
         n_kept, n_near = int(out[b, 0]), int(out[b, 1])
         if first <= b < last:
@@ -478,9 +478,10 @@ def newton_box(
         lists[WHERE, r], lists[ALIVE, r], marks[SIGNS, r] = where[r], r, signs[r]
     board = np.zeros(OWN + LINE, dtype=np.int64)
     board[SIZE] = 1
+    one, first = np.int64(1), np.int64(0)  # as numbers that are known to the compiler they would be types of their own
     iterations, touched, count, gap, primal = minimise(
         X, data, indices, indptr, sparse, k, offset, v, w, tol, limit, screen,
-        rounding, gap_rounding, vectors, near, lists, marks, G, H, table_of(1, 0 if sparse else w.size), board, 0,
+        rounding, gap_rounding, vectors, near, lists, marks, G, H, table_of(one, 0 if sparse else w.size), board, first,
     )  # fmt: skip
     alpha[:] = vectors[ALPHA]
     return iterations, touched, lists[ALIVE, :count].copy(), gap, primal

@@ -184,7 +184,7 @@ def _hessian_direction(H, sigma, scratch, p):
 @kernel(fastmath=SUMS)
 def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
     """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
-    n, d = J.size, p.size
+    n, d, first = J.size, p.size, np.int64(0)
     right = np.empty(n)
     K = np.empty((n, n))
     if sparse:
@@ -208,8 +208,8 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
             for j in range(d):
                 GJ[r, j] = X[J[r], j]
         for r in range(n):
-            products(GJ, data, indices, indptr, False, GJ[r], K[r], 0, r + 1)
-        products(GJ, data, indices, indptr, False, p, right, 0, n)
+            dense_products(GJ, GJ[r], K[r], first, r + 1)
+        dense_products(GJ, p, right, first, n)
     peak = 0.0
     for r in range(n):
         peak = max(peak, K[r, r])

@@ -101,7 +101,7 @@ def dense_sum(X, theta, out, start, stop):
 @kernel(fastmath=SUMS)
 def dense_sum_listed(X, theta, out, start, stop, index):
     """:func:`dense_sum`, with room for a list of the block's rows."""
-    touched, i = 0, start
+    touched, i = np.int64(0), start
     while i + 8 <= stop:  # most are often zero
         some = 0.0
         for k in range(at(i), at(i + 8)):

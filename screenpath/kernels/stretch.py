@@ -89,7 +89,7 @@ def _reduce(status, C, c, lo, hi, signs, norms, theta, margins, fixed, vectors, 
         Fixed variables that differ from ``theta``.
     """
     first, last, blocks = share(board, me, c.size, ROWS)
-    out, k, linear, changed = table[half(board, me)], 0, 0.0, 0.0
+    out, k, linear, changed = table[half(board, me)], np.int64(0), 0.0, 0.0
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         out[b, 0], out[b, 1], out[b, 2] = box.part_rows(status, lo, hi, c, theta, fixed, lists[CHOSEN], s, s, e)
@@ -106,11 +106,10 @@ def _reduce(status, C, c, lo, hi, signs, norms, theta, margins, fixed, vectors, 
 @kernel
 def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, first):
     """Write survivors to their places from ``first`` on."""
-    part = vectors[:, first : first + index.size]
-    box.box_survivors(index, C, c, lo, hi, norms, theta, margins, part)
+    box.box_survivors(index, C, c, lo, hi, norms, theta, margins, vectors, first)
     for r in range(index.size):
-        part[T, r] = part[KINK, r] - part[T, r]
         i, k = index[r], first + r
+        vectors[T, k] = vectors[KINK, k] - vectors[T, k]
         lists[WHERE, k], lists[ALIVE, k], marks[SIGNS, k] = i, k, signs[i]
 
 

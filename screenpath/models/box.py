@@ -388,7 +388,7 @@ class BoxModel:
         else:
             c, lo, hi, norms, start, margins = out = np.empty((6, index.size))
             known = reference.theta, reference.point.products
-            kernels.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out)
+            kernels.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out, 0)
         stored = self.rows.stored
         return Reduced(
             take=lambda: self._take(index),
