@@ -213,10 +213,8 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
         # One point of the intersection tells which side is possible.
         side = -1.0 if past1 + share * (past2 - past1) > 0.0 else 1.0
         most = lens_most(side * past1, side * past2, norm, r1, r2, shape, along * norm)
-        decided = (most < -rounding * (norm * both + size)) & ~(R | L)
-        R |= decided & (side < 0.0)
-        L |= decided & (side > 0.0)
-        status[i] = np.int8(L) - np.int8(R)
+        end = side if most < -rounding * (norm * both + size) else 0.0
+        status[i] = np.int8(-1.0 if R else (1.0 if L else end))
     for i in range(c.size):  # apart, where many are counted at a time
         n_R += status[i] < 0
         n_L += status[i] > 0
@@ -299,7 +297,8 @@ def box_guess(c, products, factor, lo, hi, guess):
     """
     ell, magnitude = 0.0, 0.0
     for i in range(c.size):
-        value = hi[i] if c[i] > factor * products[i] else lo[i]
+        low, high = lo[i], hi[i]  # both are read, so that the loop vectorises
+        value = high if c[i] > factor * products[i] else low
         guess[i] = value
         ell += c[i] * value
         magnitude += abs(c[i] * value)

@@ -11,6 +11,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 WORTH = 0.25  # part of the gap that is left by going, at most
 # Each variable that leaves its end on the way may have to be brought back: so many at most for one inside its box.
 LEAVING = 0.5
+LISTED = 64  # entries that are compared at a time
 
 
 @kernel(fastmath=SUMS)
@@ -121,12 +122,16 @@ def changes(theta, known, other, index, steps):
         How many differ, how many of ``theta`` are not 0, and how many of it differ from ``other``.
     """
     changed, nonzero, apart = 0, 0, 0
-    for i in range(theta.size):
-        step = theta[i] - known[i]
-        index[changed], steps[changed] = i, step  # kept where the next one does not overwrite it
-        changed += step != 0.0
-        nonzero += theta[i] != 0.0
-        apart += theta[i] != other[i]
+    for start in range(0, theta.size, LISTED):
+        stop, found = min(start + LISTED, theta.size), 0
+        for i in range(start, stop):  # counts vectorise; most parts have nothing to list
+            found += theta[i] != known[i]
+            nonzero += theta[i] != 0.0
+            apart += theta[i] != other[i]
+        for i in range(start, stop if found else start):
+            step = theta[i] - known[i]
+            index[changed], steps[changed] = i, step  # kept where the next one does not overwrite it
+            changed += step != 0.0
     return changed, nonzero, apart
 
 
