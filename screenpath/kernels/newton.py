@@ -25,7 +25,7 @@ from screenpath.kernels import newton_near as set_of
 from screenpath.kernels.newton_near import SCALARS, solve_near, step_of
 from screenpath.kernels.newton_system import DIRECT, GRAM, add, gather_csr, inner
 from screenpath.kernels.rows import four_products
-from screenpath.kernels.team import LINE, OWN, SIZE, half, meet, share
+from screenpath.kernels.team import LINE, half, make_board, meet, share
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
@@ -200,7 +200,8 @@ def _part_all(
             X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, s, e, part
         )
     meet(board, me)
-    kept, n, touched, known, linear = np.int64(0), np.int64(0), 0.0, 0.0, 0.0  # not literals, see `newton_box`
+    # Numbers that are known to the compiler would be types of their own, each with its copy of what it is passed to.
+    kept, n, touched, known, linear = np.int64(0), np.int64(0), 0.0, 0.0, 0.0
     for b in range(blocks):
         n_kept, n_near = int(out[b, 0]), int(out[b, 1])
         if first <= b < last:
@@ -315,24 +316,36 @@ def minimise(
 
     Parameters
     ----------
-    X, data, indices, indptr, sparse
-        As for :func:`newton_box`; with sparse rows there must be one thread only.
+    X : ndarray of shape (n, d)
+        Dense rows; empty for sparse rows, with which there must be one thread only.
+    data, indices, indptr : ndarray
+        CSR rows; empty for dense rows.
+    sparse : bool
     k : int
         Rows of the problem. The arrays that follow may have room for more.
     offset : float
-    v, w : ndarray of shape (d,)
-        The thread's own.
-    tol, limit, screen, rounding, gap_rounding
-        As for :func:`newton_box`.
+        ``c . alpha`` of the rows fixed beforehand.
+    v : ndarray of shape (d,)
+        ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten. The thread's own.
+    w : ndarray of shape (d,)
+        Primal point to start from; overwritten by the result. The thread's own.
+    tol : float
+        Relative gap to reach.
+    limit : int
+        Newton iterations at most.
+    screen : bool
+        Fix rows that the gap ball of the current pair decides.
+    rounding, gap_rounding : float
+        Slacks of a screening comparison and of a squared radius.
     vectors : ndarray of shape (6, k)
-        The problem; its ``ALPHA`` is overwritten by the result.
+        The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
     near : ndarray of shape (7, k)
         Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d).
     lists : ndarray of int64 of shape (5, k)
         ``WHERE`` the rows stand in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
         has not fixed.
     marks : ndarray of int8 of shape (2, k)
-        ``SIGNS`` of the rows, and room.
+        ``SIGNS``: a row is this times the one stored; and room.
     table : ndarray of shape (2, blocks, ...)
         See :func:`table_of`.
     board, me
@@ -426,72 +439,12 @@ def room(k, d, sparse):
     )
 
 
-@kernel(fastmath=SUMS)
-def newton_box(
-    X, data, indices, indptr, sparse, where, signs, c, lo, hi, norms, offset, alpha, v, w, margins, tol, limit, screen,
-    rounding, gap_rounding,
-):  # fmt: skip
-    """Minimise a reduced box problem to a relative gap.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Dense rows; empty for sparse rows.
-    data, indices, indptr : ndarray
-        CSR rows; empty for dense rows.
-    sparse : bool
-    where, signs : ndarray of int64 and of int8, of shape (k,)
-        ``g_r`` is ``signs[r]`` times the stored row ``where[r]``.
-    c, lo, hi, norms : ndarray of shape (k,)
-    offset : float
-    alpha : ndarray of shape (k,)
-        Feasible dual point to start from; overwritten by the result.
-    v : ndarray of shape (d,)
-        ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten.
-    w : ndarray of shape (d,)
-        Primal point to start from; overwritten by the result.
-    margins : ndarray of shape (k,)
-        ``G w`` at the start.
-    tol : float
-        Relative gap to reach.
-    limit : int
-        Newton iterations at most.
-    screen : bool
-        Fix rows that the gap ball of the current pair decides.
-    rounding, gap_rounding : float
-        Slacks of a screening comparison and of a squared radius.
-
-    Returns
-    -------
-    iterations, touched : int
-        Newton iterations, rows touched.
-    alive : ndarray of int64
-        Rows that the gap ball has not fixed.
-    gap, primal : float
-        Of the returned pair.
-    """
-    k = c.size
-    vectors, near, lists, marks, G, H = room(k, w.size, sparse)
-    for r in range(k):
-        vectors[C, r], vectors[LO, r], vectors[HI, r], vectors[NORMS, r] = c[r], lo[r], hi[r], norms[r]
-        vectors[ALPHA, r], vectors[T, r] = alpha[r], c[r] - margins[r]
-        lists[WHERE, r], lists[ALIVE, r], marks[SIGNS, r] = where[r], r, signs[r]
-    board = np.zeros(OWN + LINE, dtype=np.int64)
-    board[SIZE] = 1
-    one, first = np.int64(1), np.int64(0)  # as numbers that are known to the compiler they would be types of their own
-    iterations, touched, count, gap, primal = minimise(
-        X, data, indices, indptr, sparse, k, offset, v, w, tol, limit, screen,
-        rounding, gap_rounding, vectors, near, lists, marks, G, H, table_of(one, 0 if sparse else w.size), board, first,
-    )  # fmt: skip
-    alpha[:] = vectors[ALPHA]
-    return iterations, touched, lists[ALIVE, :count].copy(), gap, primal
-
-
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one, zero = np.ones(2), np.zeros(2)
-    nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    newton_box(
-        np.eye(2), *nothing, False, np.arange(2), np.ones(2, dtype=np.int8), one, zero, one, one, 0.0, np.zeros(2),
-        np.zeros(2), np.zeros(2), np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14,
+    vectors, near, lists, marks, G, H = room(2, 2, False)
+    vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
+    lists[WHERE], lists[ALIVE], marks[SIGNS] = np.arange(2), np.arange(2), 1
+    minimise(
+        np.eye(2), np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), False, 2, 0.0, np.zeros(2),
+        np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14, vectors, near, lists, marks, G, H, table_of(1, 2), make_board(1), 0,
     )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import newton as kernels
+from screenpath.kernels.team import make_board
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution
 
@@ -47,14 +48,21 @@ class Newton:
         """
         stored, where, signs = reduced.stored()
         dense, csr = (NO_DENSE, stored) if reduced.sparse else (stored, NO_CSR)
-        alpha, v, w = reduced.start_alpha.copy(), reduced.start_sum.copy(), reduced.start_w.copy()
+        k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
+        room = vectors, _, lists, marks, *_ = kernels.room(k, w.size, reduced.sparse)
+        problem = reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.start_alpha
+        for row, values in zip(vectors, problem, strict=False):
+            row[:] = values
+        lists[kernels.WHERE], marks[kernels.SIGNS] = where, signs
+        table, board = kernels.table_of(1, 0 if reduced.sparse else w.size), make_board(1)
         margins = reduced.start_margins
         iterations, touched = 0, 0
         while True:
+            vectors[kernels.T], lists[kernels.ALIVE] = reduced.c - margins, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
-            done, work, alive, gap, primal = kernels.newton_box(
-                dense, *csr, reduced.sparse, where, signs, reduced.c, reduced.lo, reduced.hi, reduced.norms,
-                reduced.offset, alpha, v, w, margins, tol, limit, dynamic, ROUNDING, GAP_ROUNDING,
+            done, work, count, gap, primal = kernels.minimise(
+                dense, *csr, reduced.sparse, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING,
+                *room, table, board, 0,
             )  # fmt: skip
             iterations, touched = iterations + done, touched + work
             converged = gap <= tol * abs(primal)
@@ -62,6 +70,7 @@ class Newton:
                 break
             margins = reduced.products(w)
             touched += reduced.size
+        alpha, alive = vectors[kernels.ALPHA].copy(), lists[kernels.ALIVE, :count].copy()
 
         def decided() -> np.ndarray:
             status = np.where(alpha <= reduced.lo, -1, 1).astype(np.int8)
