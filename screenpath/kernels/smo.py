@@ -202,9 +202,9 @@ def active(c, products, lo, hi, alpha, candidates, share, besides, spare):
     """Return the candidates that may have to move.
 
     Left out are those at an end of their box whose gradient points outward by more than any other violates its
-    optimality, and, of the others there, as many as exceed ``besides`` and ``share`` times the number of those inside
-    their box or violating, the farthest first. Where fewer than ``spare`` of them stay, up to ``spare`` do whose
-    gradient is less than twice the largest violation.
+    optimality, and, of the others there, the farthest: the nearest stays, and after it ``besides`` and ``share`` times
+    the number of those inside their box or violating. Where fewer than ``spare`` are left, up to ``spare`` more than
+    the nearest stay whose gradient is less than twice the largest violation.
     """
     largest, near = 0.0, 0
     outward = np.empty(candidates.size)

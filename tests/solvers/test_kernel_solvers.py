@@ -103,7 +103,7 @@ def test_a_working_set_holds_what_may_move():
     alpha, lo, hi = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), 0.0 * one, one
     index = np.arange(5)
     assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0, 64, 0).tolist() == [0, 1, 2]
-    many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])  # 64 and one for the violating one
+    many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])
     zero = np.zeros(101)
     for share, besides, size in ((1.0, 64, 67), (0.0, 64, 66), (2.0, 0, 4), (0.0, 0, 2)):
         found = kernels.active(many, zero, zero, np.ones(101), zero, np.arange(101), share, besides, 0)
