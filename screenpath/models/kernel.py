@@ -229,7 +229,8 @@ class KernelModel(BoxModel):
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
         """Build the problem of the survivors.
 
-        They start from the reference's dual point, or from one on the way to the guess: see :meth:`_toward`.
+        They start from the reference's dual point, from one on the way to the guess (:meth:`_toward`), or with some of
+        them at the end of their box where the guess has them (:meth:`_turned`).
         """
         guess, share = self._toward(C, screened, reference)
         ends = (reference.theta, reference.total, guess.theta, guess.total)
