@@ -1,6 +1,7 @@
 """Where the solver of a kernel model starts: between the reference's dual point and the rule's guess.
 
-The products of both with all rows are known, and with them those of every point between the two.
+The products of both with all rows are known, and with them those of every point between the two. The best of these says
+how many variables change ends of their box, and which.
 """
 
 import numpy as np

@@ -115,7 +115,7 @@ class _Run:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
         self.newton = FaceNewton()
-        self.moves = KernelModel.fresh_every + 1  # updates of the products, at most
+        self.moves = KernelModel.fresh_every + 2  # updates of the products at the start, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
