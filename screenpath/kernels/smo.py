@@ -198,12 +198,13 @@ def put(W, moved, alpha):
 
 
 @kernel()
-def active(c, products, lo, hi, alpha, candidates, share, spare):
+def active(c, products, lo, hi, alpha, candidates, share, besides, spare):
     """Return the candidates that may have to move.
 
     Left out are those at an end of their box whose gradient points outward by more than any other violates its
-    optimality, and, of these, as many as exceed ``share`` times the number of the rest, the farthest first. Where
-    fewer than ``spare`` of them stay, up to ``spare`` do whose gradient is less than twice the largest violation.
+    optimality, and, of the others there, the farthest: the nearest stays, and after it ``besides`` and ``share`` times
+    the number of those inside their box or violating. Where fewer than ``spare`` are left, up to ``spare`` more than
+    the nearest stay whose gradient is less than twice the largest violation.
     """
     largest, near = 0.0, 0
     outward = np.empty(candidates.size)
@@ -217,7 +218,7 @@ def active(c, products, lo, hi, alpha, candidates, share, spare):
     held = 0
     for k in range(candidates.size):
         held += 0.0 < outward[k] <= largest
-    room = int(share * near) + 64
+    room = int(share * near) + besides
     if held < spare:
         largest, room = 2.0 * largest, spare
         held = np.sum((outward > 0.0) & (outward <= largest))
@@ -249,7 +250,7 @@ def warm_up():
     one = np.ones(2)
     slack(one, one, one, one)
     leap(one, one, one.copy(), one.copy(), one.copy(), one.copy())
-    active(one, one, one, one, one, np.arange(2), 1.0, 0)
+    active(one, one, one, one, one, np.arange(2), 1.0, 0, 0)
     take(np.arange(2), one, one, one, one, one, one, np.zeros(2, dtype=np.int8))
     put(np.arange(2), one, one.copy())
     for dtype in (np.float64, np.float32):

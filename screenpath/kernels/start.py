@@ -1,6 +1,7 @@
 """Where the solver of a kernel model starts: between the reference's dual point and the rule's guess.
 
-The products of both with all rows are known, and with them those of every point between the two.
+The products of both with all rows are known, and with them those of every point between the two. The best of these says
+how many variables change ends of their box, and which.
 """
 
 import numpy as np
@@ -12,6 +13,7 @@ WORTH = 0.25  # part of the gap that is left by going, at most
 # Each variable that leaves its end on the way may have to be brought back: so many at most for one inside its box.
 LEAVING = 0.5
 LISTED = 64  # entries that are compared at a time
+TURNED = 32  # variables that change ends in one go, at least: the effect of fewer is not that of the way's part
 
 
 @kernel(fastmath=SUMS)
@@ -82,6 +84,72 @@ def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start
 
 
 @kernel(fastmath=SUMS)
+def start_gap(status, c, lo, hi, point, total, C):
+    """Return ``sum phi_i(t_i) - point_i t_i`` over the survivors, ``t = c - C total``: the gap they make, over C."""
+    gap = 0.0
+    for i in range(c.size):
+        t = c[i] - C * total[i]
+        part = max(lo[i] * t, hi[i] * t) - point[i] * t
+        gap += part if status[i] == 0 else 0.0
+    return gap
+
+
+@kernel(fastmath=SUMS)
+def start_turns(status, c, lo, hi, start, total, guess, guess_total, C, step):
+    """Choose survivors that go from one end of their box to the other, so that it does what a part of the way does.
+
+    The dual is largest a part ``p`` of the way from ``start`` to ``guess``. There every variable that the guess sees at
+    its other end is between its ends, where hardly any belongs. Instead the part ``p`` of them goes all the way: those
+    whose gradient at that point asks for it most.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (n,)
+        0 for survivors.
+    c, lo, hi, start, guess : ndarray of shape (n,)
+    total, guess_total : ndarray of shape (n,)
+        ``Q start`` and ``Q guess``.
+    C : float
+    step : ndarray of shape (n,)
+        Written: ``guess - start`` where a variable is chosen, else 0.
+
+    Returns
+    -------
+    chosen : int
+        0 where they would be few, or the gap at that point is not far smaller.
+    """
+    slope, curvature, turning = 0.0, 0.0, 0
+    for i in range(c.size):
+        d = guess[i] - start[i]
+        slope += d * (c[i] - C * total[i])
+        curvature += d * (guess_total[i] - total[i])
+        held = (start[i] <= lo[i]) | (start[i] >= hi[i])
+        turning += held & (d != 0.0) & (status[i] == 0)
+    part = min(slope / (C * curvature), 1.0) if slope > 0.0 and curvature > 0.0 else 0.0
+    chosen = int(part * turning)
+    if chosen < TURNED:
+        return 0
+    here, there = 0.0, 0.0
+    outward = np.empty(c.size)
+    for i in range(c.size):
+        d, t = guess[i] - start[i], c[i] - C * total[i]
+        u = t - part * C * (guess_total[i] - total[i])
+        alive, held = status[i] == 0, (start[i] <= lo[i]) | (start[i] >= hi[i])
+        here += max(lo[i] * t, hi[i] * t) - start[i] * t if alive else 0.0
+        there += max(lo[i] * u, hi[i] * u) - (start[i] + part * d) * u if alive else 0.0
+        outward[i] = (-u if d > 0.0 else u) if alive & held & (d != 0.0) else np.inf
+    if there >= WORTH * here:
+        return 0
+    last = np.partition(outward, chosen - 1)[chosen - 1]
+    chosen = 0
+    for i in range(c.size):
+        turns = outward[i] <= last
+        step[i] = guess[i] - start[i] if turns else 0.0
+        chosen += turns
+    return chosen
+
+
+@kernel(fastmath=SUMS)
 def start_survivors(index, C, c, lo, hi, norms, start, total):
     """Return the survivors' part of the starting point, multiplied by C.
 
@@ -140,6 +208,8 @@ def warm_up():
     a, status, index = np.ones(2), np.zeros(2, dtype=np.int8), np.zeros(1, dtype=np.int64)
     start_share(status, a, a, a, a, a, a, a, 1.0, 0.5)
     start_part(status, a, a, a, a, a, a, a, 0.5, a.copy(), a.copy(), a.copy())
+    start_gap(status, a, a, a, a, a, 1.0)
+    start_turns(status, a, a, a, a, a, a, a, 1.0, a.copy())
     start_survivors(index, 1.0, a, a, a, a, a, a)
     changes(a, a, a, np.zeros(3, dtype=np.int64), np.empty(3))
     start_lift(index, a[:1].copy(), a[:1].copy(), 1.0, a, a, a.copy())

@@ -229,7 +229,8 @@ class KernelModel(BoxModel):
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
         """Build the problem of the survivors.
 
-        They start from the reference's dual point, or from one on the way to the guess: see :meth:`_toward`.
+        They start from the reference's dual point, from one on the way to the guess (:meth:`_toward`), or with some of
+        them at the end of their box where the guess has them (:meth:`_turned`).
         """
         guess, share = self._toward(C, screened, reference)
         ends = (reference.theta, reference.total, guess.theta, guess.total)
@@ -242,6 +243,12 @@ class KernelModel(BoxModel):
         updates = reference.updates
         if share > 0.0 or changed:
             updates = max(updates, guess.updates) + 1
+        ahead = _ahead(C, share, screened, reference)
+        if share == 0.0 and guess is not reference:
+            turned = self._turned(C, screened, start, total, step)
+            if turned is not None:
+                total, updates, ahead = turned, updates + 1, 1.0
+                start += step
         self._start = (reference, Multiplied(start, total, updates))
         (c, lo, hi, norms, alpha, products), square = start_kernels.start_survivors(
             index, C, self.c, self.lo, self.hi, self.norms, start, total
@@ -258,7 +265,7 @@ class KernelModel(BoxModel):
             start_w_sq=C * C * max(square, 0.0),
             offset=C * linear,
             start=start,
-            ahead=_ahead(C, share, screened, reference),
+            ahead=ahead,
         )
 
     def _toward(self, C, screened, reference):
@@ -273,6 +280,20 @@ class KernelModel(BoxModel):
         guess, share = self._guess, max(1.0 - reference.C / C, 0.0)
         ends = (reference.theta, reference.total, guess.theta, guess.total)
         return guess, start_kernels.start_share(screened.status, self.c, self.lo, self.hi, *ends, C, share)
+
+    def _turned(self, C, screened, start, total, step) -> np.ndarray | None:
+        """Return the products after survivors have changed ends as the guess suggests; None where this is no gain.
+
+        ``step`` is set to what has to be added to ``start``. The kernel rows are those that the solver would need.
+        """
+        box = (screened.status, self.c, self.lo, self.hi)
+        guess = self._guess
+        if not start_kernels.start_turns(*box, start, total, guess.theta, guess.total, C, step):
+            return None
+        turned = total + self.rows.weighted_sum(step)
+        before = start_kernels.start_gap(*box, start, total, C)
+        after = start_kernels.start_gap(*box, start + step, turned, C)
+        return turned if after < start_kernels.WORTH * before else None
 
     def lift(self, C: float, reduced: KernelReduced, solution):
         """Return (None, theta) of the full problem: w is that of the dual point."""

@@ -9,6 +9,7 @@ duality gap of the reduced problem is at most ``tol`` times its primal value.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,9 +28,29 @@ FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of 
 PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
 REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
 SPARE = 32  # coordinates that a working set chosen by an estimate takes to be on the safe side
-AGAIN = 1.0  # after the first epoch, coordinates held at an end of their box for one that is not, at most
 STEPS = 1000  # pair steps of an epoch at least, if it takes so many, ...
 LONGEST = 4  # ... and up to this many times as many once its working set has proved to be the right one
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many coordinates that are held at an end of their box a working set takes, at most.
+
+    Parameters
+    ----------
+    first, later : float
+        For one that is not held: in the first epoch, and in those after it, when more is known of who has to move.
+    besides : int
+    """
+
+    first: float
+    later: float
+    besides: int
+
+
+# The time of a pair step is in proportion to its working set, and most who are held stay where they are. Newton steps
+# take hardly longer for them, and an epoch that lacks one is lost.
+FOR_PAIRS, FOR_NEWTON = Held(0.5, 0.05, 0), Held(1e6, 1.0, 64)
 
 
 class Smo:
@@ -94,7 +115,7 @@ class _Run:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
         self.newton = FaceNewton()
-        self.moves = KernelModel.fresh_every + 1  # updates of the products, at most
+        self.moves = KernelModel.fresh_every + 2  # updates of the products at the start, at most
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
@@ -160,7 +181,7 @@ class _Run:
     def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
         """Improve the dual on a working set, then bring the products of all survivors up to date."""
         r = self.reduced
-        self._choose(shrinking)
+        self._choose(shrinking, FOR_NEWTON if newton else FOR_PAIRS)
         W = self.members
         # What is not in the set may leave a part of the gap. What shrinking has left out leaves none now, and pair
         # steps count on that; to a Newton step a smaller target is hardly more work.
@@ -180,10 +201,10 @@ class _Run:
         self.stuck = self.stuck or (index.size == 0 and not self.guessed)
         self._move(index, step)
 
-    def _choose(self, shrinking: bool) -> None:
+    def _choose(self, shrinking: bool, held: Held) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
         r = self.reduced
-        alive = self._active() if shrinking else self.alive
+        alive = self._active(held) if shrinking else self.alive
         most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
         self.part = 1.0
         if stored and alive.size > min(REBUILD * r.size, most):
@@ -200,15 +221,14 @@ class _Run:
         self.times = 1
         self.members, self.square = alive, r.rows.square(r.index[alive])
 
-    def _active(self) -> np.ndarray:
+    def _active(self, held: Held) -> np.ndarray:
         """Return the survivors that may have to move; at first by an estimate of their products at the optimum."""
         r = self.reduced
         first = self.square is None
         self.guessed = first and r.ahead != 1.0
         products = r.ahead * self.products if self.guessed else self.products
-        share = float(r.size) if first else AGAIN
-        spare = SPARE if self.guessed else 0
-        found = kernels.active(r.c, products, r.lo, r.hi, self.alpha, self.alive, share, spare)
+        share, spare = held.first if first else held.later, SPARE if self.guessed else 0
+        found = kernels.active(r.c, products, r.lo, r.hi, self.alpha, self.alive, share, held.besides, spare)
         return found if found.size else self.alive
 
     def _violation(self, index: np.ndarray) -> np.ndarray:

@@ -127,6 +127,63 @@ def test_the_start_stays_where_many_would_leave_their_end():
     assert kernels.start_share(status, c, lo, hi, theta, total, 1.0 - theta, guess_total, 1.0, 1.0) == 0.0
 
 
+def turning(n=240, gamma=1e-3):
+    """Return a kernel SVM on whose first points many of the larger class change ends, and its matrix."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n) % 4 == 0, -1.0, 1.0)
+    rows = GramRows(rng.normal(size=(n, 3)) + 0.7 * y[:, None], KernelFunction("rbf", gamma), y, 1 << 24)
+    return kernel_svm_model(rows), np.array([rows.weighted_sum(e) for e in np.eye(n)])
+
+
+@pytest.mark.parametrize("rule", ["none", "dvi", "bt2", "it"])
+def test_survivors_that_change_ends_leave_a_far_smaller_gap(rule):
+    model, Q = turning()
+    grid = model.start(1e9).C * np.array([1.0, 1.46])
+    reference = walked(model, rule, grid[:1])[-1][1]
+    C = grid[1]
+    screened = parse_kernel_rule(rule).before(model, reference, C)
+    reduced = model.reduce(C, screened, reference)
+    kept = np.where(screened.status < 0, model.lo, np.where(screened.status > 0, model.hi, reference.theta))
+    turned = reduced.start != kept
+    if rule in ("none", "dvi"):  # no guess is known
+        assert not turned.any()
+        return
+    alive = screened.status == 0
+    assert kernels.TURNED <= turned.sum() < alive.sum() and alive[turned].all()
+    assert np.array_equal(reduced.start[turned], model.lo[turned]) and reduced.ahead == 1.0
+    assert gap_of(model, Q, C, reduced.start, alive) < kernels.WORTH * gap_of(model, Q, C, kept, alive)
+    np.testing.assert_allclose(reduced.start_products, C * (Q @ reduced.start)[reduced.index], rtol=1e-12, atol=1e-12)
+    assert reduced.start_w_sq == pytest.approx(C * C * reduced.start @ Q @ reduced.start)
+    certificate = walked(model, rule, grid)[-1][1]
+    plain = walked(turning()[0], "none", grid)[-1][1]
+    assert max(certificate.dual, plain.dual) <= min(certificate.primal, plain.primal)
+
+
+@pytest.mark.parametrize("survivors, expected", [(100, 50), (80, 40), (60, 0)])
+def test_as_many_change_ends_as_a_part_of_the_way_is_worth(survivors, expected):
+    n, C, share = 100, 2.0, 0.5  # the dual is largest half of the way from all at 1 to all at 0
+    lo, hi, start, guess = np.zeros(n), np.ones(n), np.ones(n), np.zeros(n)
+    Q = np.full((n, n), 1.0 / (share * C * n))
+    c = np.ones(n) - 1e-3 * np.random.default_rng(0).permutation(n) / n
+    status = np.ones(n, dtype=np.int8)
+    status[:survivors] = 0
+    step = np.full(n, 9.0)
+    box = (status, c, lo, hi)
+    found = kernels.start_turns(*box, start, Q @ start, guess, Q @ guess, C, step)
+    assert found == expected
+    if not expected:  # too few for the part of the way to be what they do
+        return
+    turned = np.flatnonzero(step)
+    assert turned.size == expected and np.all(step[turned] == -1.0)
+    assert set(turned) == set(np.argsort(c[:survivors])[:expected])  # those that the gradient c - C Q theta asks for
+    here, there = (kernels.start_gap(*box, x, Q @ x, C) for x in (start, start + step))
+    t = c - C * Q @ start
+    assert here == pytest.approx(float(np.sum((np.maximum(t, 0.0) - start * t)[:survivors])))
+    assert there < kernels.WORTH * here
+    start[:] = 0.5  # none is at an end
+    assert kernels.start_turns(*box, start, Q @ start, guess, Q @ guess, C, step) == 0
+
+
 def test_what_has_not_moved_since_the_start_is_not_summed_again():
     model, Q = problem(gamma=30.0)
     reference, _, reduced = reduced_at(model, "it")

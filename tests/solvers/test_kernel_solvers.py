@@ -102,17 +102,19 @@ def test_a_working_set_holds_what_may_move():
     t = np.array([0.5, -0.2, -0.4, -3.0, 2.0])  # the first violates, the next lie at their end, the last is held there
     alpha, lo, hi = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), 0.0 * one, one
     index = np.arange(5)
-    assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0, 0).tolist() == [0, 1, 2]
-    many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])  # 64 and one for the violating one
-    found = kernels.active(many, np.zeros(101), np.zeros(101), np.ones(101), np.zeros(101), np.arange(101), 1.0, 0)
-    assert 0 in found and 60 < found.size < 70 and 1 not in found and 100 in found
+    assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0, 64, 0).tolist() == [0, 1, 2]
+    many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])
+    zero = np.zeros(101)
+    for share, besides, size in ((1.0, 64, 67), (0.0, 64, 66), (2.0, 0, 4), (0.0, 0, 2)):
+        found = kernels.active(many, zero, zero, np.ones(101), zero, np.arange(101), share, besides, 0)
+        assert found.tolist() == [0, *range(102 - size, 101)]  # of those held, the nearest
 
 
 def test_a_working_set_with_spares_goes_up_to_twice_the_violation():
     t = np.array([0.1, -0.05, -0.15, -0.18, -0.19, -0.25])  # the first violates, the last is past twice as much
     zero, one, index = np.zeros(6), np.ones(6), np.arange(6)
     for spare, expected in ((0, [0, 1]), (1, [0, 1]), (2, [0, 1, 2, 3]), (9, [0, 1, 2, 3, 4])):
-        assert kernels.active(t, zero, zero, one, zero, index, 9.0, spare).tolist() == expected
+        assert kernels.active(t, zero, zero, one, zero, index, 9.0, 64, spare).tolist() == expected
 
 
 @pytest.mark.parametrize("end", [1e9, 0.75])
