@@ -100,7 +100,7 @@ def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, ch
     if not 0.0 < tol < 1.0:
         raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
     deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
-    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
+    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline, certificates=False)
     screening = parse_rule(rule, chunk, chunk_form)
     return [step for step, _ in walk(model, grid, screening, make_solver(solver, seed), options)]
 

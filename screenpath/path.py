@@ -37,12 +37,15 @@ class PathOptions:
     audit : callable, optional
         ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
         clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
+    certificates : bool, default True
+        Whether each step comes with its certificate. Without, it is None for most points of a stretch.
     """
 
     tol: float = 1e-6
     max_epochs: int = 100_000
     deadline: float = float("inf")
     audit: Callable | None = None
+    certificates: bool = True
 
 
 class _Clock:
@@ -92,7 +95,7 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     Yields
     ------
     step : Step
-    certificate : Certificate
+    certificate : Certificate or None
         Of the pair the step reports; the next point's reference.
     """
     if reference is None:

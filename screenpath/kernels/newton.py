@@ -31,7 +31,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and in
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
-NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
+NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
 AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
@@ -113,10 +113,16 @@ def _mean_square(values, sparse, table, board, me):
 
 
 @kernel(fastmath=SUMS)
-def _losses(alive, vectors, start, stop):
+def _losses(alive, every, vectors, start, stop):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
     lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
     loss, linear, ell = 0.0, 0.0, 0.0
+    if every:  # without the list the loop vectorises
+        for i in range(at(start), at(stop)):
+            loss += max(lo[i] * t[i], hi[i] * t[i])
+            linear += alpha[i] * t[i]
+            ell += alpha[i] * c[i]
+        return loss, linear, ell
     for r in range(at(start), at(stop)):
         i = at(alive[r])
         loss += max(lo[i] * t[i], hi[i] * t[i])
@@ -126,13 +132,13 @@ def _losses(alive, vectors, start, stop):
 
 
 @kernel(fastmath=SUMS)
-def _losses_all(count, sparse, vectors, lists, table, board, me):
+def _losses_all(count, every, sparse, vectors, lists, table, board, me):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)
     first, last, blocks = share(board, me, count, rows)
     out = table[half(board, me)]
     for b in range(first, last):
-        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], vectors, b * rows, min(count, (b + 1) * rows))
+        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], every, vectors, b * rows, min(count, (b + 1) * rows))
     meet(board, me)
     loss, linear, ell = 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -224,14 +230,14 @@ def _part_all(
 def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
     for k in range(chosen.size):
-        i, r = chosen[k], first + k
+        i, r = at(chosen[k]), at(first + k)
         near[set_of.C, r], near[set_of.LO, r], near[set_of.HI, r] = vectors[C, i], vectors[LO, i], vectors[HI, i]
         near[set_of.PREV, r], near[set_of.ALPHA, r] = vectors[ALPHA, i], vectors[ALPHA, i]
         near[set_of.T, r], near[set_of.U, r] = vectors[T, i], 0.0
     if not sparse:
         for k in range(chosen.size):
-            i, r = where[chosen[k]], first + k
-            sign = float(signs[chosen[k]])
+            i, r = at(where[at(chosen[k])]), at(first + k)
+            sign = float(signs[at(chosen[k])])
             for j in range(X.shape[1]):
                 G[r, j] = sign * X[i, j]
 
@@ -250,16 +256,19 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start,
             drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
             t[i0], t[i1], t[i2], t[i3] = t0, t1, t2, t3
         return drift
-    for r in range(start, stop):
+    a, b, e = w[0] if w.size > 0 else 0.0, w[1] if w.size > 1 else 0.0, w[2] if w.size > 2 else 0.0
+    for r in range(at(start), at(stop)):
         i = at(alive[r])
-        row, product = where[i], 0.0
+        row, product = at(where[i]), 0.0
         if sparse:
-            for q in range(at(indptr[row]), at(indptr[row + 1])):
+            for q in range(at(indptr[row]), at(indptr[row + at(1)])):
                 product += data[q] * w[at(indices[q])]
         else:
-            x = X[at(row)]
-            for j in range(w.size):
-                product += x[j] * w[j]
+            product = X[row, 0] * a  # the loop over so few columns would take longer than its work
+            if w.size > 1:
+                product += X[row, 1] * b
+            if w.size > 2:
+                product += X[row, 2] * e
         value = c[i] - signs[i] * product
         drift = max(drift, abs(value - t[i]))
         t[i] = value
@@ -367,7 +376,7 @@ def minimise(
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
     known = offset  # with the rows that screening fixes here
     while True:
-        loss, linear, ell = _losses_all(count, sparse, vectors, lists, table, board, me)
+        loss, linear, ell = _losses_all(count, count == k, sparse, vectors, lists, table, board, me)
         apart = 0.0  # ||w - v||^2
         for j in range(w.size):
             apart += (w[j] - v[j]) ** 2

@@ -18,6 +18,7 @@ import numpy as np
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, KernelPoint
 from screenpath.kernels import box as kernels
 from screenpath.kernels import start as start_kernels
+from screenpath.kernels.parting import box_ends
 from screenpath.models.box import BoxModel, Certificate, Screened
 
 # Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
@@ -165,7 +166,8 @@ class KernelModel(BoxModel):
 
     def _pair(self, C, theta, total, updates) -> Certificate:
         margins = C * total
-        xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta, 0, self.size)
+        xi, ell, magnitude = kernels.box_summary(self.c, margins, self.lo, self.hi, theta, 0, self.size)
+        n_R, n_L, _ = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq = max(float(theta @ total), 0.0)
         spread = self._spread(theta)
         w_sq, rounding = C * C * total_sq, product_rounding(updates)
