@@ -117,13 +117,13 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
-        found = stretches.points(reference, rank) if stretches else []
+        found, certificates = stretches.points(reference, rank) if stretches else ([], [])
         if not found:
             step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
             if init is not None and rank == 0:
                 step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
-            found = [(step, reference)]
-        for step, reference in found:
+            found, certificates = [step], [reference]
+        for step, reference in zip(found, certificates, strict=True):
             if isinstance(grid, EpsilonGrid):
                 grid.extend(rank, reference)
             yield step, reference

@@ -75,10 +75,10 @@ class Stretches:
         alone = options.audit is not None or isinstance(grid, EpsilonGrid)  # each point is looked at before the next
         self.length = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
         self.length = 1 if alone else self.length
-        rows, n = model.rows, model.size
+        rows, n, edges = model.rows, model.size, model.rows.sum_edges
         self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
-        self.arrays += (rows.sum_edges, model.c, model.lo, model.hi, model.signs, model.norms)
-        blocks = rows.sum_edges.size - 1
+        self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms)
+        blocks = edges.size - 1
         self.room = *newton.room(n, rows.d, rows.sparse), np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
         self.room += np.empty((2, blocks, rows.d)), newton.table_of(
             max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d
@@ -86,7 +86,7 @@ class Stretches:
         self.threads = rows.threads if can_team() and rows.size >= SHARED else 1
         self.refused = None  # a point that took more than one round
 
-    def points(self, reference, rank: int) -> list:
+    def points(self, reference, rank: int) -> tuple[list, list]:
         """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
 
         Parameters
@@ -97,11 +97,12 @@ class Stretches:
 
         Returns
         -------
-        list of (Step, Certificate or None)
+        list of Step
+        list of Certificate or None
             Unless all certificates are wanted, only the last one is there.
         """
         if rank == self.refused or not self.grid[rank] > reference.C:
-            return []
+            return [], []
         m, o, r = self.model, self.options, reference
         count = min(self.length, len(self.grid) - rank)
         parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
@@ -121,7 +122,7 @@ class Stretches:
         )  # fmt: skip
         self.refused = rank + found if refused else None
         if found == 0:
-            return []
+            return [], []
         certificates = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
             certificates[k - 1] = _certificate(
@@ -130,7 +131,7 @@ class Stretches:
         made = self._steps(rank, parameters, numbers[1 : found + 1], w[1 : found + 1])
         for step, certificate in zip(made, certificates, strict=True) if o.audit else ():  # a single one, see above
             step.extras = {**step.extras, **o.audit(m, certificate.C, step.step, reference, certificate, decided)}
-        return list(zip(made, certificates, strict=True))
+        return made, certificates
 
     def _call(self, *arguments):
         """Have all threads make the same call."""

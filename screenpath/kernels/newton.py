@@ -22,6 +22,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels import newton_near as set_of
+from screenpath.kernels.borrow import borrowed
 from screenpath.kernels.newton_near import SCALARS, solve_near, step_of
 from screenpath.kernels.newton_system import DIRECT, GRAM, add, gather_csr, inner
 from screenpath.kernels.rows import four_products
@@ -369,6 +370,9 @@ def minimise(
     gap, primal : float
         Of the returned pair.
     """
+    X, data, indices, indptr = borrowed(X), borrowed(data), borrowed(indices), borrowed(indptr)
+    v, w, vectors, near, lists = borrowed(v), borrowed(w), borrowed(vectors), borrowed(near), borrowed(lists)
+    marks, G, H, table, board = borrowed(marks), borrowed(G), borrowed(H), borrowed(table), borrowed(board)
     count, touched, iterations = k, 0, 0
     mean_sq = _mean_square(vectors[NORMS, :k], sparse, table, board, me)
     near_data, near_indices, near_indptr = data, indices, indptr

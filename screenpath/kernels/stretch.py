@@ -8,6 +8,7 @@ entry for each feature are each thread's own, and the same.
 import numpy as np
 
 from screenpath.kernels import at, box, kernel, parting
+from screenpath.kernels.borrow import borrowed
 from screenpath.kernels.clock import seconds
 from screenpath.kernels.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T, minimise, room, table_of
 from screenpath.kernels.newton import C as KINK
@@ -304,6 +305,12 @@ def box_stretch(
     refused : bool
         Whether the point behind them did not reach its gap at once, or is not above its reference.
     """
+    X, data, indices, indptr, edges = borrowed(X), borrowed(data), borrowed(indices), borrowed(indptr), borrowed(edges)
+    c, lo, hi, signs, norms = borrowed(c), borrowed(lo), borrowed(hi), borrowed(signs), borrowed(norms)
+    w, theta, total, margins, grid = borrowed(w), borrowed(theta), borrowed(total), borrowed(margins), borrowed(grid)
+    numbers, decided, vectors, near = borrowed(numbers), borrowed(decided), borrowed(vectors), borrowed(near)
+    lists, marks, G, H, ends = borrowed(lists), borrowed(marks), borrowed(G), borrowed(H), borrowed(ends)
+    listed, held, sums, table, board = borrowed(listed), borrowed(held), borrowed(sums), borrowed(table), borrowed(board)
     n, d = c.size, w.shape[1]
     new_w, old, new, step, found = w[0].copy(), total[0].copy(), np.empty(d), near[0], lists[NEAR]
     known, now = numbers[0].copy(), numbers[0].copy()
