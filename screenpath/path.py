@@ -114,6 +114,7 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     stretches = None
     if takes_stretches(model, screening, solver):
         stretches = Stretches(model, grid, screening, options, MARGIN * options.tol)
+    grows = isinstance(grid, EpsilonGrid)
     while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
@@ -124,7 +125,7 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
                 step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
             found, certificates = [step], [reference]
         for step, reference in zip(found, certificates, strict=True):
-            if isinstance(grid, EpsilonGrid):
+            if grows:
                 grid.extend(rank, reference)
             yield step, reference
             rank += 1

@@ -99,7 +99,7 @@ def _relabel(indices, d):
     return columns[:count].copy()
 
 
-@kernel
+@kernel(forceinline=True)
 def _mean_square(values, sparse, table, board, me):
     rows = step_of(values.size, sparse)
     first, last, blocks = share(board, me, values.size, rows)
@@ -113,7 +113,7 @@ def _mean_square(values, sparse, table, board, me):
     return total / max(values.size, 1)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _losses(alive, every, vectors, start, stop):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
     lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
@@ -132,7 +132,7 @@ def _losses(alive, every, vectors, start, stop):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _losses_all(count, every, sparse, vectors, lists, table, board, me):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)
@@ -149,7 +149,7 @@ def _losses_all(count, every, sparse, vectors, lists, table, board, me):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
@@ -188,7 +188,7 @@ def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, li
     return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _part_all(
     X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board,
     me,
@@ -227,14 +227,17 @@ def _part_all(
     return kept, n, known, linear, int(touched)
 
 
-@kernel
+@kernel(forceinline=True)
 def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
-    for k in range(chosen.size):
-        i, r = at(chosen[k]), at(first + k)
-        near[set_of.C, r], near[set_of.LO, r], near[set_of.HI, r] = vectors[C, i], vectors[LO, i], vectors[HI, i]
-        near[set_of.PREV, r], near[set_of.ALPHA, r] = vectors[ALPHA, i], vectors[ALPHA, i]
-        near[set_of.T, r], near[set_of.U, r] = vectors[T, i], 0.0
+    last = first + chosen.size
+    c, lo, hi = near[set_of.C, first:last], near[set_of.LO, first:last], near[set_of.HI, first:last]
+    prev, alpha, t = near[set_of.PREV, first:last], near[set_of.ALPHA, first:last], near[set_of.T, first:last]
+    near[set_of.U, first:last] = 0.0
+    for k in range(at(chosen.size)):
+        i = at(chosen[k])
+        c[k], lo[k], hi[k], t[k] = vectors[C, i], vectors[LO, i], vectors[HI, i], vectors[T, i]
+        prev[k] = alpha[k] = vectors[ALPHA, i]
     if not sparse:
         for k in range(chosen.size):
             i, r = at(where[at(chosen[k])]), at(first + k)
@@ -243,7 +246,7 @@ def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
                 G[r, j] = sign * X[i, j]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
     drift, last = 0.0, stop - 1
@@ -276,7 +279,7 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start,
     return drift
 
 
-@kernel
+@kernel(forceinline=True)
 def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me):
     """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
     rows = step_of(n, sparse)
@@ -298,7 +301,7 @@ def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, list
     return drift
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _first_sigma(near, n, d, mean_sq, table, board, me):
     """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
     widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]
@@ -311,7 +314,6 @@ def _first_sigma(near, n, d, mean_sq, table, board, me):
     return min(max(sigma, SIGMA_LEAST / mean_sq), SIGMA_MOST / mean_sq)
 
 
-@kernel
 def table_of(blocks, d):
     """Return a table for what blocks sum up, a whole number of cache lines each."""
     return np.empty((2, max(blocks, set_of.BLOCKS), (SCALARS + d + LINE - 1) // LINE * LINE))
@@ -438,7 +440,6 @@ def minimise(
     return iterations, touched, count, gap, primal
 
 
-@kernel
 def room(k, d, sparse):
     """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory."""
     order = d if d <= DIRECT else 0

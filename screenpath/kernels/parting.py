@@ -30,6 +30,16 @@ def box_ends(theta, lo, hi, ends, start, stop):
 
 
 @kernel
+def box_closed_form(c, lo, hi):
+    """Return the optimal dual variables for small C: ``hi`` where ``c > 0``, else ``lo``."""
+    s = np.empty(c.size)
+    for i in range(c.size):
+        low, high = lo[i], hi[i]  # both are read, so that the loop vectorises
+        s[i] = high if c[i] > 0.0 else low
+    return s
+
+
+@kernel
 def box_part(status, lo, hi, c, theta, ell):
     """Part the dual variables that screening has fixed from the survivors, in parts of ``ROWS``.
 
@@ -127,10 +137,13 @@ def box_moves(moved, status, lo, hi, signs, theta, step):
 @kernel
 def box_survivors(index, C, c, lo, hi, norms, theta, products, out, first):
     """Write survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to columns of ``out``."""
-    for k in range(index.size):
-        i, r = at(index[k]), at(first + k)
-        out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
-        out[3, r], out[4, r], out[5, r] = norms[i], C * theta[i], products[i]
+    last = first + index.size
+    kink, low, high, norm = out[0, first:last], out[1, first:last], out[2, first:last], out[3, first:last]
+    start, product = out[4, first:last], out[5, first:last]
+    for k in range(at(index.size)):
+        i = at(index[k])
+        kink[k], low[k], high[k] = c[i], C * lo[i], C * hi[i]
+        norm[k], start[k], product[k] = norms[i], C * theta[i], products[i]
 
 
 @kernel()
@@ -189,6 +202,7 @@ def warm_up():
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     index = np.zeros(2, dtype=np.int64)
     box_ends(a, a, a, status.copy(), 0, 2)
+    box_closed_form(a, a, a)
     box_part(status, a, a, a, a, 1.0)
     part_rows(status, status, a, a, a, a, index.copy(), index.copy(), 0, 0, 2)
     box_moves(index, status, a, a, signs, a.copy(), a.copy())

@@ -57,7 +57,7 @@ def _sum_rows(X, data, indices, indptr, sparse, edges, weights, out, sums, table
     return touched
 
 
-@kernel
+@kernel(forceinline=True)
 def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, table, board, me):
     """Decide with the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
@@ -91,7 +91,7 @@ def _ends(theta, lo, hi, ends, table, board, me):
     return n_R, n_L, nonzero
 
 
-@kernel
+@kernel(forceinline=True)
 def _reduce(
     status, ends, C, c, lo, hi, signs, norms, theta, ell, margins, listed, held, vectors, lists, marks, table, board, me
 ):  # fmt: skip
@@ -128,7 +128,7 @@ def _reduce(
     return k, count, linear, int(moved)
 
 
-@kernel
+@kernel(forceinline=True)
 def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, first):
     """Write survivors to their places from ``first`` on."""
     parting.box_survivors(index, C, c, lo, hi, norms, theta, margins, vectors, first)
@@ -147,7 +147,7 @@ def _copied(theta, out, board, me):
     return out
 
 
-@kernel
+@kernel(forceinline=True)
 def _settle(status, lo, hi, listed, theta, board, me):
     """Put the open rows that are fixed at their ends."""
     for r in range(listed.size * me // board[SIZE], listed.size * (me + 1) // board[SIZE]):
@@ -157,7 +157,7 @@ def _settle(status, lo, hi, listed, theta, board, me):
     meet(board, me)
 
 
-@kernel
+@kernel(forceinline=True)
 def _lift(k, C, lo, hi, vectors, lists, theta, board, me):
     """Write the survivors' solution to their places in ``theta``."""
     s, e = k * me // board[SIZE], k * (me + 1) // board[SIZE]
@@ -222,7 +222,7 @@ def _mark(k, count, lo, hi, lists, theta, decided):
         decided[lists[WHERE, lists[ALIVE, r]]] = 0
 
 
-@kernel
+@kernel(forceinline=True)
 def _certify(
     X, data, indices, indptr, sparse, c, lo, hi, signs, C, w, theta, total, margins, gap_rounding, now, table, board, me
 ):  # fmt: skip
@@ -310,7 +310,8 @@ def box_stretch(
     w, theta, total, margins, grid = borrowed(w), borrowed(theta), borrowed(total), borrowed(margins), borrowed(grid)
     numbers, decided, vectors, near = borrowed(numbers), borrowed(decided), borrowed(vectors), borrowed(near)
     lists, marks, G, H, ends = borrowed(lists), borrowed(marks), borrowed(G), borrowed(H), borrowed(ends)
-    listed, held, sums, table, board = borrowed(listed), borrowed(held), borrowed(sums), borrowed(table), borrowed(board)
+    listed, held, sums = borrowed(listed), borrowed(held), borrowed(sums)
+    table, board = borrowed(table), borrowed(board)
     n, d = c.size, w.shape[1]
     new_w, old, new, step, found = w[0].copy(), total[0].copy(), np.empty(d), near[0], lists[NEAR]
     known, now = numbers[0].copy(), numbers[0].copy()

@@ -268,7 +268,7 @@ class BoxModel:
 
     def _closed_form(self) -> tuple:
         """Return what :meth:`closed_form` does, and ``G G's``."""
-        s = np.where(self.c > 0.0, self.hi, self.lo)
+        s = parting.box_closed_form(self.c, self.lo, self.hi)
         total = self.weighted_sum(s)
         slope = self.margins(total)
         return s, total, self.range_of(slope), slope

@@ -18,7 +18,7 @@ import numpy as np
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, KernelPoint
 from screenpath.kernels import box as kernels
 from screenpath.kernels import start as start_kernels
-from screenpath.kernels.parting import box_ends
+from screenpath.kernels.parting import box_closed_form, box_ends
 from screenpath.models.box import BoxModel, Certificate, Screened
 
 # Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
@@ -213,7 +213,7 @@ class KernelModel(BoxModel):
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
-        s = np.where(self.c > 0.0, self.hi, self.lo)
+        s = box_closed_form(self.c, self.lo, self.hi)
         total = self.rows.weighted_sum(s)
         return s, total, self.range_of(total)
 

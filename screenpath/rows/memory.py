@@ -181,10 +181,11 @@ class MemoryRows:
         return [work(parts[0]), *(other.result() for other in others)]
 
     def _squared_norms(self) -> np.ndarray:
-        if not self.sparse:
-            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
         out = np.empty(self.n)
-        kernels.csr_squared_norms(self.data, self.indptr, out)
+        if self.sparse:
+            kernels.csr_squared_norms(self.data, self.indptr, out)
+        else:
+            kernels.dense_squared_norms(self.X, out)
         return out
 
 
