@@ -76,8 +76,21 @@ class _Clock:
         return {} if self._moved is None else {steps.MOVED: self.rows.moved - self._moved}
 
 
-def walk(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
-    """Walk a grid and yield one Step and its certificate per point.
+def walk(*arguments, **more):
+    """Walk a grid and yield one Step and its certificate per point; arguments as those of :func:`batches`.
+
+    Yields
+    ------
+    step : Step
+    certificate : Certificate or None
+        Of the pair the step reports; the next point's reference.
+    """
+    for found, certificates in batches(*arguments, **more):
+        yield from zip(found, certificates, strict=True)
+
+
+def batches(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
+    """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
 
     Parameters
     ----------
@@ -94,9 +107,9 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
 
     Yields
     ------
-    step : Step
-    certificate : Certificate or None
-        Of the pair the step reports; the next point's reference.
+    found : list of Step, or stretch.Batch
+    certificates : list of Certificate or None
+        Of the pairs that the steps report, the last of which is the next point's reference.
     """
     if reference is None:
         reference = model.start(grid[first])
@@ -124,11 +137,10 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
             if init is not None and rank == 0:
                 step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
             found, certificates = [step], [reference]
-        for step, reference in zip(found, certificates, strict=True):
-            if grows:
-                grid.extend(rank, reference)
-            yield step, reference
-            rank += 1
+        rank, reference = rank + len(found), certificates[-1]
+        if grows:
+            grid.extend(rank - 1, reference)
+        yield found, certificates
 
 
 def walk_state(model, screening, certificate) -> dict:

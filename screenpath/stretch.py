@@ -86,7 +86,7 @@ class Stretches:
         self.threads = rows.threads if can_team() and rows.size >= SHARED else 1
         self.refused = None  # a point that took more than one round
 
-    def points(self, reference, rank: int) -> tuple[list, list]:
+    def points(self, reference, rank: int) -> tuple:
         """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
 
         Parameters
@@ -97,7 +97,7 @@ class Stretches:
 
         Returns
         -------
-        list of Step
+        Batch, or list of Step
         list of Certificate or None
             Unless all certificates are wanted, only the last one is there.
         """
@@ -128,9 +128,12 @@ class Stretches:
             certificates[k - 1] = _certificate(
                 parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k], margins[k % len(margins)]
             )
-        made = self._steps(rank, parameters, numbers[1 : found + 1], w[1 : found + 1])
-        for step, certificate in zip(made, certificates, strict=True) if o.audit else ():  # a single one, see above
-            step.extras = {**step.extras, **o.audit(m, certificate.C, step.step, reference, certificate, decided)}
+        m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum())
+        named = [m.parameters(C) for C in parameters[:found]]
+        made = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
+        if o.audit:
+            made = list(made)  # a single one, see above
+            made[0].extras = o.audit(m, parameters[0], rank, reference, certificates[0], decided)
         return made, certificates
 
     def _call(self, *arguments):
@@ -161,24 +164,44 @@ class Stretches:
             other.result()
         return found
 
-    def _steps(self, rank: int, parameters: list, numbers, w) -> list:
-        """Return what ``steps.at_point`` would for each point, worked out for all of them at once."""
-        m, columns = self.model, numbers.T
+
+class Batch:
+    """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over.
+
+    Parameters
+    ----------
+    rank : int
+        Number of the first one.
+    parameters : list of dict
+    numbers : ndarray of shape (k, len(kernels.FIELDS))
+    coefficients : ndarray of shape (k, d)
+    tol : float
+        Relative gap asked for.
+    n : int
+        Rows of the data.
+    """
+
+    def __init__(self, rank: int, parameters: list, numbers, coefficients, tol: float, n: int):
+        self.rank, self.parameters, self.numbers, self.coefficients = rank, parameters, numbers, coefficients
+        self.tol, self.n = tol, n
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __iter__(self):
+        columns = self.numbers.T
         counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
         n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs = counts
-        primal, dual, touched = columns[PRIMAL], columns[PRIMAL + 1], columns[TOUCHED]
-        m.rows.touched += int(touched.sum())
+        primal, dual = columns[PRIMAL], columns[PRIMAL + 1]
         gap = np.maximum(primal - dual, 0.0)
         # At a point that is certified the gap is 0 where the primal value is.
-        computed = gap, gap / np.maximum(primal, TINY), self.options.tol * primal, touched / m.rows.n
+        computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
         gap, rel_gap, target, passes = [values.tolist() for values in computed]
         ratio, rate, *seconds = columns[TOUCHED + 1 :].tolist()
-        return list(
-            map(
-                Step, range(rank, rank + len(w)), map(m.parameters, parameters), repeat(CERTIFIED), primal.tolist(),
-                dual.tolist(), gap, rel_gap, target, n_R, n_L, n_E, screened_R, screened_L, survivors, ratio, rate,
-                repeat(0), nnz, repeat(Newton.name), epochs, repeat(1), passes, *seconds, w,
-            )
+        return map(
+            Step, range(self.rank, self.rank + len(self)), self.parameters, repeat(CERTIFIED), primal.tolist(),
+            dual.tolist(), gap, rel_gap, target, n_R, n_L, n_E, screened_R, screened_L, survivors, ratio, rate,
+            repeat(0), nnz, repeat(Newton.name), epochs, repeat(1), passes, *seconds, self.coefficients,
         )  # fmt: skip
 
 

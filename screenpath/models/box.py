@@ -422,7 +422,8 @@ class BoxModel:
 
     # -- records -------------------------------------------------------------------------------------------------
 
-    def parameters(self, C: float) -> dict:
+    @staticmethod
+    def parameters(C: float) -> dict:
         """Return the parameter as the step table names it."""
         return {"C": float(C)}
 

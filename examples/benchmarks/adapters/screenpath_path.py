@@ -42,5 +42,4 @@ def run(data, grid, tolerance, **options):
 
 
 def solve_path(data, grid, tolerance):
-    for step in run(data, grid, tolerance).steps:
-        yield step.coefficients
+    yield from run(data, grid, tolerance).coefficients
