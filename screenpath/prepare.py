@@ -61,7 +61,7 @@ class Preparation:
         if self.scale is not None:
             coefficients = coefficients / self.scale
         if self.shift is not None:
-            intercept = intercept - coefficients @ self.shift
+            intercept = intercept - np.sum(coefficients * self.shift, axis=-1)  # the same bits for one and for several
         return coefficients, float(intercept) if w.ndim == 1 else intercept
 
     def apply(self, X):

@@ -80,8 +80,9 @@ class Stretches:
         self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms)
         blocks = edges.size - 1
         self.room = *newton.room(n, rows.d, rows.sparse), np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
-        self.room += np.empty((2, blocks, rows.d)), newton.table_of(
-            max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d
+        self.room += (
+            np.empty((2, blocks, rows.d)),
+            newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),
         )
         self.threads = rows.threads if can_team() and rows.size >= SHARED else 1
         self.refused = None  # a point that took more than one round
