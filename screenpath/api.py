@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +12,13 @@ import scipy.sparse as sp
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
 from screenpath.models.builders import lad_model, quantile_model, row_weights, svm_model, svr_model
-from screenpath.path import PathOptions, walk
+from screenpath.path import PathOptions, batches
 from screenpath.prepare import Preparation, prepare
 from screenpath.read.labels import binary_labels
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.solvers import make_solver
-from screenpath.steps import CERTIFIED
+from screenpath.steps import CERTIFIED, Steps
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class PathResult:
 
     Parameters
     ----------
-    steps : list of Step
+    steps : sequence of Step
         One per grid point, in the order of the grid.
     preparation : Preparation
         Scaling and bias that were applied.
@@ -38,18 +39,25 @@ class PathResult:
     intercepts : ndarray of shape (n_steps,)
     """
 
-    steps: list
+    steps: Sequence
     preparation: Preparation
+
+    def _original(self) -> tuple:
+        if not self.steps:
+            return np.empty((0, self.preparation.n_features)), np.empty(0)
+        if isinstance(self.steps, Steps):
+            return self.preparation.original(self.steps.coefficients)
+        return self.preparation.original(np.array([step.coefficients for step in self.steps]))
 
     @property
     def coefficients(self) -> np.ndarray:
         """Return the weights in the units of the data, one row a step."""
-        return np.array([self.preparation.original(step.coefficients)[0] for step in self.steps])
+        return self._original()[0]
 
     @property
     def intercepts(self) -> np.ndarray:
         """Return the intercepts in the units of the data, one a step."""
-        return np.array([self.preparation.original(step.coefficients)[1] for step in self.steps])
+        return self._original()[1]
 
     @property
     def certified(self) -> bool:
@@ -100,9 +108,9 @@ def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, ch
     if not 0.0 < tol < 1.0:
         raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
     deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
-    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
+    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline, certificates=False)
     screening = parse_rule(rule, chunk, chunk_form)
-    return [step for step, _ in walk(model, grid, screening, make_solver(solver, seed), options)]
+    return Steps([found for found, _ in batches(model, grid, screening, make_solver(solver, seed), options)])
 
 
 def box_path(

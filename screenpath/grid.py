@@ -50,13 +50,15 @@ def explicit_grid(values) -> np.ndarray:
     UsageError
         If a value is not positive and finite, or appears twice.
     """
-    grid = np.sort(np.asarray(list(values), dtype=np.float64))
+    grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
     if grid.size == 0:
         raise UsageError("the list of parameters is empty", "give for example --c-list 0.1,1,10")
-    if not np.all(np.isfinite(grid)) or grid[0] <= 0.0:
+    grid.sort()  # nan comes last
+    if not (grid[0] > 0.0 and grid[-1] < np.inf):
         raise UsageError("every parameter of the list must be positive and finite")
-    if np.any(np.diff(grid) == 0.0):
-        raise UsageError(f"the parameter {grid[:-1][np.diff(grid) == 0.0][0]:g} appears twice in the list")
+    same = grid[1:] == grid[:-1]
+    if same.any():
+        raise UsageError(f"the parameter {grid[1:][same][0]:g} appears twice in the list")
     return grid
 
 

@@ -37,12 +37,15 @@ class PathOptions:
     audit : callable, optional
         ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
         clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
+    certificates : bool, default True
+        Whether each step comes with its certificate. Without, it is None for most points of a stretch.
     """
 
     tol: float = 1e-6
     max_epochs: int = 100_000
     deadline: float = float("inf")
     audit: Callable | None = None
+    certificates: bool = True
 
 
 class _Clock:
@@ -73,8 +76,21 @@ class _Clock:
         return {} if self._moved is None else {steps.MOVED: self.rows.moved - self._moved}
 
 
-def walk(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
-    """Walk a grid and yield one Step and its certificate per point.
+def walk(*arguments, **more):
+    """Walk a grid and yield one Step and its certificate per point; arguments as those of :func:`batches`.
+
+    Yields
+    ------
+    step : Step
+    certificate : Certificate or None
+        Of the pair the step reports; the next point's reference.
+    """
+    for found, certificates in batches(*arguments, **more):
+        yield from zip(found, certificates, strict=True)
+
+
+def batches(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
+    """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
 
     Parameters
     ----------
@@ -91,9 +107,9 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
 
     Yields
     ------
-    step : Step
-    certificate : Certificate
-        Of the pair the step reports; the next point's reference.
+    found : list of Step, or stretch.Batch
+    certificates : list of Certificate or None
+        Of the pairs that the steps report, the last of which is the next point's reference.
     """
     if reference is None:
         reference = model.start(grid[first])
@@ -111,20 +127,20 @@ def walk(model, grid, screening: Screening, solver, options: PathOptions, refere
     stretches = None
     if takes_stretches(model, screening, solver):
         stretches = Stretches(model, grid, screening, options, MARGIN * options.tol)
+    grows = isinstance(grid, EpsilonGrid)
     while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
-        found = stretches.points(reference, rank) if stretches else []
+        found, certificates = stretches.points(reference, rank) if stretches else ([], [])
         if not found:
             step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
             if init is not None and rank == 0:
                 step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
-            found = [(step, reference)]
-        for step, reference in found:
-            if isinstance(grid, EpsilonGrid):
-                grid.extend(rank, reference)
-            yield step, reference
-            rank += 1
+            found, certificates = [step], [reference]
+        rank, reference = rank + len(found), certificates[-1]
+        if grows:
+            grid.extend(rank - 1, reference)
+        yield found, certificates
 
 
 def walk_state(model, screening, certificate) -> dict:

@@ -42,27 +42,27 @@ class Preparation:
         """Tell whether the model has an intercept in the units of the data file."""
         return bool(self.bias) or self.shift is not None
 
-    def original(self, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return coefficients and intercept in the units of the data file.
+    def original(self, w: np.ndarray) -> tuple:
+        """Return coefficients and intercept in the units of the data file, of one model or of several.
 
         For ``l2`` the coefficients apply to rows divided by their own norm, as in training.
 
         Parameters
         ----------
-        w : ndarray of shape (d,) or (d + 1,)
+        w : ndarray of shape (..., d) or (..., d + 1)
 
         Returns
         -------
-        coefficients : ndarray of shape (d,)
-        intercept : float
+        coefficients : ndarray of shape (..., d)
+        intercept : float, or ndarray of shape (...,)
         """
-        coefficients = w[: self.n_features]
-        intercept = float(w[self.n_features] * self.bias) if self.bias else 0.0
+        coefficients = w[..., : self.n_features]
+        intercept = w[..., self.n_features] * self.bias if self.bias else np.zeros(w.shape[:-1])
         if self.scale is not None:
             coefficients = coefficients / self.scale
         if self.shift is not None:
-            intercept -= float(coefficients @ self.shift)
-        return coefficients, intercept
+            intercept = intercept - np.sum(coefficients * self.shift, axis=-1)  # the same bits for one and for several
+        return coefficients, float(intercept) if w.ndim == 1 else intercept
 
     def apply(self, X):
         """Return the rows of the model for data in the file's units (new data included)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -101,6 +102,37 @@ class Step:
         row.update((name, getattr(self, name)) for name in COLUMNS)
         row.update(self.extras)
         return row
+
+
+class Steps(Sequence):
+    """The steps of a path in the order of its grid.
+
+    Parameters
+    ----------
+    batches : list
+        Lists of Step, or what iterates over steps and has their coefficients as one array (``stretch.Batch``): these
+        are made when a step is first looked at. A path of little data takes no longer than making its records.
+    """
+
+    def __init__(self, batches: list):
+        self._batches, self._made = batches, None
+
+    def __len__(self) -> int:
+        return sum(map(len, self._batches))
+
+    def __getitem__(self, key):
+        if self._made is None:
+            self._made = [step for batch in self._batches for step in batch]
+        return self._made[key]
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the coefficients of all steps, shape (n_steps, d)."""
+        found = [
+            np.array([step.coefficients for step in batch]) if isinstance(batch, list) else batch.coefficients
+            for batch in self._batches
+        ]
+        return np.concatenate(found)
 
 
 def at_point(

@@ -11,6 +11,7 @@ the rows live, on how many threads there are, or on where a path was interrupted
 from __future__ import annotations
 
 import time
+from itertools import repeat
 
 import numpy as np
 
@@ -18,9 +19,9 @@ from screenpath.geometry import GAP_ROUNDING, ROUNDING, Point
 from screenpath.grid import EpsilonGrid
 from screenpath.kernels import newton
 from screenpath.kernels import stretch as kernels
-from screenpath.kernels.box import ROWS
+from screenpath.kernels.parting import ROWS
 from screenpath.kernels.team import can_team, leave, make_board
-from screenpath.models.box import FEW, BoxModel, Certificate, shares
+from screenpath.models.box import FEW, BoxModel, Certificate
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening
 from screenpath.rules.box import DVI
@@ -31,8 +32,8 @@ from screenpath.steps import CERTIFIED, Step
 LARGEST, LONGEST = 20_000_000, 1_000_000  # stored values and rows up to which a signal can wait for a point to end
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
-COUNTS = [kernels.FIELDS.index(name) for name in ("n_R", "n_L", "screened_R", "screened_L")]
-EPOCHS = kernels.FIELDS.index("epochs")
+PRIMAL, TOUCHED = kernels.FIELDS.index("primal"), kernels.FIELDS.index("touched")
+TINY = np.finfo(np.float64).tiny
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 
 
@@ -72,17 +73,21 @@ class Stretches:
     def __init__(self, model, grid, screening: Screening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
         alone = options.audit is not None or isinstance(grid, EpsilonGrid)  # each point is looked at before the next
-        self.length = 1 if alone else max(1, min(POINTS, CELLS // model.size))
-        rows, n = model.rows, model.size
+        self.length = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
+        self.length = 1 if alone else self.length
+        rows, n, edges = model.rows, model.size, model.rows.sum_edges
         self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
-        self.arrays += (rows.sum_edges, model.c, model.lo, model.hi, model.signs, model.norms)
-        blocks = rows.sum_edges.size - 1
-        self.room = *newton.room(n, rows.d, rows.sparse), np.empty(n), np.empty((2, blocks, rows.d))
-        self.room += (newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),)
+        self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms)
+        blocks = edges.size - 1
+        self.room = *newton.room(n, rows.d, rows.sparse), np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
+        self.room += (
+            np.empty((2, blocks, rows.d)),
+            newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),
+        )
         self.threads = rows.threads if can_team() and rows.size >= SHARED else 1
         self.refused = None  # a point that took more than one round
 
-    def points(self, reference, rank: int) -> list:
+    def points(self, reference, rank: int) -> tuple:
         """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
 
         Parameters
@@ -93,20 +98,22 @@ class Stretches:
 
         Returns
         -------
-        list of (Step, Certificate)
+        Batch, or list of Step
+        list of Certificate or None
+            Unless all certificates are wanted, only the last one is there.
         """
         if rank == self.refused or not self.grid[rank] > reference.C:
-            return []
-        m, o = self.model, self.options
+            return [], []
+        m, o, r = self.model, self.options, reference
         count = min(self.length, len(self.grid) - rank)
-        parameters = [self.grid[at] for at in range(rank, rank + count)]
+        parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
         w, total = np.empty((2, count + 1, m.rows.d))
-        theta, margins = np.empty((2, count + 1, m.size))
+        # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
+        theta, margins = (np.empty((count + 1 if o.certificates else least, m.size)) for least in (1, 2))
         numbers, decided = np.zeros((count + 1, len(kernels.FIELDS))), np.empty(m.size, dtype=np.int8)
-        r = reference
         w[0], total[0], theta[0], margins[0] = r.point.vector, r.total, r.theta, r.point.products
-        numbers[0, : kernels.UPDATES + 1] = (
-            r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.error, r.primal, r.dual, r.n_R, r.n_L, r.updates
+        numbers[0, : kernels.COUNTS] = (
+            r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.error, r.primal, r.dual, r.updates
         )  # fmt: skip
         found, refused = self._call(
             *self.arrays, np.array([r.C, *parameters]), w, theta, total, margins, numbers, decided,
@@ -114,14 +121,21 @@ class Stretches:
             self.screening.dynamic, FEW, m.fresh_every, ROUNDING, GAP_ROUNDING,
             min(SLICE, o.deadline - time.monotonic()), o.audit is not None, *self.room,
         )  # fmt: skip
-        numbers = numbers[1 : found + 1]
-        values, done = numbers.tolist(), (w[1:], theta[1:], total[1:], margins[1:])
-        certificates = list(map(_certificate, parameters, values, *done))
-        made = list(zip(self._steps(rank, certificates, numbers, values), certificates, strict=True))
-        for step, certificate in made if o.audit else ():  # a single one, see above
-            step.extras = {**step.extras, **o.audit(m, certificate.C, step.step, reference, certificate, decided)}
         self.refused = rank + found if refused else None
-        return made
+        if found == 0:
+            return [], []
+        certificates = [None] * found
+        for k in range(1 if o.certificates else found, found + 1):
+            certificates[k - 1] = _certificate(
+                parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k], margins[k % len(margins)]
+            )
+        m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum())
+        named = [m.parameters(C) for C in parameters[:found]]
+        made = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
+        if o.audit:
+            made = list(made)  # a single one, see above
+            made[0].extras = o.audit(m, parameters[0], rank, reference, certificates[0], decided)
+        return made, certificates
 
     def _call(self, *arguments):
         """Have all threads make the same call."""
@@ -151,30 +165,49 @@ class Stretches:
             other.result()
         return found
 
-    def _steps(self, rank: int, certificates: list, numbers, values: list) -> list:
-        """Return what ``steps.at_point`` would for each point; what is alike for all is worked out for all at once."""
-        m, tol = self.model, self.options.tol
-        counts = numbers[:, COUNTS].astype(np.int64).T
-        shared = [column.tolist() for column in (*counts, *shares(m.size, *counts))]
-        nonzero = np.count_nonzero([c.point.vector for c in certificates], axis=1).tolist() if certificates else []
-        made = []
-        for k, (c, line, n_R, n_L, screened_R, screened_L, n_E, survivors, ratio, rate, nnz) in enumerate(
-            zip(certificates, values, *shared, nonzero, strict=True)
-        ):
-            epochs, touched, screen_s, solve_s, certify_s = line[EPOCHS:]
-            m.rows.touched += int(touched)
-            made.append(
-                Step(
-                    rank + k, m.parameters(c.C), CERTIFIED, c.primal, c.dual, c.gap, c.rel_gap, tol * c.primal,
-                    n_R, n_L, n_E, screened_R, screened_L, survivors, ratio, rate, 0, nnz, Newton.name, int(epochs), 1,
-                    touched / m.rows.n, screen_s, solve_s, certify_s, c.point.vector,
-                )
-            )  # fmt: skip
-        return made
+
+class Batch:
+    """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over.
+
+    Parameters
+    ----------
+    rank : int
+        Number of the first one.
+    parameters : list of dict
+    numbers : ndarray of shape (k, len(kernels.FIELDS))
+    coefficients : ndarray of shape (k, d)
+    tol : float
+        Relative gap asked for.
+    n : int
+        Rows of the data.
+    """
+
+    def __init__(self, rank: int, parameters: list, numbers, coefficients, tol: float, n: int):
+        self.rank, self.parameters, self.numbers, self.coefficients = rank, parameters, numbers, coefficients
+        self.tol, self.n = tol, n
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __iter__(self):
+        columns = self.numbers.T
+        counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
+        n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs = counts
+        primal, dual = columns[PRIMAL], columns[PRIMAL + 1]
+        gap = np.maximum(primal - dual, 0.0)
+        # At a point that is certified the gap is 0 where the primal value is.
+        computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
+        gap, rel_gap, target, passes = [values.tolist() for values in computed]
+        ratio, rate, *seconds = columns[TOUCHED + 1 :].tolist()
+        return map(
+            Step, range(self.rank, self.rank + len(self)), self.parameters, repeat(CERTIFIED), primal.tolist(),
+            dual.tolist(), gap, rel_gap, target, n_R, n_L, n_E, screened_R, screened_L, survivors, ratio, rate,
+            repeat(0), nnz, repeat(Newton.name), epochs, repeat(1), passes, *seconds, self.coefficients,
+        )  # fmt: skip
 
 
 def _certificate(C: float, values: list, w, theta, total, margins) -> Certificate:
-    w_sq, total_sq, inner, xi, ell, error, primal, dual, n_R, n_L, updates, *_ = values
+    w_sq, total_sq, inner, xi, ell, error, primal, dual, updates, n_R, n_L, *_ = values
     return Certificate(
         C, Point(w, margins, w_sq), theta, total, total_sq, inner, xi, ell, error, primal, dual, int(n_R), int(n_L),
         int(updates),

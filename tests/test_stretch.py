@@ -60,13 +60,13 @@ def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
 
     asked, reference, taken = options(audit=keep), model.start(GRID[0]), 0
     for rank, C in enumerate(GRID):
-        made = Stretches(model, GRID, screening, asked, path.MARGIN * asked.tol).points(reference, rank)
+        made, certificates = Stretches(model, GRID, screening, asked, path.MARGIN * asked.tol).points(reference, rank)
         step, reference = solve_point(model, C, rank, reference, screening, solver, asked)
         if not made:  # the closed form, or a second round
             assert step.solver == "closed-form" or step.rounds > 1
             continue
         taken += 1
-        one, certificate = made[0]
+        one, certificate = made[0], certificates[0]
         records = [{k: v for k, v in s.record().items() if k not in SECONDS} for s in (one, step)]
         assert records[0] == records[1] and one.parameters == step.parameters
         # The same bytes: a path on shards or on a cluster, which knows no stretches, has the numbers of one in memory.

@@ -3,8 +3,7 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
-
-ROWS = 1024  # what sums over all rows are formed from, here and in `stretch`, where threads share them
+from screenpath.kernels.parting import ROWS, box_ends
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise
@@ -15,20 +14,15 @@ def box_summary(c, margins, lo, hi, theta, start, stop):
     -------
     xi, ell, magnitude : float
         ``sum max(lo t, hi t)`` with ``t = c - margins``, ``c . theta`` and ``sum |c theta|``.
-    n_R, n_L : int
-        Rows whose dual variable is at its lower and at its upper end.
     """
     xi, ell, magnitude = 0.0, 0.0, 0.0
-    n_R, n_L = 0, 0
     for i in range(at(start), at(stop)):
         t = c[i] - margins[i]
         xi += max(lo[i] * t, hi[i] * t)
         term = c[i] * theta[i]
         ell += term
         magnitude += abs(term)
-        n_R += theta[i] == lo[i]
-        n_L += (theta[i] == hi[i]) & (theta[i] != lo[i])
-    return xi, ell, magnitude, n_R, n_L
+    return xi, ell, magnitude
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -52,11 +46,11 @@ def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
         As :class:`models.box.Certificate` has them; ``w_sq`` is ``||w||^2``.
     n_R, n_L : int
     """
-    xi, ell, magnitude, n_R, n_L = 0.0, 0.0, 0.0, 0, 0
+    xi, ell, magnitude = 0.0, 0.0, 0.0
     for s in range(0, c.size, ROWS):
         part = box_summary(c, margins, lo, hi, theta, s, min(s + ROWS, c.size))
         xi, ell, magnitude = xi + part[0], ell + part[1], magnitude + part[2]
-        n_R, n_L = n_R + part[3], n_L + part[4]
+    n_R, n_L, _ = box_ends(theta, lo, hi, np.empty(c.size, dtype=np.int8), 0, c.size)
     return (*box_objectives(C, w, total, xi, ell, magnitude, gap_rounding), n_R, n_L)
 
 
@@ -221,69 +215,15 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
     return n_R, n_L
 
 
-@kernel
-def box_part(status, lo, hi, c, theta, fixed):
-    """Part the dual variables that screening has fixed from the survivors, in parts of ``ROWS``.
-
-    Parameters
-    ----------
-    status : ndarray of int8
-    lo, hi, c : ndarray
-    theta : ndarray
-        Dual point of the reference.
-    fixed : ndarray
-        Written: the fixed variables, 0 for survivors.
-
-    Returns
-    -------
-    index : ndarray of int64
-        The survivors.
-    linear : float
-        ``c . fixed``.
-    changed : int
-        Fixed variables that differ from ``theta``.
-    """
-    index = np.empty(status.size, dtype=np.int64)
-    k, linear, changed = np.int64(0), 0.0, 0
-    for s in range(0, status.size, ROWS):
-        part = part_rows(status, lo, hi, c, theta, fixed, index, k, s, min(s + ROWS, status.size))
-        k, linear, changed = k + part[0], linear + part[1], changed + part[2]
-    return index[:k].copy(), linear, changed
-
-
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def part_rows(status, lo, hi, c, theta, fixed, index, first, start, stop):
-    """:func:`box_part` for the rows ``start <= i < stop``, the survivors listed from ``index[first]`` on.
-
-    Returns the number of survivors, and the two sums.
-    """
-    k, i, changed, linear = first, start, 0, 0.0
-    while i + 8 <= stop:
-        every = np.int8(1)
-        for j in range(at(i), at(i + 8)):
-            every &= status[j]
-        if every & 1 == 0:  # not all of the eight are -1 or 1
-            for j in range(i, i + 8):
-                index[at(k)] = j  # kept where the next one does not overwrite it
-                k += status[at(j)] == 0
-        i += 8
-    for j in range(i, stop):
-        index[at(k)] = j
-        k += status[at(j)] == 0
-    for i in range(at(start), at(stop)):  # no branches: this one vectorises
-        value = hi[i] if status[i] > 0 else lo[i]
-        value = value if status[i] != 0 else 0.0
-        fixed[i] = value
-        changed += (status[i] != 0) & (value != theta[i])
-        linear += c[i] * value
-    return k - first, linear, changed
-
-
-@kernel
-def box_moves(status, fixed, theta, signs, step, start, stop):
-    """Write what the fixed variables change from ``theta``, times their signs, to ``step``; 0 for survivors."""
-    for i in range(at(start), at(stop)):
-        step[i] = signs[i] * (fixed[i] - theta[i]) if status[i] != 0 else 0.0
+def box_range(c, slope):
+    """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
+    most = np.inf
+    for i in range(c.size):
+        like = slope[i] > 0.0 if c[i] > 0.0 else slope[i] < 0.0
+        until = c[i] / slope[i] if like else np.inf
+        most = min(most, until)
+    return most
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -334,23 +274,6 @@ def apart_squared(vector, products, other, other_products):
 
 
 @kernel
-def box_survivors(index, C, c, lo, hi, norms, theta, products, out, first):
-    """Write survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to columns of ``out``."""
-    for k in range(index.size):
-        i, r = index[k], first + k
-        out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
-        out[3, r], out[4, r], out[5, r] = norms[i], C * theta[i], products[i]
-
-
-@kernel()
-def box_lift(theta, index, alpha, C, lo, hi):
-    """Write the survivors' ``alpha / C``, clipped to their box, to their places in ``theta``."""
-    for r in range(index.size):
-        i = index[r]
-        theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
-
-
-@kernel
 def signed(values, signs, out, start, stop):
     """Write ``signs * values`` to ``out``."""
     for i in range(at(start), at(stop)):
@@ -379,7 +302,6 @@ def difference(theta, reference, signs, out, start, stop):
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    index = np.zeros(1, dtype=np.int64)
     box_summary(a, a, a, a, a, 0, 2)
     box_certificate(1.0, a, a, a, a, a, a, a, 1e-14)
     box_objectives(1.0, a, a, 1.0, 1.0, 1.0, 1e-14)
@@ -388,14 +310,10 @@ def warm_up():
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, 1.0, a, 1.0, 1.0, a, 1e-12, status, 0, 2)
     box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
-    box_part(status, a, a, a, a, a.copy())
-    part_rows(status, a, a, a, a, a.copy(), np.zeros(2, dtype=np.int64), 0, 0, 2)
-    box_moves(status, a, a, signs, a.copy(), 0, 2)
+    box_range(a, a)
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
     apart_squared(a, a, a, a)
-    box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 1)), 0)
-    box_lift(a.copy(), index, np.ones(1), 1.0, a, a)
     signed(a, signs, a.copy(), 0, 2)
     sign(a.copy(), signs, 0, 2)
     difference(a, a, signs, a.copy(), 0, 2)

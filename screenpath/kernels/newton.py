@@ -22,6 +22,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels import newton_near as set_of
+from screenpath.kernels.borrow import borrowed
 from screenpath.kernels.newton_near import SCALARS, solve_near, step_of
 from screenpath.kernels.newton_system import DIRECT, GRAM, add, gather_csr, inner
 from screenpath.kernels.rows import four_products
@@ -31,7 +32,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and in
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
-NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 64  # rows of the first working set
+NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
 AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
@@ -98,7 +99,7 @@ def _relabel(indices, d):
     return columns[:count].copy()
 
 
-@kernel
+@kernel(forceinline=True)
 def _mean_square(values, sparse, table, board, me):
     rows = step_of(values.size, sparse)
     first, last, blocks = share(board, me, values.size, rows)
@@ -112,11 +113,17 @@ def _mean_square(values, sparse, table, board, me):
     return total / max(values.size, 1)
 
 
-@kernel(fastmath=SUMS)
-def _losses(alive, vectors, start, stop):
+@kernel(fastmath=SUMS, forceinline=True)
+def _losses(alive, every, vectors, start, stop):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
     lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
     loss, linear, ell = 0.0, 0.0, 0.0
+    if every:  # without the list the loop vectorises
+        for i in range(at(start), at(stop)):
+            loss += max(lo[i] * t[i], hi[i] * t[i])
+            linear += alpha[i] * t[i]
+            ell += alpha[i] * c[i]
+        return loss, linear, ell
     for r in range(at(start), at(stop)):
         i = at(alive[r])
         loss += max(lo[i] * t[i], hi[i] * t[i])
@@ -125,14 +132,14 @@ def _losses(alive, vectors, start, stop):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS)
-def _losses_all(count, sparse, vectors, lists, table, board, me):
+@kernel(fastmath=SUMS, forceinline=True)
+def _losses_all(count, every, sparse, vectors, lists, table, board, me):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)
     first, last, blocks = share(board, me, count, rows)
     out = table[half(board, me)]
     for b in range(first, last):
-        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], vectors, b * rows, min(count, (b + 1) * rows))
+        out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], every, vectors, b * rows, min(count, (b + 1) * rows))
     meet(board, me)
     loss, linear, ell = 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -142,7 +149,7 @@ def _losses_all(count, sparse, vectors, lists, table, board, me):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
@@ -181,7 +188,7 @@ def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, li
     return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _part_all(
     X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board,
     me,
@@ -220,23 +227,26 @@ def _part_all(
     return kept, n, known, linear, int(touched)
 
 
-@kernel
+@kernel(forceinline=True)
 def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
-    for k in range(chosen.size):
-        i, r = chosen[k], first + k
-        near[set_of.C, r], near[set_of.LO, r], near[set_of.HI, r] = vectors[C, i], vectors[LO, i], vectors[HI, i]
-        near[set_of.PREV, r], near[set_of.ALPHA, r] = vectors[ALPHA, i], vectors[ALPHA, i]
-        near[set_of.T, r], near[set_of.U, r] = vectors[T, i], 0.0
+    last = first + chosen.size
+    c, lo, hi = near[set_of.C, first:last], near[set_of.LO, first:last], near[set_of.HI, first:last]
+    prev, alpha, t = near[set_of.PREV, first:last], near[set_of.ALPHA, first:last], near[set_of.T, first:last]
+    near[set_of.U, first:last] = 0.0
+    for k in range(at(chosen.size)):
+        i = at(chosen[k])
+        c[k], lo[k], hi[k], t[k] = vectors[C, i], vectors[LO, i], vectors[HI, i], vectors[T, i]
+        prev[k] = alpha[k] = vectors[ALPHA, i]
     if not sparse:
         for k in range(chosen.size):
-            i, r = where[chosen[k]], first + k
-            sign = float(signs[chosen[k]])
+            i, r = at(where[at(chosen[k])]), at(first + k)
+            sign = float(signs[at(chosen[k])])
             for j in range(X.shape[1]):
                 G[r, j] = sign * X[i, j]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
     drift, last = 0.0, stop - 1
@@ -250,23 +260,26 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start,
             drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
             t[i0], t[i1], t[i2], t[i3] = t0, t1, t2, t3
         return drift
-    for r in range(start, stop):
+    a, b, e = w[0] if w.size > 0 else 0.0, w[1] if w.size > 1 else 0.0, w[2] if w.size > 2 else 0.0
+    for r in range(at(start), at(stop)):
         i = at(alive[r])
-        row, product = where[i], 0.0
+        row, product = at(where[i]), 0.0
         if sparse:
-            for q in range(at(indptr[row]), at(indptr[row + 1])):
+            for q in range(at(indptr[row]), at(indptr[row + at(1)])):
                 product += data[q] * w[at(indices[q])]
         else:
-            x = X[at(row)]
-            for j in range(w.size):
-                product += x[j] * w[j]
+            product = X[row, 0] * a  # the loop over so few columns would take longer than its work
+            if w.size > 1:
+                product += X[row, 1] * b
+            if w.size > 2:
+                product += X[row, 2] * e
         value = c[i] - signs[i] * product
         drift = max(drift, abs(value - t[i]))
         t[i] = value
     return drift
 
 
-@kernel
+@kernel(forceinline=True)
 def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me):
     """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
     rows = step_of(n, sparse)
@@ -288,7 +301,7 @@ def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, list
     return drift
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _first_sigma(near, n, d, mean_sq, table, board, me):
     """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
     widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]
@@ -301,7 +314,6 @@ def _first_sigma(near, n, d, mean_sq, table, board, me):
     return min(max(sigma, SIGMA_LEAST / mean_sq), SIGMA_MOST / mean_sq)
 
 
-@kernel
 def table_of(blocks, d):
     """Return a table for what blocks sum up, a whole number of cache lines each."""
     return np.empty((2, max(blocks, set_of.BLOCKS), (SCALARS + d + LINE - 1) // LINE * LINE))
@@ -360,6 +372,9 @@ def minimise(
     gap, primal : float
         Of the returned pair.
     """
+    X, data, indices, indptr = borrowed(X), borrowed(data), borrowed(indices), borrowed(indptr)
+    v, w, vectors, near, lists = borrowed(v), borrowed(w), borrowed(vectors), borrowed(near), borrowed(lists)
+    marks, G, H, table, board = borrowed(marks), borrowed(G), borrowed(H), borrowed(table), borrowed(board)
     count, touched, iterations = k, 0, 0
     mean_sq = _mean_square(vectors[NORMS, :k], sparse, table, board, me)
     near_data, near_indices, near_indptr = data, indices, indptr
@@ -367,7 +382,7 @@ def minimise(
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
     known = offset  # with the rows that screening fixes here
     while True:
-        loss, linear, ell = _losses_all(count, sparse, vectors, lists, table, board, me)
+        loss, linear, ell = _losses_all(count, count == k, sparse, vectors, lists, table, board, me)
         apart = 0.0  # ||w - v||^2
         for j in range(w.size):
             apart += (w[j] - v[j]) ** 2
@@ -425,7 +440,6 @@ def minimise(
     return iterations, touched, count, gap, primal
 
 
-@kernel
 def room(k, d, sparse):
     """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory."""
     order = d if d <= DIRECT else 0

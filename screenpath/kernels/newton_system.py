@@ -97,7 +97,7 @@ def _add_four(X, moved, H, top, end):
             h[k] += s0 * x0[k] + s1 * x1[k] + s2 * x2[k] + s3 * x3[k]
 
 
-@kernel
+@kernel(forceinline=True)
 def _enter(X, data, indices, indptr, sparse, moved, anew, H, board, me):
     """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
     d = H.shape[0]
@@ -166,7 +166,7 @@ def _solve_factored(L, x):
             x[k] -= L[i, k] * x[i]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _hessian_direction(H, sigma, scratch, p):
     """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
     d = p.size
@@ -262,7 +262,7 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     return formed
 
 
-@kernel
+@kernel(forceinline=True)
 def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board, me):
     """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways.
 

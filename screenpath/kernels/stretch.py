@@ -7,21 +7,23 @@ entry for each feature are each thread's own, and the same.
 
 import numpy as np
 
-from screenpath.kernels import box, kernel
-from screenpath.kernels.box import ROWS
+from screenpath.kernels import at, box, kernel, parting
+from screenpath.kernels.borrow import borrowed
 from screenpath.kernels.clock import seconds
-from screenpath.kernels.newton import ALIVE, ALPHA, CHOSEN, SIGNS, WHERE, T, minimise, room, table_of
+from screenpath.kernels.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T, minimise, room, table_of
 from screenpath.kernels.newton import C as KINK
-from screenpath.kernels.newton_system import products
-from screenpath.kernels.rows import csr_sum, dense_sum
+from screenpath.kernels.newton_system import add, products
+from screenpath.kernels.parting import ROWS
+from screenpath.kernels.rows import add_rows, csr_sum, dense_sum
 from screenpath.kernels.team import SIZE, WORD, half, make_board, meet, share
 
 # Columns of `numbers`, see `box_stretch`.
 FIELDS = (
-    "w_sq", "total_sq", "inner", "xi", "ell", "error", "primal", "dual", "n_R", "n_L", "updates", "screened_R",
-    "screened_L", "epochs", "touched", "screen_s", "solve_s", "certify_s",
+    "w_sq", "total_sq", "inner", "xi", "ell", "error", "primal", "dual", "updates", "n_R", "n_L", "n_E", "screened_R",
+    "screened_L", "n_survivors", "nnz_w", "epochs", "touched", "rejection_ratio", "screening_rate", "screen_s",
+    "solve_s", "certify_s",
 )  # fmt: skip
-UPDATES = FIELDS.index("updates")
+ELL, UPDATES, COUNTS = FIELDS.index("ell"), FIELDS.index("updates"), FIELDS.index("n_R")
 
 
 @kernel
@@ -55,7 +57,7 @@ def _sum_rows(X, data, indices, indptr, sparse, edges, weights, out, sums, table
     return touched
 
 
-@kernel
+@kernel(forceinline=True)
 def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, table, board, me):
     """Decide with the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
@@ -72,53 +74,142 @@ def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, tab
     meet(board, me)
     for b in range(blocks):
         n_R, n_L = n_R + out[b, 0], n_L + out[b, 1]
-    return int(n_R), int(n_L)
+    return n_R, n_L
 
 
 @kernel
-def _reduce(status, C, c, lo, hi, signs, norms, theta, margins, fixed, vectors, lists, marks, table, board, me):
-    """Write the survivors' problem to ``vectors``, ``lists`` and ``marks``, the fixed variables to ``fixed``.
+def _ends(theta, lo, hi, ends, table, board, me):
+    """Write at which end each dual variable is, see ``parting.box_ends``; return the counts."""
+    first, last, blocks = share(board, me, theta.size, ROWS)
+    out, n_R, n_L, nonzero = table[half(board, me)], 0.0, 0.0, 0.0
+    for b in range(first, last):
+        s, e = b * ROWS, min(theta.size, (b + 1) * ROWS)
+        out[b, 0], out[b, 1], out[b, 2] = parting.box_ends(theta, lo, hi, ends, s, e)
+    meet(board, me)
+    for b in range(blocks):
+        n_R, n_L, nonzero = n_R + out[b, 0], n_L + out[b, 1], nonzero + out[b, 2]
+    return n_R, n_L, nonzero
+
+
+@kernel(forceinline=True)
+def _reduce(
+    status, ends, C, c, lo, hi, signs, norms, theta, ell, margins, listed, held, vectors, lists, marks, table, board, me
+):  # fmt: skip
+    """Write the survivors' problem to ``vectors``, ``lists`` and ``marks``.
+
+    All rows that are open, see ``parting.part_rows``, are listed with what they are in ``theta`` now.
 
     Returns
     -------
-    k : int
-        Survivors.
+    k, count : int
+        Survivors, open rows.
     linear : float
-        ``c . fixed``.
-    changed : int
-        Fixed variables that differ from ``theta``.
+        ``c . theta`` of the fixed variables, at the ends where they belong; ``ell`` is that of all as they are.
+    moved : int
+        Fixed variables that are elsewhere.
     """
     first, last, blocks = share(board, me, c.size, ROWS)
-    out, k, linear, changed = table[half(board, me)], np.int64(0), 0.0, 0.0
+    out, k, count, linear, moved = table[half(board, me)], np.int64(0), np.int64(0), ell, 0.0
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
-        out[b, 0], out[b, 1], out[b, 2] = box.part_rows(status, lo, hi, c, theta, fixed, lists[CHOSEN], s, s, e)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = parting.part_rows(
+            status, ends, lo, hi, c, theta, lists[CHOSEN], lists[NEAR], s, s, e
+        )
     meet(board, me)
     for b in range(blocks):
-        s, n = b * ROWS, int(out[b, 0])
+        s, n, m = b * ROWS, int(out[b, 0]), int(out[b, 1])
         if first <= b < last:
             _take(lists[CHOSEN, s : s + n], C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, k)
-        k, linear, changed = k + n, linear + out[b, 1], changed + out[b, 2]
+            for r in range(m):
+                i = lists[NEAR, at(s + r)]
+                listed[at(count + r)], held[at(count + r)] = i, theta[at(i)]
+        k, count, linear, moved = k + n, count + m, linear + out[b, 2], moved + out[b, 3]
     meet(board, me)
-    return k, linear, int(changed)
+    return k, count, linear, int(moved)
 
 
-@kernel
+@kernel(forceinline=True)
 def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, first):
     """Write survivors to their places from ``first`` on."""
-    box.box_survivors(index, C, c, lo, hi, norms, theta, margins, vectors, first)
+    parting.box_survivors(index, C, c, lo, hi, norms, theta, margins, vectors, first)
     for r in range(index.size):
-        i, k = index[r], first + r
+        i, k = index[r], at(first + r)
         vectors[T, k] = vectors[KINK, k] - vectors[T, k]
-        lists[WHERE, k], lists[ALIVE, k], marks[SIGNS, k] = i, k, signs[i]
+        lists[WHERE, k], lists[ALIVE, k], marks[SIGNS, k] = i, first + r, signs[at(i)]
 
 
 @kernel
+def _copied(theta, out, board, me):
+    """Copy a thread's own rows, and return the copy."""
+    first, last, _ = share(board, me, theta.size, ROWS)
+    for i in range(first * ROWS, min(last * ROWS, theta.size)):
+        out[i] = theta[i]
+    return out
+
+
+@kernel(forceinline=True)
+def _settle(status, lo, hi, listed, theta, board, me):
+    """Put the open rows that are fixed at their ends."""
+    for r in range(listed.size * me // board[SIZE], listed.size * (me + 1) // board[SIZE]):
+        i = listed[r]
+        if status[i] != 0:
+            theta[i] = hi[i] if status[i] > 0 else lo[i]
+    meet(board, me)
+
+
+@kernel(forceinline=True)
 def _lift(k, C, lo, hi, vectors, lists, theta, board, me):
     """Write the survivors' solution to their places in ``theta``."""
     s, e = k * me // board[SIZE], k * (me + 1) // board[SIZE]
-    box.box_lift(theta, lists[WHERE, s:e], vectors[ALPHA, s:e], C, lo, hi)
+    parting.box_lift(theta, lists[WHERE, s:e], vectors[ALPHA, s:e], C, lo, hi)
     meet(board, me)
+
+
+@kernel
+def _rank(listed, row):
+    """Return how many of the listed rows, which increase, are before ``row``."""
+    low, high = np.int64(0), np.int64(listed.size)
+    while low < high:
+        middle = (low + high) // 2
+        if listed[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _sum_changes(
+    X, data, indices, indptr, sparse, edges, listed, theta, held, lo, hi, signs, ends, step, found, out, sums, table,
+    board, me,
+):  # fmt: skip
+    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over listed rows to ``out``; bring ``ends`` to ``theta``.
+
+    Returns
+    -------
+    changed, n_R, n_L, nonzero : float
+        See ``parting.changes``.
+    """
+    first, last = _own(edges, board, me)
+    turn, changed, n_R, n_L, nonzero = half(board, me), 0.0, 0.0, 0.0, 0.0
+    for b in range(first, last):
+        s, e, line, part = _rank(listed, edges[b]), _rank(listed, edges[b + 1]), table[turn, b], sums[turn, b]
+        line[0], line[1], line[2], line[3] = parting.changes(
+            listed[s:e], theta, held[s:e], lo, hi, signs, ends, step, found[s:e]
+        )
+        part[:] = 0.0
+        if sparse:
+            for r in range(s, s + int(line[0])):
+                add(X, data, indices, indptr, sparse, found[r], step[found[r]], part)
+        else:
+            add_rows(X, found[s:e], int(line[0]), step, part)
+    meet(board, me)
+    out[:] = 0.0
+    for b in range(edges.size - 1):
+        line = table[turn, b]
+        changed, n_R, n_L, nonzero = changed + line[0], n_R + line[1], n_L + line[2], nonzero + line[3]
+        out += sums[turn, b]
+    return changed, n_R, n_L, nonzero
 
 
 @kernel
@@ -131,65 +222,33 @@ def _mark(k, count, lo, hi, lists, theta, decided):
         decided[lists[WHERE, lists[ALIVE, r]]] = 0
 
 
-@kernel
-def _renew(
-    X, data, indices, indptr, sparse, edges, signs, theta, held, total, updates, fresh_every, step, out, sums, table,
-    board, me,
-):  # fmt: skip
-    """Write ``G'theta`` to ``out`` as ``BoxModel.updated_sum`` finds it: from ``total``, that of ``held``, or anew.
-
-    Returns
-    -------
-    updates, touched : int
-    """
-    first, last = _own(edges, board, me)
-    turn, changed, nonzero, touched = half(board, me), 0.0, 0.0, 0
-    if updates < fresh_every:
-        for b in range(first, last):
-            s, e, line = edges[b], edges[b + 1], table[turn, b]
-            line[0], line[1] = box.difference(theta, held, signs, step, s, e)
-            line[2] = _sum_block(X, data, indices, indptr, sparse, edges, b, step, sums[turn, b])
-        meet(board, me)
-        out[:] = 0.0
-        for b in range(edges.size - 1):
-            line = table[turn, b]
-            changed, nonzero, touched = changed + line[0], nonzero + line[1], touched + int(line[2])
-            out += sums[turn, b]
-        if changed < nonzero:
-            out += total
-            return updates + (changed > 0.0), touched
-    box.signed(theta, signs, step, edges[first], edges[last])
-    return 0, _sum_rows(X, data, indices, indptr, sparse, edges, step, out, sums, table, board, me)
-
-
-@kernel
+@kernel(forceinline=True)
 def _certify(
     X, data, indices, indptr, sparse, c, lo, hi, signs, C, w, theta, total, margins, gap_rounding, now, table, board, me
 ):  # fmt: skip
-    """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds to ``now``."""
+    """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds, but for the counts, to ``now``."""
     first, last, blocks = share(board, me, c.size, ROWS)
     out = table[half(board, me)]
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         products(X, data, indices, indptr, sparse, w, margins, s, e)
         box.sign(margins, signs, s, e)
-        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = box.box_summary(c, margins, lo, hi, theta, s, e)
+        out[b, 0], out[b, 1], out[b, 2] = box.box_summary(c, margins, lo, hi, theta, s, e)
     meet(board, me)
-    xi, ell, magnitude, n_R, n_L = 0.0, 0.0, 0.0, 0.0, 0.0
+    xi, ell, magnitude = 0.0, 0.0, 0.0
     for b in range(blocks):
         line = out[b]
-        xi, ell, magnitude, n_R, n_L = xi + line[0], ell + line[1], magnitude + line[2], n_R + line[3], n_L + line[4]
+        xi, ell, magnitude = xi + line[0], ell + line[1], magnitude + line[2]
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7] = box.box_objectives(
         C, w, total, xi, ell, magnitude, gap_rounding
     )
-    now[8], now[9] = n_R, n_L
 
 
 @kernel
 def box_stretch(
     X, data, indices, indptr, sparse, edges, c, lo, hi, signs, norms, grid, w, theta, total, margins, numbers, decided,
     tol, aim, limit, static, dynamic, few, fresh_every, rounding, gap_rounding, slice_s, marked, vectors, near, lists,
-    marks, G, H, step, sums, table, board, me,
+    marks, G, H, ends, listed, held, sums, table, board, me,
 ):  # fmt: skip
     """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
 
@@ -207,10 +266,13 @@ def box_stretch(
     grid : ndarray of shape (k + 1,)
         The reference's parameter, then those of the points.
     w, total : ndarray of shape (k + 1, d)
-    theta, margins : ndarray of shape (k + 1, n)
         A row for the reference and one for each point, which is written.
+    theta : ndarray of shape (k + 1, n) or (1, n)
+        Likewise; or one row for all, which is left as of the last point that is done.
+    margins : ndarray of shape (k + 1, n) or (2, n)
+        Likewise; or two rows used in turn.
     numbers : ndarray of shape (k + 1, len(FIELDS))
-        Likewise.
+        A row for the reference and one for each point, which is written.
     decided : ndarray of int8 of shape (n,)
         Written: what the static rule has fixed at the last point that was begun.
     tol, aim : float
@@ -230,7 +292,7 @@ def box_stretch(
         Write to ``decided`` also what the dynamic rule has fixed.
     vectors, near, lists, marks, G, H
         Room for the solver, see ``newton.room``.
-    step : ndarray of shape (n,)
+    ends, listed, held : ndarray of int8, of int64 and of float of shape (n,)
         Room, as are ``sums`` of shape (2, blocks, d), and ``table``, see ``newton.table_of``.
     board : ndarray of int64
     me : int
@@ -243,58 +305,88 @@ def box_stretch(
     refused : bool
         Whether the point behind them did not reach its gap at once, or is not above its reference.
     """
+    X, data, indices, indptr, edges = borrowed(X), borrowed(data), borrowed(indices), borrowed(indptr), borrowed(edges)
+    c, lo, hi, signs, norms = borrowed(c), borrowed(lo), borrowed(hi), borrowed(signs), borrowed(norms)
+    w, theta, total, margins, grid = borrowed(w), borrowed(theta), borrowed(total), borrowed(margins), borrowed(grid)
+    numbers, decided, vectors, near = borrowed(numbers), borrowed(decided), borrowed(vectors), borrowed(near)
+    lists, marks, G, H, ends = borrowed(lists), borrowed(marks), borrowed(G), borrowed(H), borrowed(ends)
+    listed, held, sums = borrowed(listed), borrowed(held), borrowed(sums)
+    table, board = borrowed(table), borrowed(board)
     n, d = c.size, w.shape[1]
-    new_w, old, new = w[0].copy(), total[0].copy(), np.empty(d)
+    new_w, old, new, step, found = w[0].copy(), total[0].copy(), np.empty(d), near[0], lists[NEAR]
     known, now = numbers[0].copy(), numbers[0].copy()
-    nothing = np.zeros(n, dtype=np.int8)
-    began = seconds()
+    nothing, kept = np.zeros(n, dtype=np.int8), margins.shape[0]
+    began, point = seconds(), theta[0]
+    n_R, n_L, nonzero = _ends(point, lo, hi, ends, table, board, me)
     for k in range(1, grid.size):
-        C, C0, clock = grid[k], grid[k - 1], seconds()
+        C, C0, clock, before, after = grid[k], grid[k - 1], seconds(), margins[(k - 1) % kept], margins[k % kept]
         if not C > C0:
             return k - 1, True
-        n_R, n_L = 0, 0
+        screened_R, screened_L = 0.0, 0.0
         if static:
-            n_R, n_L = _screen(
-                C, C0, known, margins[k - 1], norms, c, rounding, gap_rounding, decided, table, board, me
+            screened_R, screened_L = _screen(
+                C, C0, known, before, norms, c, rounding, gap_rounding, decided, table, board, me
             )  # fmt: skip
         solving = seconds()
-        size, linear, changed = _reduce(
-            decided if static and n_R + n_L >= few * n else nothing, C, c, lo, hi, signs, norms, theta[k - 1],
-            margins[k - 1], theta[k], vectors, lists, marks, table, board, me,
-        )  # fmt: skip
-        v, touched = old.copy(), 0
-        if changed > 0:
-            first, last = _own(edges, board, me)
-            box.box_moves(decided, theta[k], theta[k - 1], signs, step, edges[first], edges[last])
-            touched = _sum_rows(X, data, indices, indptr, sparse, edges, step, new, sums, table, board, me)
-            v += new
-        v *= C
-        epochs, work, count, _, _ = minimise(
-            X, data, indices, indptr, sparse, size, C * linear, v, new_w, aim, limit, dynamic, rounding, gap_rounding,
-            vectors, near, lists, marks, G, H, table, board, me,
-        )  # fmt: skip
-        _lift(size, C, lo, hi, vectors, lists, theta[k], board, me)
-        if marked and me == 0:
-            _mark(size, count, lo, hi, lists, theta[k], decided)
-        certifying = seconds()
-        updates, more = _renew(
-            X, data, indices, indptr, sparse, edges, signs, theta[k], theta[k - 1], old, int(known[UPDATES]),
-            fresh_every, step, new, sums, table, board, me,
-        )  # fmt: skip
-        if me == 0:
-            board[WORD] = seconds() - began > slice_s
-        _certify(
-            X, data, indices, indptr, sparse, c, lo, hi, signs, C, new_w, theta[k], new, margins[k], gap_rounding, now,
+        if theta.shape[0] > 1:
+            point = _copied(point, theta[k], board, me)
+        status = decided if static and screened_R + screened_L >= few * n else nothing
+        size, count, linear, moved = _reduce(
+            status, ends, C, c, lo, hi, signs, norms, point, known[ELL], before, listed, held, vectors, lists, marks,
             table, board, me,
         )  # fmt: skip
-        now[UPDATES] = updates
+        rows, values, v, touched = listed[:count], held[:count], old.copy(), 0
+        if moved > 0:
+            _settle(status, lo, hi, rows, point, board, me)
+            changed, more_R, more_L, _ = _sum_changes(
+                X, data, indices, indptr, sparse, edges, rows, point, values, lo, hi, signs, ends, step, found, new,
+                sums, table, board, me,
+            )  # fmt: skip
+            n_R, n_L, touched = n_R + more_R, n_L + more_L, int(changed)
+            v += new
+        v *= C
+        epochs, work, alive, _, _ = minimise(
+            X, data, indices, indptr, sparse, size, C * linear, v, new_w, aim, limit, dynamic, rounding,
+            gap_rounding, vectors, near, lists, marks, G, H, table, board, me,
+        )  # fmt: skip
+        _lift(size, C, lo, hi, vectors, lists, point, board, me)
+        if marked and me == 0:
+            _mark(size, alive, lo, hi, lists, point, decided)
+        certifying = seconds()
+        if me == 0:
+            board[WORD] = certifying - began > slice_s
+        changed, more_R, more_L, more = _sum_changes(
+            X, data, indices, indptr, sparse, edges, rows, point, values, lo, hi, signs, ends, step, found, new, sums,
+            table, board, me,
+        )  # fmt: skip
+        n_R, n_L, nonzero = n_R + more_R, n_L + more_L, nonzero + more
+        # As `BoxModel.updated_sum` finds it: from the last sum, or anew.
+        if known[UPDATES] < fresh_every and changed < nonzero:
+            new += old
+            now[UPDATES] = known[UPDATES] + (changed > 0.0)
+            touched += int(changed)
+        else:
+            now[UPDATES] = 0.0
+            first, last = _own(edges, board, me)
+            box.signed(point, signs, step, edges[first], edges[last])
+            touched += _sum_rows(X, data, indices, indptr, sparse, edges, step, new, sums, table, board, me)
+        _certify(
+            X, data, indices, indptr, sparse, c, lo, hi, signs, C, new_w, point, new, after, gap_rounding, now, table,
+            board, me,
+        )  # fmt: skip
+        if not now[6] - now[7] <= tol * now[6]:
+            if me == 0 and theta.shape[0] == 1:
+                for r in range(count):
+                    point[rows[r]] = values[r]
+            return k - 1, True
         if me == 0:
             w[k], total[k] = new_w, new
-            now[11], now[12], now[13], now[14] = n_R, n_L, epochs, touched + work + more + n
-            now[15], now[16], now[17] = solving - clock, certifying - solving, seconds() - certifying
+            n_E, survivors, ratio, rate = parting.shares(float(n), n_R, n_L, screened_R, screened_L)
+            now[COUNTS:] = (
+                n_R, n_L, n_E, screened_R, screened_L, survivors, float(np.count_nonzero(new_w)), float(epochs),
+                float(touched + work + n), ratio, rate, solving - clock, certifying - solving, seconds() - certifying,
+            )  # fmt: skip
             numbers[k] = now
-        if not now[6] - now[7] <= tol * now[6]:
-            return k - 1, True
         if board[WORD] != 0:
             return k, False
         old, new = new, old
@@ -304,12 +396,12 @@ def box_stretch(
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one, X = np.ones(2), np.eye(2)
-    pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS)))
+    one, X, index = np.ones(2), np.eye(2), np.zeros(2, dtype=np.int64)
+    pairs, rows, marks = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS))), np.ones(2, dtype=np.int8)
     nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     box_stretch(
-        X, *nothing, False, np.array([0, 2]), one, 0.0 * one, one, np.ones(2, dtype=np.int8), one, np.array([0.1, 0.2]),
-        pairs.copy(), np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, np.zeros(2, dtype=np.int8), 1e-6, 1e-6, 9,
-        True, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, *room(2, 2, False), np.empty(2), np.empty((2, 1, 2)),
-        table_of(1, 2), make_board(1), 0,
+        X, *nothing, False, np.array([0, 2]), one, 0.0 * one, one, marks, one, np.array([0.1, 0.2]), pairs.copy(),
+        np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy(), 1e-6, 1e-6, 9, True, True, 0.05, 16, 1e-12,
+        1e-14, 1.0, True, *room(2, 2, False), marks.copy(), index, one.copy(), np.empty((2, 1, 2)), table_of(1, 2),
+        make_board(1), 0,
     )  # fmt: skip

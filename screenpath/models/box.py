@@ -25,6 +25,7 @@ import numpy as np
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
 from screenpath.kernels import box as kernels
+from screenpath.kernels import parting
 from screenpath.models.reduced import Reduced
 
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
@@ -111,12 +112,6 @@ class Screened:
     def survivors(self) -> int:
         """Return how many dual variables are left to solve for."""
         return self.status.size - self.n_R - self.n_L
-
-
-def shares(size: int, n_R, n_L, screened_R, screened_L) -> tuple:
-    """Return n_E, the number of survivors, the rejection ratio and the screening rate; of numbers or of arrays."""
-    fixed, ends = screened_R + screened_L, n_R + n_L
-    return size - ends, size - fixed, fixed / size, (ends > 0) * fixed / np.maximum(ends, 1)
 
 
 class BoxModel:
@@ -273,15 +268,14 @@ class BoxModel:
 
     def _closed_form(self) -> tuple:
         """Return what :meth:`closed_form` does, and ``G G's``."""
-        s = np.where(self.c > 0.0, self.hi, self.lo)
+        s = parting.box_closed_form(self.c, self.lo, self.hi)
         total = self.weighted_sum(s)
         slope = self.margins(total)
         return s, total, self.range_of(slope), slope
 
     def range_of(self, slope: np.ndarray) -> float:
         """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
-        leaving = np.where(self.c > 0.0, slope > 0.0, slope < 0.0)
-        self._closed_until = float(np.min(self.c[leaving] / slope[leaving])) if leaving.any() else np.inf
+        self._closed_until = kernels.box_range(self.c, slope)
         return self._closed_until
 
     @property
@@ -375,11 +369,11 @@ class BoxModel:
         """
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
-        fixed, start_total = np.empty(self.size), reference.total
-        index, linear, changed = kernels.box_part(screened.status, self.lo, self.hi, self.c, reference.theta, fixed)
-        if changed:  # few of them, so the sum at the start costs little
-            step = np.empty(self.size)
-            kernels.box_moves(screened.status, fixed, reference.theta, self.signs, step, 0, self.size)
+        theta, start_total = reference.theta.copy(), reference.total
+        index, linear, moved = parting.box_part(screened.status, self.lo, self.hi, self.c, theta, reference.ell)
+        if moved.size:  # few of them, so the sum at the start costs little
+            step = np.zeros(self.size)
+            parting.box_moves(moved, screened.status, self.lo, self.hi, self.signs, theta, step)
             start_total = start_total + self._signed_sum(step)
             del step  # with many rows each of these is much memory
         if index.size == self.size:
@@ -388,7 +382,7 @@ class BoxModel:
         else:
             c, lo, hi, norms, start, margins = out = np.empty((6, index.size))
             known = reference.theta, reference.point.products
-            kernels.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out, 0)
+            parting.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out, 0)
         stored = self.rows.stored
         return Reduced(
             take=lambda: self._take(index),
@@ -404,7 +398,7 @@ class BoxModel:
             start_sum=C * start_total,
             start_w=reference.point.vector,
             start_margins=margins,
-            fixed=fixed,
+            theta=theta,
         )
 
     def _where(self, index: np.ndarray) -> np.ndarray:
@@ -423,19 +417,20 @@ class BoxModel:
 
     def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""
-        kernels.box_lift(reduced.fixed, reduced.index, solution.alpha, C, self.lo, self.hi)
-        return solution.w, reduced.fixed
+        parting.box_lift(reduced.theta, reduced.index, solution.alpha, C, self.lo, self.hi)
+        return solution.w, reduced.theta
 
     # -- records -------------------------------------------------------------------------------------------------
 
-    def parameters(self, C: float) -> dict:
+    @staticmethod
+    def parameters(C: float) -> dict:
         """Return the parameter as the step table names it."""
         return {"C": float(C)}
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         """Return the counts, ratios and coefficients of a step."""
         w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
-        n_E, survivors, ratio, rate = shares(self.size, *ends, screened.n_R, screened.n_L)
+        n_E, survivors, ratio, rate = parting.shares(self.size, *ends, screened.n_R, screened.n_L)
         return {
             "n_R": certificate.n_R,
             "n_L": certificate.n_L,
@@ -444,7 +439,7 @@ class BoxModel:
             "screened_L": screened.n_L,
             "n_survivors": survivors,
             "rejection_ratio": ratio,
-            "screening_rate": float(rate),
+            "screening_rate": rate,
             "n_features_screened": 0,
             "nnz_w": int(np.count_nonzero(w)),
             "coefficients": w,

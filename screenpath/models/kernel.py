@@ -18,6 +18,7 @@ import numpy as np
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, KernelPoint
 from screenpath.kernels import box as kernels
 from screenpath.kernels import start as start_kernels
+from screenpath.kernels.parting import box_closed_form, box_ends
 from screenpath.models.box import BoxModel, Certificate, Screened
 
 # Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
@@ -165,7 +166,8 @@ class KernelModel(BoxModel):
 
     def _pair(self, C, theta, total, updates) -> Certificate:
         margins = C * total
-        xi, ell, magnitude, n_R, n_L = kernels.box_summary(self.c, margins, self.lo, self.hi, theta, 0, self.size)
+        xi, ell, magnitude = kernels.box_summary(self.c, margins, self.lo, self.hi, theta, 0, self.size)
+        n_R, n_L, _ = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq = max(float(theta @ total), 0.0)
         spread = self._spread(theta)
         w_sq, rounding = C * C * total_sq, product_rounding(updates)
@@ -211,7 +213,7 @@ class KernelModel(BoxModel):
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
-        s = np.where(self.c > 0.0, self.hi, self.lo)
+        s = box_closed_form(self.c, self.lo, self.hi)
         total = self.rows.weighted_sum(s)
         return s, total, self.range_of(total)
 

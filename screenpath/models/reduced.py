@@ -40,8 +40,8 @@ class Reduced:
     start_w : ndarray of shape (d,)
     start_margins : ndarray of shape (k,)
         Products of the survivors with ``start_w``, known from the reference's certificate.
-    fixed : ndarray of shape (N,)
-        Dual variables of the fixed rows (theta scale), 0 for survivors.
+    theta : ndarray of shape (N,)
+        Dual variables (theta scale): of the fixed rows, and where the survivors start.
     """
 
     take: Callable
@@ -57,7 +57,7 @@ class Reduced:
     start_sum: np.ndarray
     start_w: np.ndarray
     start_margins: np.ndarray
-    fixed: np.ndarray
+    theta: np.ndarray
     _rows: np.ndarray | tuple | None = None
 
     @property

@@ -19,6 +19,8 @@ def usable_threads(requested: int) -> int:
     """Return the requested thread count, never above what this process may use (its affinity mask)."""
     if requested < 1:
         raise UsageError(f"--threads must be at least 1, not {requested}")
+    if requested == 1:
+        return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(requested, allowed)
 
@@ -179,16 +181,19 @@ class MemoryRows:
         return [work(parts[0]), *(other.result() for other in others)]
 
     def _squared_norms(self) -> np.ndarray:
-        if not self.sparse:
-            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
         out = np.empty(self.n)
-        kernels.csr_squared_norms(self.data, self.indptr, out)
+        if self.sparse:
+            kernels.csr_squared_norms(self.data, self.indptr, out)
+        else:
+            kernels.dense_squared_norms(self.X, out)
         return out
 
 
 def _parts(n: int, count: int) -> list[tuple[int, int]]:
     """Cut ``range(n)`` into ``count`` parts of about the same size, fewer where there are not as many entries."""
     count = max(1, min(count, n))
+    if count == 1:
+        return [(0, n)]
     edges = [n * k // count for k in range(count + 1)]
     return list(zip(edges[:-1], edges[1:], strict=True))
 

@@ -134,7 +134,7 @@ def shard_squared_norms(shard: Shard, plan: Plan):
     out = np.empty(shard.rows)
     for first, rows in plan.prepared(shard, 0, shard.rows):
         if plan.dense:
-            out[first : first + len(rows)] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+            kernels.dense_squared_norms(rows, out[first : first + len(rows)])
         else:
             kernels.csr_squared_norms(rows[0], rows[2], out)
     return out

@@ -108,7 +108,7 @@ class _Run:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
         margins = self._products(self.w)
-        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha, 0, r.size)
+        loss, linear, magnitude = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha, 0, r.size)
         w_sq = float(self.w @ self.w)
         pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w
         primal = 0.5 * w_sq - pull + loss + r.offset

@@ -134,7 +134,7 @@ class _Run:
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
-        loss, linear, magnitude, _, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
+        loss, linear, magnitude = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         gap = loss - linear + float(self.alpha @ self.products)
         self.primal = r.offset + linear - 0.5 * self.w_sq + gap

@@ -12,7 +12,7 @@ import numpy as np
 
 from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
-from screenpath.kernels.rows import csr_squared_norms
+from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms
 from screenpath.read.shards import META, part_name
 from screenpath.rows.memory import DENSE_FROM
 from screenpath.write.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
@@ -129,7 +129,7 @@ class ShardWriter:
         squares, indptr = np.zeros(rows.shape[0]), rows.indptr.astype(np.int64)
         if dense:  # as rows in memory compute them, to the last bit
             full = rows.toarray(order="C")
-            squares = np.einsum("ij,ij->i", full, full, dtype=np.float64)
+            dense_squared_norms(full, squares)
         else:
             csr_squared_norms(rows.data, indptr, squares)
         ranges = np.vstack([np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)])

@@ -26,7 +26,7 @@ def problem(n, d, sparse, loss):
     return Reduced(
         take=lambda: rows, sparse=sparse, place=None, index=np.arange(n), c=c, lo=lo, hi=hi,
         norms=np.linalg.norm(G, axis=1), offset=0.0,
-        start_alpha=alpha, start_sum=zero, start_w=zero, start_margins=np.zeros(n), fixed=np.zeros(n),
+        start_alpha=alpha, start_sum=zero, start_w=zero, start_margins=np.zeros(n), theta=np.zeros(n),
     )  # fmt: skip
 
 

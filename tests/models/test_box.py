@@ -98,15 +98,19 @@ def test_reduced_problem_has_the_gap_of_the_full_one(kind, sparse):
     rows = sp.csr_array(reduced.rows, shape=(reduced.size, model.rows.d)).toarray() if reduced.sparse else reduced.rows
     alpha = reduced.start_alpha
     base = reduced.start_sum - rows.T @ alpha
-    w = model.weighted_sum(0.02 * reduced.fixed) + rows.T @ alpha
-    np.testing.assert_allclose(w, reduced.start_sum, rtol=1e-10, atol=1e-12)
+    assert_allclose = np.testing.assert_allclose
+    assert_allclose(reduced.theta[reduced.index], alpha / 0.02, rtol=1e-12)
+    assert reduced.offset + reduced.c @ alpha == pytest.approx(0.02 * (model.c @ reduced.theta), rel=1e-10)
+    theta = reduced.theta.copy()
+    theta[reduced.index] = 0.0
+    w = model.weighted_sum(0.02 * theta) + rows.T @ alpha
+    assert_allclose(w, reduced.start_sum, rtol=1e-10, atol=1e-12)
     t = reduced.c - rows @ w
     loss = np.sum(np.maximum(reduced.lo * t, reduced.hi * t))
     gap = w @ w - base @ w + loss - reduced.c @ alpha
-    theta = reduced.fixed.copy()
     theta[reduced.index] = alpha / 0.02
     full = model.certify(0.02, None, theta)
-    np.testing.assert_allclose(w, full.point.vector, rtol=1e-10, atol=1e-12)
+    assert_allclose(w, full.point.vector, rtol=1e-10, atol=1e-12)
     wrong = model.lo * 0  # rows that w leaves on the wrong side of their kink count in the full gap only
     t = model.c - full.point.products
     fixed = screened.status != 0

@@ -30,7 +30,7 @@ def reduced_problem(G, c, lo, hi, base=None, offset=0.0, sparse=False, start=Non
     return Reduced(
         take=lambda: rows, sparse=sparse, place=None, index=np.arange(k), c=np.asarray(c, dtype=float),
         norms=np.linalg.norm(G, axis=1), lo=lo, hi=hi,
-        offset=offset, start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, fixed=np.zeros(k),
+        offset=offset, start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, theta=np.zeros(k),
     )  # fmt: skip
 
 

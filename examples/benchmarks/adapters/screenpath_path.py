@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from inspect import signature
 
-import numpy as np
-
 import screenpath
 from screenpath.api import PathResult, box_path, check_data, run_path
 from screenpath.grid import explicit_grid
@@ -44,4 +42,4 @@ def run(data, grid, tolerance, **options):
 
 
 def solve_path(data, grid, tolerance):
-    yield from np.array([step.coefficients for step in run(data, grid, tolerance).steps])
+    yield from run(data, grid, tolerance).coefficients
