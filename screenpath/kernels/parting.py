@@ -183,9 +183,9 @@ def changes(listed, theta, held, lo, hi, signs, ends, step, found):
         i = at(listed[r])
         value, before = theta[i], ends[i]
         end = -1 if value == lo[i] else (1 if value == hi[i] else 0)
-        n_R += (end < 0) - (before < 0)
-        n_L += (end > 0) - (before > 0)
-        nonzero += (value != 0.0) - (held[r] != 0.0)
+        n_R += int(end < 0) - int(before < 0)
+        n_L += int(end > 0) - int(before > 0)
+        nonzero += int(value != 0.0) - int(held[r] != 0.0)
         ends[i], step[i], found[q] = end, signs[i] * (value - held[r]), listed[r]
     return k, n_R, n_L, nonzero
 
