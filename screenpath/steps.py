@@ -125,6 +125,9 @@ class Steps(Sequence):
             self._made = [step for batch in self._batches for step in batch]
         return self._made[key]
 
+    def __repr__(self) -> str:
+        return f"Steps({self[:]!r})"
+
     @property
     def coefficients(self) -> np.ndarray:
         """Return the coefficients of all steps, shape (n_steps, d)."""

@@ -76,7 +76,7 @@ def test_budget_that_runs_out_is_said_and_not_certified():
 
 def test_time_limit_ends_the_walk():
     X, y = two_classes()
-    assert svm_path(X, y, grid=GRID, time_limit=0.0).steps == []
+    assert not svm_path(X, y, grid=GRID, time_limit=0.0).steps
 
 
 def test_points_below_the_closed_form_need_no_solver():

@@ -63,6 +63,7 @@ def test_steps_are_a_sequence():
     assert path.steps[3] is path.steps[3] and path.steps[-1] in path.steps
     assert [step.step for step in path.steps] == list(range(len(GRID)))
     assert [step.step for step in path.steps[2:4]] == [2, 3]
+    assert repr(path.steps).startswith("Steps([Step(step=0, ")
     for step, w, b in zip(path.steps, path.coefficients, path.intercepts, strict=True):
         np.testing.assert_array_equal((*path.preparation.original(step.coefficients),)[0], w)
         assert path.preparation.original(step.coefficients)[1] == b

@@ -68,3 +68,10 @@ def test_storage_follows_density():
 def test_threads_must_be_positive():
     with pytest.raises(UsageError, match="at least 1"):
         MemoryRows(np.eye(2), threads=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 9])
+def test_norms_of_dense_rows(d, dtype):
+    X = np.random.default_rng(d).normal(size=(50, d)).astype(dtype)
+    np.testing.assert_allclose(MemoryRows(X).norms, np.linalg.norm(X.astype(np.float64), axis=1), rtol=1e-14)
