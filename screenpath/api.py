@@ -45,9 +45,8 @@ class PathResult:
     def _original(self) -> tuple:
         if not self.steps:
             return np.empty((0, self.preparation.n_features)), np.empty(0)
-        if isinstance(self.steps, Steps):
-            return self.preparation.original(self.steps.coefficients)
-        return self.preparation.original(np.array([step.coefficients for step in self.steps]))
+        steps = self.steps if isinstance(self.steps, Steps) else Steps([self.steps])
+        return self.preparation.original(steps.coefficients)
 
     @property
     def coefficients(self) -> np.ndarray:

@@ -73,8 +73,8 @@ class Stretches:
     def __init__(self, model, grid, screening: Screening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
         alone = options.audit is not None or isinstance(grid, EpsilonGrid)  # each point is looked at before the next
-        self.length = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
-        self.length = 1 if alone else self.length
+        most = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
+        self.length = 1 if alone else most
         rows, n, edges = model.rows, model.size, model.rows.sum_edges
         self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
         self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms)
