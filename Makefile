@@ -30,7 +30,7 @@ demo: $(VENV)/.installed
 # first as plain Python, where the kernels' lines count (their 64-bit random numbers overflow by design, which numpy
 # warns of and machine code does not), then with all the others as users run them. Both are added up. Two workers: the
 # longest tests wait for the processes that they start and kill.
-PLAIN_TESTS := tests/kernels tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
+PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
 	tests/models/test_sparse.py tests/solvers/test_sparse_newton.py tests/test_stretch.py
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -47,12 +47,21 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python examples/benchmarks/run.py
 
 # Attacks every screening rule with random problems, weights, storages and reference accuracies; the reader with a
-# million random files; running commands with 520 kills; the cache of compiled kernels with 40 processes at once.
+# million random files; certificates with tiny problems at scales from 1e-150 to 1e150, judged in fractions; the checker
+# of certificates with a thousand that are no longer true; what reads stored artefacts with ten thousand damaged ones;
+# running commands with 520 kills; the cache of compiled kernels with 40 processes at once. Last, the tests: does one
+# notice when code is changed?
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
 	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
+	$(BIN)/python tests/safety/fuzz_rounding.py --steps 100000
+	$(BIN)/python tests/safety/fuzz_rounding.py --kernels --steps 20000
+	$(BIN)/python tests/safety/fuzz_verify.py --count 1000
+	$(BIN)/python tests/safety/fuzz_artefacts.py --inputs 10000
+	$(BIN)/python tests/safety/fuzz_artefacts.py --inputs 1000 --seed 1000000 --plain
 	SCREENPATH_KILLS=10 $(BIN)/python -m pytest -q tests/cli/test_kills.py
 	SCREENPATH_PROCESSES=40 $(BIN)/python -m pytest -q tests/kernels/test_cache.py -k many_processes
+	$(BIN)/python tests/safety/mutants.py --sample 200
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* runs

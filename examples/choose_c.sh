@@ -25,7 +25,7 @@ screenpath cv svm "$train" --one-vs-rest --folds 5 --grid 20 --cmin 1e-3 --cmax 
 echo "test part by the step with the best score:"
 screenpath predict "$folder" "$test" --step best -o "$work/ours.csv"
 
-screenpath export "$folder" --step best --to liblinear -o "$folder/liblinear.model"
+screenpath export "$folder" --step best --to liblinear -o "$folder/liblinear.model" --force
 
 gzip -cdf "$test" > "$work/test.libsvm" # LIBLINEAR reads plain text
 "${PYTHON:-python3}" - "$work/test.libsvm" "$folder/liblinear.model" "$work/ours.csv" <<'PROGRAM'

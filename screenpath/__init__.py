@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "EpsilonGrid": "screenpath.grid",
     "KernelPathResult": "screenpath.api_kernel",
-    "PathResult": "screenpath.api",
+    "PathResult": "screenpath.results",
     "SparsePathResult": "screenpath.api_sparse",
     "kernel_svm_path": "screenpath.api_kernel",
     "l1_svm_path": "screenpath.api_l1",
@@ -20,6 +20,7 @@ _HOMES = {
     "sparse_svm_path": "screenpath.api_sparse",
     "svm_path": "screenpath.api",
     "svr_path": "screenpath.api",
+    "verify_certificate": "screenpath.verify",
 }
 __all__ = ["__version__", *_HOMES]
 

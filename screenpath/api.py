@@ -2,70 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import numbers
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
-from screenpath.models.builders import lad_model, quantile_model, row_weights, svm_model, svr_model
-from screenpath.path import PathOptions, batches
-from screenpath.prepare import Preparation, prepare
+from screenpath.models import losses
+from screenpath.models.builders import checked_weights, row_weights
+from screenpath.prepare import prepare, prepared_rows
 from screenpath.read.labels import binary_labels
-from screenpath.rows.memory import MemoryRows
+from screenpath.results import PathResult, path_options, walked
 from screenpath.rules import parse_rule
 from screenpath.solvers import make_solver
-from screenpath.steps import CERTIFIED, Steps
-
-
-@dataclass(frozen=True)
-class PathResult:
-    """A walked path.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-        One per grid point, in the order of the grid.
-    preparation : Preparation
-        Scaling and bias that were applied.
-
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_steps, d)
-        Weights in the units of the data that was passed in.
-    intercepts : ndarray of shape (n_steps,)
-    """
-
-    steps: Sequence
-    preparation: Preparation
-
-    def _original(self) -> tuple:
-        if not self.steps:
-            return np.empty((0, self.preparation.n_features)), np.empty(0)
-        steps = self.steps if isinstance(self.steps, Steps) else Steps([self.steps])
-        return self.preparation.original(steps.coefficients)
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Return the weights in the units of the data, one row a step."""
-        return self._original()[0]
-
-    @property
-    def intercepts(self) -> np.ndarray:
-        """Return the intercepts in the units of the data, one a step."""
-        return self._original()[1]
-
-    @property
-    def certified(self) -> bool:
-        """Tell whether every grid point met its gap target on the full data."""
-        return all(step.status == CERTIFIED for step in self.steps)
-
-    def table(self) -> list[dict]:
-        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
-        return [step.record() for step in self.steps]
 
 
 def check_data(X, y):
@@ -97,26 +50,36 @@ def make_grid(grid, cmin: float, cmax: float):
     """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``), a list of parameters or an EpsilonGrid."""
     if isinstance(grid, EpsilonGrid):
         return grid
-    if np.ndim(grid) == 0:
-        return log_grid(cmin, cmax, int(grid))
-    return explicit_grid(grid)
+    if np.ndim(grid) > 0:
+        return explicit_grid(grid)
+    if not isinstance(grid, numbers.Integral) or isinstance(grid, bool):
+        raise UsageError(
+            f"grid={grid!r} is no number of grid points",
+            "write grid=[0.1] for a single value, grid=100 for 100 values",
+        )
+    return log_grid(cmin, cmax, int(grid))
 
 
-def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, chunk=None, chunk_form="C"):
-    """Walk a grid and return its steps."""
-    if not 0.0 < tol < 1.0:
-        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
-    deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
-    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline, certificates=False)
-    screening = parse_rule(rule, chunk, chunk_form)
-    return Steps([found for found, _ in batches(model, grid, screening, make_solver(solver, seed), options)])
+def two_labels(y) -> tuple:
+    """Return the labels of a classifier of two classes, the one behind -1 first."""
+    return float(y.min()), float(y.max())
 
 
-def box_path(
+def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, chunk=None, chunk_form="C", began=None):
+    """Walk a grid of a box model and return a step for each of its points."""
+    options = path_options(tol, max_epochs, time_limit, began)
+    how = parse_rule(rule, chunk, chunk_form), make_solver(solver, seed), options
+    return walked(model, grid, *how, blank=np.full(model.rows.d, np.nan))
+
+
+def loss_path(
+    loss,
+    values,
     X,
     y,
-    build,
     *,
+    class_weight=None,
+    sample_weight=None,
     grid=100,
     cmin=1e-2,
     cmax=10.0,
@@ -134,16 +97,23 @@ def box_path(
     max_epochs=100_000,
     time_limit=None,
 ) -> PathResult:
-    """Compute a certified path of a box model; the options of all the functions below.
+    """Compute a certified path of a box model; the keywords of all the functions below.
 
     Parameters
     ----------
+    loss : models.losses.Loss
+    values : dict
+        Of the loss's own options.
     X : ndarray or scipy.sparse of shape (n, d)
     y : array_like of shape (n,)
-    build : callable
-        ``build(rows) -> BoxModel``.
+    class_weight : dict or "balanced", optional
+        Classifiers: weight of each label in the loss.
+    sample_weight : array_like of shape (n,), optional
+        How often each sample stands in the data: the weight 2 equals the sample standing twice, in the loss, in
+        ``scale`` and in ``class_weight="balanced"``.
     grid : int, sequence of float or EpsilonGrid, default 100
-        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves, or an eps-path.
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves (walked in increasing
+        order), or an eps-path.
     cmin, cmax : float
         Ends of the log-spaced grid.
     rule : str, default "dvi+gap"
@@ -169,7 +139,7 @@ def box_path(
     max_epochs : int
         Limit per grid point.
     time_limit : float, optional
-        Seconds for the whole path; grid points after it are missing from the result.
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
 
     Returns
     -------
@@ -179,16 +149,46 @@ def box_path(
     ------
     DataError, UsageError
     """
+    began = time.monotonic()
     X, y = check_data(X, y)
-    values = make_grid(grid, cmin, cmax)
-    prepared, preparation = prepare(X, scale, bias, storage, dtype)
-    limits = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed}
+    points = make_grid(grid, cmin, cmax)
+    given = checked_weights(y, sample_weight)
+    targets, weights, labels = y, row_weights(y, class_weight, given), None
+    if loss.signed:
+        targets, labels = binary_labels(y)[0], two_labels(y)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
+    limits = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
     limits.update(chunk=chunk, chunk_form=chunk_form)
-    found = run_path(build(MemoryRows(prepared, threads)), values, rule=rule, solver=solver, **limits)
-    return PathResult(found, preparation)
+    model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, **values)
+    found = run_path(model, points, rule=rule, solver=solver, **limits)
+    return PathResult(found, preparation, labels)
 
 
-def svm_path(X, y, *, class_weight=None, sample_weight=None, **options) -> PathResult:
+def _with_keywords_of(shared, *without: str):
+    """Give a function with ``**options`` the keywords of another: in its signature and in errors."""
+
+    def decorate(function):
+        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {p.name for p in own} | set(without)
+        more = [p for p in inspect.signature(shared).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        signature = inspect.Signature([*own, *(p for p in more if p.name not in taken)])
+
+        @functools.wraps(function)
+        def checked(*arguments, **keywords):
+            try:
+                signature.bind(*arguments, **keywords)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}(): {error}") from None
+            return function(*arguments, **keywords)
+
+        checked.__signature__ = signature
+        return checked
+
+    return decorate
+
+
+@_with_keywords_of(loss_path)
+def svm_path(X, y, **options) -> PathResult:
     """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``.
 
     Parameters
@@ -196,12 +196,8 @@ def svm_path(X, y, *, class_weight=None, sample_weight=None, **options) -> PathR
     X : ndarray or scipy.sparse of shape (n, d)
     y : array_like of shape (n,)
         Two labels; the larger is +1.
-    class_weight : dict or "balanced", optional
-        Weight of each label.
-    sample_weight : array_like of shape (n,), optional
-        Weight of each sample; the weight 2 equals the sample standing twice.
     **options
-        Of :func:`box_path`.
+        See :func:`loss_path`.
 
     Returns
     -------
@@ -213,16 +209,16 @@ def svm_path(X, y, *, class_weight=None, sample_weight=None, **options) -> PathR
     >>> from screenpath import svm_path
     >>> X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
     >>> path = svm_path(X, [1, 1, -1, -1], grid=[0.1, 1.0])
-    >>> [step.status for step in path.steps]
-    ['certified', 'certified']
+    >>> path
+    <PathResult: 2 of 2 steps certified, C = 0.1 to C = 1>
+    >>> path.predict([[1.0, 1.0]], C=0.1).tolist()
+    [1.0]
     """
-    X, y = check_data(X, y)
-    signs, _ = binary_labels(y)
-    weights = row_weights(y, class_weight, sample_weight)
-    return box_path(X, y, lambda rows: svm_model(rows, signs, weights), **options)
+    return loss_path(losses.SVM, {}, X, y, **options)
 
 
-def lad_path(X, y, *, sample_weight=None, **options) -> PathResult:
+@_with_keywords_of(loss_path, "class_weight")
+def lad_path(X, y, **options) -> PathResult:
     """Compute a certified path of least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
 
     Parameters
@@ -230,20 +226,18 @@ def lad_path(X, y, *, sample_weight=None, **options) -> PathResult:
     X : ndarray or scipy.sparse of shape (n, d)
     y : array_like of shape (n,)
         Targets.
-    sample_weight : array_like of shape (n,), optional
     **options
-        Of :func:`box_path`.
+        See :func:`loss_path`.
 
     Returns
     -------
     PathResult
     """
-    X, y = check_data(X, y)
-    weights = row_weights(y, None, sample_weight)
-    return box_path(X, y, lambda rows: lad_model(rows, y, weights), **options)
+    return loss_path(losses.LAD, {}, X, y, **options)
 
 
-def quantile_path(X, y, *, tau=0.5, sample_weight=None, **options) -> PathResult:
+@_with_keywords_of(loss_path, "class_weight")
+def quantile_path(X, y, *, tau=0.5, **options) -> PathResult:
     """Compute a certified path of quantile regressions, loss ``max((tau - 1) t, tau t)`` with ``t = y - x.w``.
 
     Parameters
@@ -252,20 +246,18 @@ def quantile_path(X, y, *, tau=0.5, sample_weight=None, **options) -> PathResult
     y : array_like of shape (n,)
     tau : float, default 0.5
         Level, between 0 and 1.
-    sample_weight : array_like of shape (n,), optional
     **options
-        Of :func:`box_path`.
+        See :func:`loss_path`.
 
     Returns
     -------
     PathResult
     """
-    X, y = check_data(X, y)
-    weights = row_weights(y, None, sample_weight)
-    return box_path(X, y, lambda rows: quantile_model(rows, y, tau, weights), **options)
+    return loss_path(losses.QUANTILE, {"tau": tau}, X, y, **options)
 
 
-def svr_path(X, y, *, epsilon=0.1, sample_weight=None, **options) -> PathResult:
+@_with_keywords_of(loss_path, "class_weight")
+def svr_path(X, y, *, epsilon=0.1, **options) -> PathResult:
     """Compute a certified path of support vector regressions, loss ``max(0, |y - x.w| - epsilon)``.
 
     Parameters
@@ -274,14 +266,11 @@ def svr_path(X, y, *, epsilon=0.1, sample_weight=None, **options) -> PathResult:
     y : array_like of shape (n,)
     epsilon : float, default 0.1
         Half width of the insensitive tube, in the units of ``y``.
-    sample_weight : array_like of shape (n,), optional
     **options
-        Of :func:`box_path`.
+        See :func:`loss_path`.
 
     Returns
     -------
     PathResult
     """
-    X, y = check_data(X, y)
-    weights = row_weights(y, None, sample_weight)
-    return box_path(X, y, lambda rows: svr_model(rows, y, epsilon, weights), **options)
+    return loss_path(losses.SVR, {"epsilon": epsilon}, X, y, **options)

@@ -7,76 +7,65 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.api import check_data, make_grid
-from screenpath.errors import UsageError
+from screenpath.api import check_data, make_grid, two_labels
 from screenpath.memory import parse_bytes
-from screenpath.models.builders import kernel_svm_model, row_weights
-from screenpath.path import PathOptions, walk
-from screenpath.prepare import Preparation, prepare
+from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
+from screenpath.prepare import prepare
 from screenpath.read.labels import binary_labels
+from screenpath.results import Result, path_options, walked
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 from screenpath.rules import parse_kernel_rule
 from screenpath.solvers.smo import make_kernel_solver
-from screenpath.steps import CERTIFIED
 
 
-@dataclass(frozen=True)
-class KernelPathResult:
+@dataclass(frozen=True, repr=False)
+class KernelPathResult(Result):
     """A walked path of kernel SVMs.
 
     Parameters
     ----------
-    steps : list of Step
-        One per grid point, in the order of the grid.
-    preparation : Preparation
-        Scaling that was applied before the kernel.
     rows : rows.gram.GramRows
         The training data behind its kernel.
 
     Attributes
     ----------
     dual_coefficients : ndarray of shape (n_steps, n)
-        ``y_i alpha_i`` with ``alpha = C theta``; 0 for all but the support vectors.
+        ``y_i alpha_i`` with ``alpha = C theta``; 0 for all but the support vectors. Rows of nan for grid points that
+        were not reached.
     """
 
-    steps: list
-    preparation: Preparation
     rows: GramRows
 
     @property
     def dual_coefficients(self) -> np.ndarray:
         """Return ``y_i alpha_i``, one row a step."""
-        return np.array([step.coefficients for step in self.steps])
+        return self.steps.coefficients
 
-    def support(self, step: int) -> np.ndarray:
-        """Return the numbers (from 0) of the support vectors of a step."""
-        return np.flatnonzero(self.steps[step].coefficients)
+    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the numbers (from 0) of the support vectors of a step, see :meth:`position`."""
+        return np.flatnonzero(self.solved(step, **parameters).coefficients)
 
-    def decision_function(self, X, step: int = -1) -> np.ndarray:
+    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return ``f(x) = sum_i y_i alpha_i K(x_i, x)`` for new rows in the units of the training data.
 
         Parameters
         ----------
         X : ndarray or scipy.sparse of shape (m, d)
-        step : int, default -1
-            Position in ``steps``.
+        step, **parameters
+            See :meth:`position`; the last step by default.
 
         Returns
         -------
         ndarray of shape (m,)
+
+        Raises
+        ------
+        UsageError
+            For a step that was not reached.
         """
-        X, _ = check_data(X, np.zeros(X.shape[0]))
-        return self.rows.held_out(self.preparation.apply(X)) @ self.steps[step].coefficients
-
-    @property
-    def certified(self) -> bool:
-        """Tell whether every grid point met its gap target on the full data."""
-        return all(step.status == CERTIFIED for step in self.steps)
-
-    def table(self) -> list[dict]:
-        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
-        return [step.record() for step in self.steps]
+        coefficients = self.solved(step, **parameters).coefficients
+        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ coefficients
 
 
 def kernel_svm_path(
@@ -134,6 +123,7 @@ def kernel_svm_path(
         Relative duality gap of every grid point, on the full data.
     class_weight : dict or "balanced", optional
     sample_weight : array_like of shape (n,), optional
+        The weight 2 equals the sample standing twice, in ``scale`` too.
     scale : {"none", "maxabs", "standard", "l2"}
         Of the data, before the kernel.
     storage : {"auto", "dense", "sparse"}
@@ -148,7 +138,7 @@ def kernel_svm_path(
     max_epochs : int
         Limit per grid point.
     time_limit : float, optional
-        Seconds for the whole path; grid points after it are missing from the result.
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
     tell : callable, optional
         Called with one sentence about the memory before it is allocated.
 
@@ -173,17 +163,15 @@ def kernel_svm_path(
     """
     began = time.monotonic()
     X, y = check_data(X, y)
-    if not 0.0 < tol < 1.0:
-        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
+    options = path_options(tol, max_epochs, time_limit, began)
     screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking)
     signs, _ = binary_labels(y)
     weights = row_weights(y, class_weight, sample_weight)
     values = make_grid(grid, cmin, cmax)
-    prepared, preparation = prepare(X, scale, 0.0, storage)
+    prepared, preparation = prepare(X, scale, 0.0, storage, weights=checked_weights(y, sample_weight), narrow=True)
     function = KernelFunction(kernel, parse_gamma(gamma, X.shape[1]), degree, coef0, bias * bias)
     allowed = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
-    rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell)
-    deadline = began + time_limit if time_limit is not None else float("inf")
-    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
-    found = [step for step, _ in walk(kernel_svm_model(rows, weights), values, screening, chosen, options)]
-    return KernelPathResult(found, preparation, rows)
+    rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
+    model = kernel_svm_model(rows, weights)
+    found = walked(model, values, screening, chosen, options, blank=np.full(rows.n, np.nan))
+    return KernelPathResult(found, preparation, two_labels(y), rows)

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from screenpath.api import PathResult, check_data
+from screenpath.api import check_data, two_labels
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import explicit_grid, log_grid
 from screenpath.models.l1svm import L1SVM
-from screenpath.path import PathOptions, walk
 from screenpath.prepare import prepare
+from screenpath.results import PathResult, path_options, walked
 from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.steps import Steps
 
 SOLVERS = ("auto", "cd", "newton")
 
@@ -67,7 +68,7 @@ def l1_svm_path(
     max_epochs : int
         Sweeps and Newton steps of one grid point.
     time_limit : float, optional
-        Seconds for the whole path; grid points after it are missing from the result.
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
 
     Returns
     -------
@@ -86,12 +87,12 @@ def l1_svm_path(
     >>> [step.nnz_w for step in path.steps]
     [0, 1, 2]
     """
+    began = time.monotonic()
     model, preparation = l1_svm_model(X, y, scale=scale, storage=storage, dtype=dtype, threads=threads)
     values = lambda_grid(model, grid, log, lambda_min_ratio)
-    steps = run_l1_path(
-        model, values, parse_feature_rule(rule), make_feature_solver(solver), tol, max_epochs, time_limit
-    )
-    return PathResult(steps, preparation)
+    how = parse_feature_rule(rule), make_feature_solver(solver)
+    found = run_l1_path(model, values, *how, tol, max_epochs, time_limit, began)
+    return PathResult(found, preparation, two_labels(check_data(X, y)[1]))
 
 
 def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):
@@ -107,7 +108,7 @@ def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, thread
 
     X, y = check_data(X, y)
     signs, _ = binary_labels(y)
-    prepared, preparation = prepare(X, scale, 0.0, storage, dtype)
+    prepared, preparation = prepare(X, scale, 0.0, storage, dtype, narrow=True)
     return L1SVM(Columns(prepared, signs, threads)), replace(preparation, bias=1.0)
 
 
@@ -124,16 +125,16 @@ def lambda_grid(model: L1SVM, grid, log: bool = False, lambda_min_ratio: float =
     if np.ndim(grid) > 0:
         return explicit_grid(grid)[::-1].copy()
     if int(grid) < 1:
-        raise UsageError(f"a grid needs at least 1 point, not {grid}", "use --grid N with N >= 1")
+        raise UsageError(f"a grid needs at least 1 point, not {grid}", "use `grid=N` with N >= 1")
     if model.lam_max == 0.0:
         raise DataError(
-            "lambda_max is 0: no feature separates the two classes at all, so every lambda gives w = 0",
-            "check that the features are not constant, or give the values of lambda",
+            "lambda_max is 0 but for rounding: no feature separates the two classes, so every lambda gives w = 0",
+            "check labels and features (is each feature the same in both classes?), or give the values themselves",
         )
     if not log:
         return model.lam_max / np.arange(1, int(grid) + 1)
     if not 0.0 < lambda_min_ratio < 1.0:
-        raise UsageError(f"--lambda-min-ratio must lie between 0 and 1, not {lambda_min_ratio}")
+        raise UsageError(f"`lambda_min_ratio` must lie between 0 and 1, not {lambda_min_ratio}")
     if int(grid) == 1:
         return np.array([model.lam_max])
     return log_grid(lambda_min_ratio * model.lam_max, model.lam_max, int(grid))[::-1].copy()
@@ -152,10 +153,9 @@ def make_feature_solver(name: str) -> FeatureDescent:
     return FeatureDescent(newton=name != "cd")
 
 
-def run_l1_path(model, values, screening, solver, tol=1e-6, max_epochs=100_000, time_limit=None) -> list:
-    """Walk a grid and return its steps."""
-    if not 0.0 < tol < 1.0:
-        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
-    deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
-    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
-    return [step for step, _ in walk(model, values, screening, solver, options)]
+def run_l1_path(
+    model, values, screening, solver, tol=1e-6, max_epochs=100_000, time_limit=None, began=None
+) -> Steps:  # fmt: skip
+    """Walk a grid and return a step for each of its points."""
+    options = path_options(tol, max_epochs, time_limit, began)
+    return walked(model, values, screening, solver, options, blank=np.full(model.size + 1, np.nan))

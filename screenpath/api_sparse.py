@@ -7,43 +7,47 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.api import PathResult, check_data
+from screenpath.api import check_data
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import alpha_grid, beta_grid
-from screenpath.models.sparse import SparseModel
+from screenpath.models.sparse import SparseModel, SparseVector
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.parallel import walk_grid
-from screenpath.path import PathOptions
 from screenpath.prepare import prepare
+from screenpath.results import PathResult, completed, path_options
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sparse import make_sparse_solver
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SparsePathResult(PathResult):
-    """A walked grid, the rows of one ``beta`` after the other.
+    """A walked grid, the rows of one ``beta`` after the other; more than two labels have one block of weights each."""
 
-    Parameters
-    ----------
-    classes : ndarray
-        Labels as they were passed in, sorted. Two: the larger is +1. More: one block of weights each.
-    """
+    @property
+    def classes(self) -> np.ndarray:
+        """Return the labels as they were passed in, sorted. Two: the larger is +1."""
+        return np.array(self.labels)
 
-    classes: np.ndarray
+    def _weights(self, step, **parameters) -> tuple:
+        blocks = self._blocks(self.solved(step, **parameters))
+        return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
 
     def _blocks(self, step) -> np.ndarray:
-        return step.coefficients.dense().reshape(1 if self.classes.size == 2 else self.classes.size, -1)
+        return step.coefficients.dense().reshape(1 if len(self.labels) == 2 else len(self.labels), -1)
 
     def _original(self, part: int) -> np.ndarray:
         found = [[self.preparation.original(w)[part] for w in self._blocks(step)] for step in self.steps]
         out = np.array(found)
-        return out[:, 0] if self.classes.size == 2 else out
+        return out[:, 0] if len(self.labels) == 2 else out
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Return the weights in the units of the data, of shape (steps, d) or (steps, classes, d)."""
-        return self._original(0)
+        """Return the weights in the units of the data, of shape (steps, d) or (steps, classes, d).
+
+        Sparse where :class:`PathResult` has them so; of several classes then a list with a csr_array a step.
+        """
+        return self.preparation.widened(self._original(0))
 
     @property
     def intercepts(self) -> np.ndarray:
@@ -138,7 +142,7 @@ def sparse_svm_path(
     max_epochs : int
         Limit per grid point.
     time_limit : float, optional
-        Seconds for the whole grid; grid points after it are missing from the result.
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
 
     Returns
     -------
@@ -157,29 +161,54 @@ def sparse_svm_path(
     >>> [step.status for step in path.steps][:2], path.coefficients.shape
     (['certified', 'certified'], (6, 2))
     """
+    began = time.monotonic()
     X, y = check_data(X, y)
     classes, codes, blocks = encode_labels(y)
     if not 0.0 < smoothing < 1.0:
-        raise UsageError(f"the smoothing must lie between 0 and 1, not {smoothing}", "use for example --smoothing 0.5")
-    if not 0.0 < tol < 1.0:
-        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
+        raise UsageError(f"the smoothing must lie between 0 and 1, not {smoothing}", "use for example `smoothing=0.5`")
+    options = path_options(tol, max_epochs, time_limit, began)
     if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, not {jobs}")
+        raise UsageError(f"`jobs` must be at least 1, not {jobs}")
     screening, chosen = parse_sparse_rule(rule, first), make_sparse_solver(solver, seed)
-    prepared, preparation = prepare(X, scale, bias, storage, dtype)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype, narrow=True)
     rows = Views(prepared)
     rows.check_not_zero()
     model = SparseModel(rows, codes, blocks, 0.0, smoothing)
-    deadline = time.monotonic() + time_limit if time_limit is not None else float("inf")
-    options = PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline)
-    values = beta_grid(betas, model.beta_max, beta_min_ratio)
+    values = beta_values(model, betas, beta_min_ratio)
     pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
-    steps = [step for step, _ in walk_grid(SparseGrid(model), pairs, screening, chosen, options, jobs=jobs)]
-    return SparsePathResult(steps, preparation, classes)
+    grid = SparseGrid(model)
+    found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
+    size = blocks * rows.d
+    blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
+    return SparsePathResult(completed([found], grid, pairs, blank), preparation, tuple(classes.tolist()))
+
+
+def beta_values(model, betas, beta_min_ratio: float) -> np.ndarray:
+    """Return the values of ``beta``, from the largest down (see :func:`screenpath.grid.beta_grid`).
+
+    Raises
+    ------
+    DataError
+        Where they are to start at ``beta_max`` and that is 0.
+    """
+    if np.ndim(betas) == 0:
+        _check_top(model.beta_max)
+    return beta_grid(betas, model.beta_max, beta_min_ratio)
+
+
+def _check_top(beta_max: float) -> None:
+    if beta_max == 0.0:
+        raise DataError(
+            "beta_max is 0 but for rounding: no feature goes with the labels, so w = 0 is optimal for every alpha "
+            "and beta",
+            "check labels and features (is each feature the same in all classes?), or give the values themselves",
+        )
 
 
 def grid_pairs(model, betas, alphas, alpha_min_ratio: float, references: int = 0) -> list:
     """Return the pairs (alpha, beta) of a grid, the row of one ``beta`` after the other."""
+    if np.ndim(alphas) == 0:
+        _check_top(model.beta_max)
     pairs = []
     for beta, top in zip(betas, alpha_tops(model, betas), strict=True):
         row = alpha_grid(alphas, top, alpha_min_ratio, references)

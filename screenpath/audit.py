@@ -14,9 +14,12 @@ COLUMNS = ("unsafe", "audit_rel_gap")
 
 
 def contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many decided rows of a box model the ball around a solution proves to be on the other side."""
+    """Return how many decided rows of a box model the ball around a solution proves to be on the other side.
+
+    A row of weight 0 has no sides: both ends of its dual variable are one.
+    """
     proven = model.screen(pair_ball(accurate, parameter)).status
-    return int(np.count_nonzero(proven * decided < 0))
+    return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
 
 
 class Audit:

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import CancelledError
 
 from screenpath import __version__
+from screenpath.deadline import Deadline
 from screenpath.errors import ResourceError
 
 WAIT = 120  # seconds for the first worker to appear: on a busy machine its imports alone take many
@@ -30,7 +31,8 @@ def connect(scheduler: str | None = None, local: int | None = None):
     Raises
     ------
     ResourceError
-        If Dask is not installed, no worker answers, or one has another version of this package.
+        If Dask (or cryptography, for a cluster of this machine) is not installed, no worker answers, or one has another
+        version of this package.
     """
     try:
         import distributed
@@ -41,12 +43,9 @@ def connect(scheduler: str | None = None, local: int | None = None):
     client = cluster = None
     try:
         if local is not None:
-            # No limit: mapped shards count as a worker's memory, and Dask would stop it for them. No dashboard, and a
-            # free port for what is left of it: another cluster on this machine may have the usual one.
-            cluster = distributed.LocalCluster(
-                n_workers=local, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50,
-                scheduler_kwargs={"dashboard": False},
-            )  # fmt: skip
+            from screenpath.loopback import LocalCluster
+
+            cluster = LocalCluster(local)
         client = distributed.Client(cluster if cluster is not None else scheduler, timeout=WAIT, set_as_default=False)
         client.wait_for_workers(1, timeout=WAIT)
         check_versions(client)
@@ -141,7 +140,7 @@ class Spread:
             What all tasks need: sent once, and kept by the workers for further calls with the same object.
         tasks : sequence
         deadline : float
-            ``time.monotonic()`` value. The clocks of all machines are taken to show the same time of day.
+            ``time.monotonic()`` value. The clocks of other machines are taken to show the same time of day.
 
         Yields
         ------
@@ -156,7 +155,7 @@ class Spread:
         """
         from distributed import as_completed
 
-        lost, until = losses(), time.time() + (deadline - time.monotonic())
+        lost, until = losses(), Deadline.of(deadline)
 
         def submit(rank: int, attempt: int):
             held = self._scattered(shared)
@@ -195,9 +194,9 @@ class Spread:
                 time.sleep(attempt)  # the scheduler has yet to notice that a worker is gone
 
 
-def run_task(function, shared, task, until: float):
-    """Run one task on a worker; ``until`` is the time of day at which it should end."""
-    return function(shared, task, time.monotonic() + (until - time.time()))
+def run_task(function, shared, task, until: Deadline):
+    """Run one task on a worker; ``until`` is when it should end."""
+    return function(shared, task, until.here())
 
 
 def in_order(found):

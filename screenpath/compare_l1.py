@@ -12,6 +12,7 @@ from screenpath.errors import UsageError
 from screenpath.models.l1svm import L1SVM
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.steps import CERTIFIED, SKIPPED
 
 # name: rule, shrinking, warm start. All sweep over every feature they are given, as the paper's solver does.
 STUDY = {
@@ -37,6 +38,7 @@ class Run:
     ----------
     name : str
     steps : list of Step
+        Those that were reached.
     seconds : float
         Wall-clock time of the whole path.
     finished : bool
@@ -105,8 +107,10 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
     since = time.perf_counter()
     steps = run_l1_path(model, values, parse_feature_rule(rule), solver, **options)
     seconds = time.perf_counter() - since
-    finished = len(steps) == len(values) and all(step.status == "certified" for step in steps)
-    return Run(name, steps, seconds, finished, model.size)
+    finished = all(step.status == CERTIFIED for step in steps)
+    for step in steps:
+        step.coefficients = None  # of many configurations they would be many times the data
+    return Run(name, [step for step in steps if step.status != SKIPPED], seconds, finished, model.size)
 
 
 def compare(model: L1SVM, values: np.ndarray, names, **options) -> list[Run]:
@@ -144,7 +148,7 @@ def totals(runs: list[Run]) -> list[dict]:
         rows.append(
             {
                 "configuration": run.name,
-                "certified": sum(step.status == "certified" for step in run.steps),
+                "certified": sum(step.status == CERTIFIED for step in run.steps),
                 "seconds": run.seconds,
                 "run_s": run_s,
                 "speedup": (org.screening_seconds + org.training_seconds) / run_s if comparable else None,

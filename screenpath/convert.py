@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -11,13 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from screenpath import __version__
-from screenpath.errors import DataError, InUseError, RunFolderError
+from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
 from screenpath.memory import MemoryLimit
+from screenpath.read.checks import joint_sha256
 from screenpath.read.labels import label_text
 from screenpath.read.libsvm import BLOCK, Parser, last_line_end
 from screenpath.read.shards import SCHEMA_VERSION, ShardFolder
 from screenpath.read.source import open_source
 from screenpath.write.folder import check_same
+from screenpath.write.ours import remove_ours
 from screenpath.write.shards import ShardWriter, clear_leftovers, partial_folder
 
 BLOCK_MB = 32
@@ -41,6 +46,7 @@ def convert(
     force: bool = False,
     resume: bool = False,
     progress=None,
+    origin: dict | None = None,
 ) -> ShardFolder:
     """Convert LIBSVM text to a shard folder.
 
@@ -71,6 +77,8 @@ def convert(
         are there were made of; it is not parsed again. A folder that is complete is left as it is.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
+    origin : dict, optional
+        Kept in meta.json: what a cache knows its entry by.
 
     Returns
     -------
@@ -123,38 +131,92 @@ def convert(
         if not seen.rows:
             named = ", ".join(str(source) for source in sources)
             raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
-        writer.finish(_meta(sources, shards, seen, zero_based, n_features, dtype, size))
+        meta = _meta(sources, shards, seen, zero_based, n_features, dtype, size)
+        writer.finish(meta if origin is None else {**meta, "origin": origin})
     return ShardFolder(out)
 
 
-def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None = None) -> ShardFolder | None:
-    """Return a text file as shards from a cache folder; what is not there yet is converted.
+class DataCacheWarning(UserWarning):
+    """What ``--cache`` was to keep cannot be kept; the run goes on without it."""
 
-    The entry's name holds the file's path, size, time of change, first and last bytes, and how it is to be read.
+
+def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None = None) -> ShardFolder | None:
+    """Return a text file as shards from a cache folder; what is not there or is damaged is converted.
+
+    An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
+    shows a fault.
 
     Returns
     -------
-    ShardFolder, or None while another process makes the same entry
+    ShardFolder, or None while another process makes the same entry, and (with a warning) where it cannot be made
     """
     path = Path(path)
+    origin = _origin(path, zero_based)
+    key = {name: value for name, value in origin.items() if name not in ("inode", "changed_ns")}
+    name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
+    entry = Path(cache) / f"{path.name}-{name}.shards"
     try:
-        stat = path.stat()
+        return _cached(entry, origin)
+    except DataError:  # not there, or damaged: made (again)
+        pass
+    try:
+        # sparse: stored zeros stay as they are in the file
+        return convert(
+            [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
+            max_memory=max_memory, force=True, origin=origin,
+        )  # fmt: skip
+    except InUseError:
+        return None
+    except (RunFolderError, ResourceError, OSError) as error:
+        with contextlib.suppress(RunFolderError, OSError):  # shards that a full disk has stopped would keep it full
+            remove_ours(partial_folder(entry))
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else error.message
+        warnings.warn(f"going on without --cache {cache}: {why}", DataCacheWarning, stacklevel=2)
+        return None
+
+
+def _cached(entry: Path, origin: dict) -> ShardFolder:
+    """Return an entry of a cache.
+
+    Raises
+    ------
+    DataError
+        If it is not there, damaged, or one of something else.
+    """
+    folder = ShardFolder(entry)
+    if folder.meta.get("origin") != origin:
+        raise DataError(f"{entry} was not made of this file")
+    folder.check()
+    return folder
+
+
+def _origin(path: Path, zero_based: bool) -> dict:
+    """Return what tells a text file, and how it is read, from all others."""
+    try:
         with open(path, "rb") as file:
-            head = file.read(SAMPLED)
-            file.seek(max(stat.st_size - SAMPLED, 0))
-            tail = file.read(SAMPLED)
+            state = os.fstat(file.fileno())
+            ends = hashlib.sha256(file.read(SAMPLED))
+            file.seek(max(state.st_size - SAMPLED, 0))
+            ends.update(file.read(SAMPLED))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
-    key = repr((str(path.resolve()), stat.st_size, stat.st_mtime_ns, zero_based, SCHEMA_VERSION)).encode()
-    name = hashlib.sha256(key + head + tail).hexdigest()[:32]
-    entry = Path(cache) / f"{path.name}-{name}.shards"
-    if not entry.exists():
-        try:
-            # sparse: stored zeros stay as they are in the file
-            return convert([path], entry, zero_based=zero_based, storage="sparse", max_memory=max_memory)
-        except InUseError:
-            return None
-    return ShardFolder(entry)
+    return {
+        "path": os.fsencode(path.resolve()).decode("utf-8", "backslashreplace"),
+        "bytes": state.st_size,
+        "inode": state.st_ino,
+        "modified_ns": state.st_mtime_ns,
+        "changed_ns": state.st_ctime_ns,  # set by the system, also where somebody sets the other one back
+        "ends_sha256": ends.hexdigest(),
+        "zero_based": zero_based,
+        "schema_version": SCHEMA_VERSION,
+        "tool_version": __version__,
+    }
+
+
+def block_within(max_memory: int | None) -> float:
+    """Return the megabytes of text that make a shard: fewer where the limit leaves little memory."""
+    left = MemoryLimit(max_memory).left
+    return BLOCK_MB if left is None else min(BLOCK_MB, max(left / (2 * MEMORY_FACTOR << 20), 1.0))
 
 
 class _Seen:
@@ -185,7 +247,8 @@ class _Seen:
 
 
 def _names(sources) -> list:
-    return [Path(str(source)).name for source in sources]
+    """Return the names of files, with escapes where they are no text."""
+    return [Path(str(source)).name.encode("utf-8", "backslashreplace").decode() for source in sources]
 
 
 def _checked(record: dict, digest: str, name: str) -> dict:
@@ -272,7 +335,6 @@ def _parse(name: str, line: int, text: np.ndarray, zero_based: bool, dtype) -> P
 
 def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int) -> dict:
     """Return the content of meta.json; nothing in it depends on when or where it was written."""
-    digest = hashlib.sha256("".join(shard["sha256"] for shard in shards).encode())
     labels = seen.labels
     return {
         "schema_version": SCHEMA_VERSION,
@@ -286,6 +348,6 @@ def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None
         "notices": list(seen.notices),
         "sources": _names(sources),
         "block_bytes": size,
-        "sha256": digest.hexdigest(),
+        "sha256": joint_sha256(shards),
         "shards": shards,
     }

@@ -1,6 +1,24 @@
-"""The exception tree: each error carries its exit code and says what to type next."""
+"""The exception tree: each error carries its exit code and says what to type next.
+
+Options stand in messages as Python has them, between backquotes: `` `threads` ``, `` `scale=maxabs` ``. The command
+line turns them into flags.
+"""
 
 from __future__ import annotations
+
+import re
+
+OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
+
+
+def flags(text: str) -> str:
+    """Return a message with its options as the command line has them: ``--threads``, ``--scale maxabs``."""
+
+    def flag(found) -> str:
+        name = "--" + found[1].replace("_", "-")
+        return name if found[2] is None else f"{name} {found[2]}"
+
+    return OPTION.sub(flag, text)
 
 
 class ScreenpathError(Exception):

@@ -16,6 +16,7 @@ from math import sqrt
 import numpy as np
 
 from screenpath.kernels import box as kernels
+from screenpath.rounding import OUTWARD, UNIT, gamma
 
 # The one place for rounding: every comparison that screens keeps this slack, relative to the magnitudes compared,
 ROUNDING = 1e-12
@@ -61,18 +62,29 @@ class KernelPoint(Point):
     ----------
     spread : float
         At least ``sum_i |vector_i| ||v_i||``: what the rounding of a product is relative to.
+    error : float
+        A product ``v_i . vector`` is off by at most this times ``||v_i||``.
     """
 
     spread: float
+    error: float
 
     def scaled(self, factor: float) -> KernelPoint:
         """Return ``factor * self``."""
-        products, spread = factor * self.products, abs(factor) * self.spread
-        return KernelPoint(factor * self.vector, products, factor * factor * self.sqnorm, spread)
+        products, spread = factor * self.products, abs(factor) * self.spread * OUTWARD
+        error = (abs(factor) * self.error + 4.0 * UNIT * spread) * OUTWARD
+        return KernelPoint(factor * self.vector, products, factor * factor * self.sqnorm, spread, error)
 
     def distance(self, other: Point) -> float:
-        """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``."""
-        return sqrt(max(kernels.apart_squared(self.vector, self.products, other.vector, other.products), 0.0))
+        """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``, rounded down.
+
+        The balls around two points that are nearer to each other have more in common: the ball around ``m`` of the way
+        has the squared radius ``(1 - m) r1^2 + m r2^2 - m (1 - m) ||a - b||^2``.
+        """
+        apart, terms = kernels.apart_squared(self.vector, self.products, other.vector, other.products)
+        reach = self.spread + other.spread
+        lost = gamma(self.vector.size + 8) * terms + reach * (self.error + other.error + 8.0 * UNIT * reach)
+        return sqrt(max(apart - lost * OUTWARD, 0.0))
 
 
 @dataclass(slots=True)

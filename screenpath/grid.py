@@ -29,12 +29,12 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
         For ends that make no grid.
     """
     if count < 1:
-        raise UsageError(f"a grid needs at least 1 point, not {count}", "use --grid N with N >= 1")
+        raise UsageError(f"a grid needs at least 1 point, not {count}", "use `grid=N` with N >= 1")
     for name, value in (("lower", low), ("upper", high)):
         if not (np.isfinite(value) and value > 0.0):
             raise UsageError(f"the {name} end of the grid must be positive and finite, not {value}")
     if low > high or (count > 1 and low == high):
-        raise UsageError(f"the grid's lower end {low:g} must be below its upper end {high:g}", "swap --cmin and --cmax")
+        raise UsageError(f"the grid's lower end {low:g} must be below its upper end {high:g}", "swap `cmin` and `cmax`")
     if count == 1:
         return np.array([low])
     grid = np.geomspace(low, high, count)
@@ -52,7 +52,7 @@ def explicit_grid(values) -> np.ndarray:
     """
     grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
     if grid.size == 0:
-        raise UsageError("the list of parameters is empty", "give for example --c-list 0.1,1,10")
+        raise UsageError("the list of parameters is empty", "give for example 0.1, 1 and 10")
     grid.sort()  # nan comes last
     if not (grid[0] > 0.0 and grid[-1] < np.inf):
         raise UsageError("every parameter of the list must be positive and finite")
@@ -82,10 +82,10 @@ def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
     ------
     UsageError
     """
-    _check_ratio(min_ratio, "--beta-min-ratio")
+    _check_ratio(min_ratio, "`beta_min_ratio`")
     if np.ndim(betas) > 0:
         return explicit_grid(betas)[::-1].copy()
-    return _downward(int(betas), beta_max, min_ratio, "--betas")
+    return _downward(int(betas), beta_max, min_ratio, "`betas`")
 
 
 def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) -> np.ndarray:
@@ -110,11 +110,11 @@ def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) 
     ------
     UsageError
     """
-    _check_ratio(min_ratio, "--alpha-min-ratio")
+    _check_ratio(min_ratio, "`alpha_min_ratio`")
     if references < 0:
-        raise UsageError(f"--references must not be negative, it is {references}")
+        raise UsageError(f"`references` must not be negative, it is {references}")
     if np.ndim(alphas) == 0:
-        return _downward(int(alphas), alpha_max, min_ratio, "--alphas")
+        return _downward(int(alphas), alpha_max, min_ratio, "`alphas`")
     wanted = explicit_grid(alphas)[::-1]
     points, last = [], max(alpha_max, wanted[0])
     for alpha in wanted:
@@ -160,7 +160,11 @@ class EpsilonGrid:
         if not 0.0 < epsilon < 1.0:
             raise UsageError(f"the accuracy of an eps-path must lie between 0 and 1, not {epsilon}")
         self.low, self.high, self.epsilon = low, high, epsilon
-        self._known, self._size = {0: low}, 1
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all points but the first."""
+        self._known, self._size = {0: self.low}, 1
 
     def __getitem__(self, rank: int) -> float:
         return self._known[rank]
@@ -183,7 +187,7 @@ class EpsilonGrid:
             raise UsageError(
                 f"at C = {certificate.C:g} the relative gap is {certificate.rel_gap:.1e}: too large for an eps-path of "
                 f"{self.epsilon:g}",
-                "use a smaller --tol or a larger --eps-path",
+                "use a smaller `tol` or a larger `eps_path`",
             )
         self._known[rank + 1], self._size = min(self.high, x * certificate.C), rank + 2
 

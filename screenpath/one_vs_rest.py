@@ -7,14 +7,11 @@ import copy
 import numpy as np
 
 from screenpath import steps
-from screenpath.models.builders import svm_model
+from screenpath.memory import in_force
+from screenpath.models.losses import SVM
+from screenpath.needs import BOX
 from screenpath.path import walk
 from screenpath.steps import Step
-
-SUMS = (
-    "primal", "dual", "gap", "gap_target", "n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors", "nnz_w",
-    "n_features_screened", "epochs", "passes", "screen_s", "solve_s", "certify_s", "init_s",
-)  # fmt: skip
 
 
 class OneVsRest:
@@ -36,7 +33,10 @@ class OneVsRest:
     def __init__(self, rows, codes, weights=None):
         self.rows = rows
         classes = range(int(codes.max()) + 1)
-        self.models = [svm_model(rows, np.where(codes == k, 1.0, -1.0), weights) for k in classes]
+        self.models = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights) for k in classes]
+        first = self.models[0]
+        for model in self.models[1:]:  # they differ in their signs alone
+            model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
     def parameters(self, C: float) -> dict:
         """Return the parameter as the step table names it."""
@@ -82,16 +82,29 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
         walk(one, grid, copy.deepcopy(screening), solver, options, start, first)
         for one, start in zip(model.models, references, strict=True)
     ]
-    for found in zip(*walks, strict=False):  # the deadline ends the first walk that meets it, and so all
+    begun = 0
+    while True:
+        found = []
+        for one, steps_of_one in zip(model.models, walks, strict=True):
+            step = next(steps_of_one, None)
+            if step is None:  # the deadline ends the first walk that meets it, and so all
+                return
+            one.forget()  # a copy of all rows for each class would be many times the data
+            found.append(step)
+            if begun < 2 * len(walks):  # a walk keeps the certificates of two points, the first of them is there now
+                begun += 1
+                in_force().fulfil(BOX.further_class(one.size, one.rows.d) // 2)
         yield joined([step for step, _ in found]), [certificate for _, certificate in found]
 
 
 def joined(parts: list[Step]) -> Step:
     """Return one step for the classes' steps at the same grid point."""
-    sums = {name: sum(getattr(part, name) for part in parts) for name in SUMS}
+    summed = [column.name for column in steps.TABLE if column.summed]
+    sums = {name: sum(getattr(part, name) for part in parts) for name in summed}
     screened, ends = sums["screened_R"] + sums["screened_L"], sums["n_R"] + sums["n_L"]
     size = ends + sums["n_E"]
     whole = all(part.status == steps.CERTIFIED for part in parts)
+    worst = max(parts, key=lambda part: (part.status != steps.CERTIFIED, part.rel_gap))
     # Counts (unsafe decisions) add up; of accuracies (an audit's gap) the worst counts.
     extras = {
         name: (sum if isinstance(value, int) else max)(part.extras[name] for part in parts)
@@ -100,7 +113,8 @@ def joined(parts: list[Step]) -> Step:
     return Step(
         step=parts[0].step,
         parameters=parts[0].parameters,
-        status=steps.CERTIFIED if whole else steps.BUDGET,
+        status=steps.CERTIFIED if whole else worst.status,
+        reason="" if whole else worst.reason,
         rel_gap=max(part.rel_gap for part in parts),
         rejection_ratio=screened / size,
         screening_rate=screened / ends if ends else 0.0,

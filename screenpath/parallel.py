@@ -13,6 +13,7 @@ import tempfile
 import threading
 from dataclasses import replace
 from itertools import groupby
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -20,14 +21,17 @@ import numpy as np
 
 from screenpath.cluster import in_order, tasks_on
 from screenpath.errors import ResourceError
+from screenpath.memory import MemoryLimit, in_force
 from screenpath.models.sparse import SparseModel, SparseVector
 from screenpath.models.sparse_grid import Kept, SparseGrid
+from screenpath.needs import SPARSE, Shape
 from screenpath.path import walk
 from screenpath.rows.views import Views
 from screenpath.write.atomic import save_arrays
 
 ARRAYS = ("data", "indices", "indptr")
 START = "spawn"  # a forked child would inherit threads half way
+FOLLOWED = (signal.SIGINT, signal.SIGTERM)  # what they mean is for the parent to say
 
 
 def walk_grid(
@@ -58,7 +62,7 @@ def walk_grid(
     Yields
     ------
     Step, Certificate or Kept
-        In the order of the grid.
+        In the order of the grid. From other processes, a run can go on behind the last step of a row alone.
 
     Raises
     ------
@@ -84,10 +88,19 @@ def walk_grid(
 
 def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
     """Yield the rows that processes of this machine walk."""
-    with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
-        save_arrays(Path(folder), _arrays(model.base))
-        with workers(min(jobs, len(tasks)), _open, (folder, *how)) as pool:
-            yield from pool.map(_walk_mapped_row, tasks)
+    jobs, limit, base = min(jobs, len(tasks)), in_force(), model.base
+    shape = Shape(base.n, base.d, base.views.size, base.views.dense, classes=base.classes)
+    points = max(len(pairs) for pairs, *_ in tasks)  # their dual points are here and there, as arrays and as messages
+    duals = 2 * 8 * points * base.ones.size
+    what = f"{jobs} processes for the values of beta"
+    limit.lend(jobs, SPARSE.vectors(shape) + duals, jobs * duals, what, "use fewer --jobs")
+    try:
+        with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
+            save_arrays(Path(folder), _arrays(base))
+            with workers(jobs, _open, (limit.share, folder, *how)) as pool:
+                yield from pool.map(_walk_mapped_row, tasks)
+    finally:
+        limit.take_back()
 
 
 def _on_cluster(model: SparseGrid, tasks: list, how: tuple, cluster: tuple):
@@ -157,14 +170,35 @@ def _hand_over(pipe, function, todo, busy) -> None:
 
 
 def _serve(pipe, initializer, arguments) -> None:
+    """Do tasks until the other end of the pipe is gone: the parent has ended, or wants no more of them."""
     initializer(*arguments)
     while True:
-        function, task = pipe.recv()
+        try:
+            function, task = pipe.recv()
+        except (EOFError, OSError):
+            return
         try:
             value = function(task)
         except Exception as error:  # for the parent to raise
             value = _Raised(error)
-        pipe.send(value)
+        try:
+            pipe.send(value)
+        except OSError:
+            return
+
+
+@contextlib.contextmanager
+def _put_off():
+    """Put off Ctrl-C and SIGTERM, for this thread and for processes that it starts: they are born deaf to them.
+
+    A terminal, or a scheduler, signals all processes of a job. One that is hit in the middle of its imports would say
+    so with a traceback; :func:`follow_parent` is what it should do instead, as soon as it can.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOLLOWED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
@@ -180,20 +214,26 @@ def workers(jobs: int, initializer, arguments: tuple):
         Of the initializer.
     """
     context, started = multiprocessing.get_context(START), []
+    if START != "fork":  # a fresh process starts it first, which lets the signals through again
+        resource_tracker.ensure_running()
     try:
         for _ in range(jobs):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, initializer, arguments))
             started.append((process, ours))
-            process.start()
+            with _put_off():
+                process.start()
             theirs.close()  # the end of the process ends the messages
         yield Workers([pipe for _, pipe in started])
     finally:
-        for process, pipe in started:
-            pipe.close()
+        # In this order: a process that waits for a task, and finds its pipe closed, has time to do something about it.
+        for process, _ in started:
             if process.pid is not None:
                 process.kill()
+        for process, pipe in started:
+            if process.pid is not None:
                 process.join()
+            pipe.close()
 
 
 def follow_parent() -> None:
@@ -202,8 +242,9 @@ def follow_parent() -> None:
     A scheduler may signal all processes of a job: the parent, not a lost worker, should say why the run ends. And a
     process whose parent was killed would wait for its next task for ever.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in FOLLOWED:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FOLLOWED)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -232,9 +273,10 @@ def _model(load) -> SparseGrid:
 _worker: tuple = ()  # of a worker process: model; screening, solver and options
 
 
-def _open(folder: str, *how) -> None:
+def _open(share: MemoryLimit | None, folder: str, *how) -> None:
     global _worker
     follow_parent()
+    (share or MemoryLimit()).begin()
 
     def load(name):
         path = Path(folder) / f"{name}.npy"
@@ -246,7 +288,8 @@ def _open(folder: str, *how) -> None:
 
 
 def _walk_mapped_row(task) -> list:
-    return _walk_row(*_worker, task)
+    with in_force().kept("a value of beta"):
+        return _walk_row(*_worker, task)
 
 
 def _walk_sent_row(shared: tuple, task, deadline: float) -> list:
@@ -260,8 +303,10 @@ def _walk_row(model: SparseGrid, how: tuple, task) -> list:
     pairs, first, state = task
     reference = None if state is None else model.restore(state)
     numbered = [None] * first + pairs  # so that the walk counts from `first`
-    found = walk(model, numbered, *how, reference, first)
-    return [
-        (step, Kept(c.alpha, c.beta, SparseVector.of(c.w), c.theta, c.u, c.u_slack, c.formed, c.room))
-        for step, c in found
-    ]
+    steps, c = [], None
+    for step, certificate in walk(model, numbered, *how, reference, first):
+        c, w = certificate, SparseVector.of(certificate.w)
+        steps.append((step, Kept(c.alpha, c.beta, w, c.theta)))
+    if c is not None:  # a run goes on behind whole rows: the sums of every step would be much memory
+        steps[-1] = steps[-1][0], replace(steps[-1][1], u=c.u, u_slack=c.u_slack, formed=c.formed, room=c.room)
+    return steps

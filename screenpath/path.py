@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 
-from screenpath import steps
+from screenpath import needs, rounding, steps
 from screenpath.errors import UsageError
-from screenpath.grid import EpsilonGrid
+from screenpath.grid import EpsilonGrid, epsilon_stride
 from screenpath.rules import Screening
 from screenpath.rules.pathwise import Heuristic, Pathwise
 from screenpath.solvers.base import Budget
@@ -111,14 +112,17 @@ def batches(model, grid, screening: Screening, solver, options: PathOptions, ref
     certificates : list of Certificate or None
         Of the pairs that the steps report, the last of which is the next point's reference.
     """
+    grows = isinstance(grid, EpsilonGrid)
     if reference is None:
+        if grows:
+            grid.restart()  # it may know the points of another path
         reference = model.start(grid[first])
-    elif isinstance(grid, EpsilonGrid) and first > 0:
+    elif grows and first > 0:
         grid.extend(first - 1, reference)
     init = None
     if isinstance(screening, Pathwise):
-        if screening.chunk and isinstance(grid, EpsilonGrid):
-            raise UsageError("a chunk needs grid points that are known beforehand", "use --eps-path without --chunk")
+        if screening.chunk and grows:
+            raise UsageError("a chunk needs grid points that are known beforehand", "use `eps_path` without `chunk`")
         init, far = far_end(model, grid, solver, options)
         screening.begin(grid, far, resumed=first > 0)
     if isinstance(grid, np.ndarray) and grid.ndim == 1:
@@ -127,7 +131,6 @@ def batches(model, grid, screening: Screening, solver, options: PathOptions, ref
     stretches = None
     if takes_stretches(model, screening, solver):
         stretches = Stretches(model, grid, screening, options, MARGIN * options.tol)
-    grows = isinstance(grid, EpsilonGrid)
     while rank < len(grid):
         if time.monotonic() > options.deadline:
             return
@@ -138,7 +141,8 @@ def batches(model, grid, screening: Screening, solver, options: PathOptions, ref
                 step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
             found, certificates = [step], [reference]
         rank, reference = rank + len(found), certificates[-1]
-        if grows:
+        # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
+        if grows and (time.monotonic() <= options.deadline or epsilon_stride(reference, grid.epsilon) > 1.0):
             grid.extend(rank - 1, reference)
         yield found, certificates
 
@@ -149,11 +153,31 @@ def walk_state(model, screening, certificate) -> dict:
     return {**model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
 
 
-def restore_walk(model, screening, state: dict):
-    """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own."""
+def restore_walk(model, screening, state: dict, parameter):
+    """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own.
+
+    Parameters
+    ----------
+    model, screening
+    state : dict
+    parameter
+        Grid point of the reference; None where it is not known.
+
+    Raises
+    ------
+    ValueError
+        If the state is not one that a walk of this model can have left.
+    """
     if hasattr(screening, "restore"):
-        screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)})
-    return model.restore(state)
+        screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
+    reference = model.restore(state)
+    for certificate in reference if isinstance(reference, list) else [reference]:
+        if not isfinite(certificate.primal):
+            raise ValueError("its numbers are beyond all measure")
+        at = [getattr(certificate, name) for name in ("C", "lam", "alpha", "beta") if hasattr(certificate, name)]
+        if parameter is not None and at != np.atleast_1d(parameter).tolist():
+            raise ValueError("it is that of another grid point")
+    return reference
 
 
 def far_end(model, grid, solver, options: PathOptions):
@@ -194,6 +218,7 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         else:
             budget = Budget(options.max_epochs - epochs, options.deadline)
             reduced = model.reduce(parameter, screened, certificate)
+            needs.ask_before_solving(model, reduced, solver)
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
             w, theta = model.lift(parameter, reduced, solution)
@@ -203,10 +228,11 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             del reduced, solution  # the copy of the survivors
         rounds += 1
         clock.enter("certify")
-        certificate = model.certify(parameter, w, theta, certificate)
-        done = certificate.gap <= options.tol * certificate.primal
+        certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
+        done = rounding.meets(certificate, options.tol)
         spent = epochs >= options.max_epochs or time.monotonic() > options.deadline
-        if done or spent or rounds >= MAX_ROUNDS:
+        further = done and model.refines and model.goes_on(parameter, certificate, reference)
+        if (done and not further) or spent or rounds >= MAX_ROUNDS:
             break
         if isinstance(screening, (Heuristic, Pathwise)):
             clock.enter("screen")
@@ -222,11 +248,46 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
             if decided is not None:
                 decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
+    broken = not isfinite(certificate.gap)
+    if done:
+        known = _sharp(model, model.no_worse(parameter, certificate, reference), options.tol)
+        certificate = known if rounding.meets(known, options.tol) else certificate
+    else:
+        certificate = best_known(model, parameter, certificate, reference, options.tol)
+        done = rounding.meets(certificate, options.tol)
+    if isinstance(screening, Pathwise):  # the gap may be met before the proof of the far point has been looked at
+        first_screened, decided = screening.proven(model, certificate, first_screened, decided)
     touched, extras = touched + clock.touched, clock.moved
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     step = steps.at_point(
-        model, parameter, rank, certificate, first_screened, tol=options.tol, certified=done, solver=name,
+        model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent, solver=name,
         epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds, extras=extras,
     )  # fmt: skip
     return step, certificate
+
+
+def _sharp(model, certificate, tol: float):
+    """Return the certificate; with a narrower bound on rounding where it does not meet ``tol``, but may, or may lead to
+    one that does.
+    """
+    if rounding.meets(certificate, tol):
+        return certificate
+    close = rounding.meets_but_for_rounding(certificate, tol)
+    refined = model.refines and isfinite(certificate.gap) and rounding.is_most(certificate)
+    return model.sharpened(certificate, tol) if close or refined else certificate
+
+
+def best_known(model, parameter, certificate, reference, tol: float):
+    """Return the certificate of the best primal and the best dual point: those solved for, or known before.
+
+    What a solver leaves may be worse than where it began, or not finite. Nothing is reported that is worse than zero,
+    the start of the path, or the reference taken to the new parameter; what rounding may have added counts.
+    """
+    zero, *others = model.fallbacks(parameter, reference)
+    if isfinite(certificate.gap) and (certificate.highest > zero.highest or rounding.is_most(certificate)):
+        certificate = model.sharpened(certificate, tol)
+    if certificate.highest <= zero.highest and certificate.gap <= min(one.gap for one in (zero, *others)):
+        return certificate  # as ever but for numbers at the end of their range
+    known = [one for one in (certificate, zero, *others) if isfinite(one.primal) and isfinite(one.gap)] or [zero]
+    return model.combined(parameter, min(known, key=lambda one: one.highest), max(known, key=lambda one: one.dual))

@@ -9,6 +9,7 @@ from screenpath.errors import DataError
 from screenpath.prepare import Preparation
 from screenpath.read.labels import label_text
 from screenpath.runs import Run
+from screenpath.wide import on_columns
 
 UNLABELLED = 0.0  # what files without labels have in their place, unless it is a label of the run
 
@@ -22,7 +23,8 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
     step : dict
         Row of the step table.
     X : csr_array of shape (m, any)
-        In the units of the data file; features that the training data lacks are ignored.
+        In the units of the data file; features that the training data lacks are ignored (of wide data that is mostly
+        empty, also those between its own).
     training : str, optional
         For a kernel run: its training data, where they are no longer where the run read them.
 
@@ -38,13 +40,15 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
         notice = f"features above {d}, the width of the run, are ignored"
     X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
     X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+    if run.numbers is not None:
+        X = on_columns(X, run.numbers - 1)
     if run.kernel:
         from screenpath.predict_kernel import kernel_values
 
         return kernel_values(run, step, X, training), notice
     weights, intercepts = run.coefficients(step)
     if run.record["preparation"].get("scaling") == "l2":  # the only scaling that the coefficients do not undo
-        X = Preparation("l2", None, None, 0.0, d).apply(X)
+        X = Preparation("l2", None, None, 0.0, X.shape[1]).apply(X)
     values = X @ weights.T + intercepts
     return (values if run.classes else values[:, 0]), notice
 

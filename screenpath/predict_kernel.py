@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import DataError, RunFolderError
-from screenpath.prepare import Preparation, choose_storage
+from screenpath.prepare import Preparation
 from screenpath.read.dataset import Dataset
 from screenpath.read.libsvm import read_libsvm
 from screenpath.read.shards import ShardFolder, is_shard_folder
@@ -24,7 +24,7 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     step : dict
         Row of the step table.
     X : csr_array of shape (m, d)
-        In the units of the data file.
+        In the units of the data file, with the columns that the run has.
     training : str, optional
         The training data, where they are no longer where the run read them.
 
@@ -43,12 +43,12 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     function, preparation = _function(run), _preparation(run)
     coefficients = run.coefficients(step)[0][0]
     support = np.flatnonzero(coefficients)
-    rows = choose_storage(data.X, run.record["data"]["storage"])
-    prepared = preparation.apply(rows)
-    prepared = sp.csr_array(prepared)[support] if sp.issparse(prepared) else prepared[support]
-    new = preparation.apply(X if sp.issparse(rows) else X.toarray())
     if support.size == 0:
         return np.zeros(X.shape[0])
+    dense = run.record["data"]["storage"] == "dense"
+    rows = preparation.narrowed(sp.csr_array(data.X)[support])
+    prepared = preparation.apply(rows.toarray() if dense else rows)
+    new = preparation.apply(X.toarray() if dense else X)
     return HeldOutRows(KernelBlocks(prepared, function), new) @ coefficients[support]
 
 
@@ -90,4 +90,5 @@ def _function(run: Run) -> KernelFunction:
 def _preparation(run: Run) -> Preparation:
     record = run.record["preparation"]
     scale, shift = (None if record[name] is None else np.array(record[name]) for name in ("scale", "shift"))
-    return Preparation(record["scaling"], scale, shift, 0.0, run.n_features)
+    columns = None if run.numbers is None else run.numbers - 1
+    return Preparation(record["scaling"], scale, shift, 0.0, run.n_columns, columns)

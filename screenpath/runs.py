@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
-import zipfile
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +11,25 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath import record as records
 from screenpath.cv.choose import best_and_one_se
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.models.specs import SPECS
+from screenpath.read.coefficients import csv_parts, npz_parts, record_parts
+from screenpath.record import damaged
 from screenpath.scores import higher_is_better
+from screenpath.step_table import read_steps
+from screenpath.wide import find
+from screenpath.write.archive import FAULTS
+from screenpath.write.atomic import prefix_sha256
 from screenpath.write.coefficients import RECORD
-from screenpath.write.folder import COMPLETE
-from screenpath.write.tables import SCHEMA_VERSION
+from screenpath.write.folder import run_key
+from screenpath.write.progress import Progress
 
-LINEAR = ("svm", "lad", "quantile", "svr", "l1svm", "sparse-svm")  # models whose solution is one weight a feature
-KEYS = ("model", "status", "data", "preparation", "parameters", "columns", "options")
-WORDS = ("status", "solver", "iss_found", "ifs_found")  # columns of the step table that hold text
 NEAR = 1e-3  # a parameter given to --step may differ from the step's by this, relatively
 SHOWN = 5  # steps named in a message
+NPZ = "coefficients.npz"
+TRIES = 3  # to read a folder that a run is changing
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Run:
         Content of run.json.
     steps : list of dict
         Rows of the step table that have a solution, numbers as numbers; missing values are None.
+    stored : tuple (Path, int) or None
+        File of the coefficients, and how many of its bytes belong to the steps; None where there is none.
     notices : list of str
         Things a user should know.
     """
@@ -45,7 +52,15 @@ class Run:
     path: Path
     record: dict
     steps: list
+    stored: tuple | None = None
     notices: list = field(default_factory=list)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a further file (``cv.json``) belongs to the run; one that run.json does not name does not."""
+        listed, there = self.record.get("files"), (self.path / name).is_file()
+        if listed is not None and name in listed and not there:
+            raise damaged(self.path, f"there is no {name}")
+        return there and (listed is None or name in listed)
 
     @property
     def model(self) -> str:
@@ -81,6 +96,17 @@ class Run:
     def unit(self) -> str:
         """Return what the coefficients belong to: ``feature`` or ``sample``."""
         return "sample" if self.kernel else "feature"
+
+    @cached_property
+    def numbers(self) -> np.ndarray | None:
+        """Return the numbers of the features that have a weight, from 1, where these are not all of them."""
+        features = self.record["preparation"].get("features")
+        return None if features is None else np.array(features, dtype=np.int64)
+
+    @property
+    def n_columns(self) -> int:
+        """Return how many features have a column: all of them, but for wide data of which most never occur."""
+        return self.n_features if self.numbers is None else self.numbers.size
 
     @property
     def width(self) -> int:
@@ -186,7 +212,7 @@ class Run:
         Returns
         -------
         weights : ndarray of shape (k, d)
-            One row, or one for each class in the order of ``classes``.
+            One row, or one for each class in the order of ``classes``; a weight for each of ``numbers``, or of all.
         intercepts : ndarray of shape (k,)
 
         Raises
@@ -196,12 +222,13 @@ class Run:
         """
         k = self._blocks
         try:
-            block = self.matrix[step["step"] * k : (step["step"] + 1) * k].toarray()
+            matrix = self.matrix if "matrix" in vars(self) else self._read(step["step"])
+            block = matrix[step["step"] * k : (step["step"] + 1) * k].toarray()
         except ValueError:
             block = np.zeros((0, 0))
         # nnz_w may count the weights of the constant features too, which are the intercepts.
         if block.shape[0] != k or np.count_nonzero(block[:, 1:]) < (step["nnz_w"] or 0) - k:
-            raise _damaged(self.path, f"the coefficients of step {step['step']} are not complete")
+            raise damaged(self.path, f"the coefficients of step {step['step']} are not complete")
         return block[:, 1:], block[:, 0]
 
     @property
@@ -210,54 +237,78 @@ class Run:
 
     @cached_property
     def matrix(self) -> sp.csr_array:
-        """All coefficients: shape (steps x classes, 1 + d), column 0 the intercepts."""
-        if self.model not in LINEAR:
+        """All coefficients: shape (steps x classes, 1 + d), column 0 the intercepts; d as of :meth:`coefficients`."""
+        return self._read(None)
+
+    def _read(self, step: int | None) -> sp.csr_array:
+        """Return the matrix of all coefficients, or with the rows of one step alone: the others are looked at only."""
+        if self.model not in SPECS:
             raise RunFolderError(
                 f"{self.path} holds a run of another kind: its solutions are not weights of features",
-                f"this works for {', '.join(LINEAR)}",
+                f"this works for {', '.join(SPECS)}",
             )
-        for name, read in (
-            ("coefficients.csv", self._read_csv),
-            ("coefficients.csv.partial", self._read_csv),
-            ("coefficients.npz.records.partial", self._read_records),
-            ("coefficients.npz", self._read_npz),
-        ):
-            file = self.path / name
-            if file.exists():
-                try:
-                    return read(file)
-                except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-                    raise _damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
-        raise RunFolderError(
-            f"{self.path} has no coefficients", "compute the path with --coefficients csv or npz, into a run folder"
-        )
+        if self.stored is None:
+            raise RunFolderError(
+                f"{self.path} has no coefficients", "compute the path with --coefficients csv or npz, into a run folder"
+            )
+        file, size = self.stored
+        try:
+            if ".csv" in file.name:
+                parts = self._csv_parts(file, size)
+            elif file.name == NPZ:
+                parts = npz_parts(file, 1 + self.width)
+            else:
+                parts = record_parts(file, RECORD, size)
+            return self._assemble(parts, step)
+        except FAULTS as error:
+            raise damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
 
-    def _assemble(self, rows, features, values) -> sp.csr_array:
+    def _assemble(self, parts, step: int | None) -> sp.csr_array:
+        """Look at all coefficients, and keep those of one step, or all."""
         last = max((row["step"] for row in self.steps), default=-1)
+        named = None if self.kernel or self.numbers is None else np.append(0, self.numbers)
         shape = ((last + 1) * self._blocks, 1 + self.width)
-        keep = rows < shape[0]  # a step whose row of the table was lost has no say
-        if rows.size and (rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]):
-            raise ValueError(f"a step or {self.unit} out of range; the data has {self.width} {self.unit}s")
-        if not np.all(np.isfinite(values)):
-            raise ValueError("a value is not a finite number")
-        return sp.csr_array((values[keep], (rows[keep], features[keep])), shape=shape)
+        # A step whose row of the table was lost has no say.
+        first, end = (0, shape[0]) if step is None else (step * self._blocks, (step + 1) * self._blocks)
+        kept, before = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]], (-1, -1)
+        for part in parts:
+            rows, features, values = part
+            if not rows.size:
+                continue
+            if rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]:
+                raise ValueError(f"a step or {self.unit} out of range; the data has {self.width} {self.unit}s")
+            if not np.all(np.isfinite(values)):
+                raise ValueError("a value is not a finite number")
+            down, right = (np.diff(numbers, prepend=old) for numbers, old in zip(part, before, strict=False))
+            if not np.all((down > 0) | ((down == 0) & (right > 0))):
+                raise ValueError("a coefficient stands there twice, or not in its order")
+            before, keep = (rows[-1], features[-1]), (rows >= first) & (rows < min(end, shape[0]))
+            for numbers, found in zip(part, kept, strict=True):
+                found.append(numbers[keep])
+        rows, features, values = (np.concatenate(found) for found in kept)
+        if named is not None:
+            features, known = find(named, features)
+            if not known.all():
+                raise ValueError("a feature that the data does not have")
+            shape = (shape[0], named.size)
+        return sp.csr_array((values, (rows, features)), shape=shape)
 
-    def _read_csv(self, file: Path) -> sp.csr_array:
-        text = file.read_bytes()
-        if file.suffix == ".partial":
-            text = text[: text.rfind(b"\n") + 1]
-        header, _, body = text.partition(b"\n")
-        columns = header.decode("utf-8").strip().split(",")
+    def _csv_parts(self, file: Path, size: int):
+        """Yield rows, columns and values of a table."""
+        parts = csv_parts(file, size)
+        columns = next(parts).decode("utf-8").strip().split(",")
         expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
         if columns != expected:
             raise ValueError(f"the columns are not {', '.join(expected)}")
-        if not body.strip():
-            return self._assemble(*(np.zeros(0, dtype=t) for t in (np.int64, np.int64, np.float64)))
-        table = np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None)
-        if table.shape[1] != len(expected):
-            raise ValueError(f"the lines do not have {len(expected)} numbers")
+        for body in parts:
+            if body.strip():
+                yield self._numbers(np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None), len(expected))
+
+    def _numbers(self, table, width: int) -> tuple:
+        if table.shape[1] != width:
+            raise ValueError(f"the lines do not have {width} numbers")
         whole = table[:, [0, -2]]
-        if not np.array_equal(whole, np.floor(whole)):
+        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > records.WIDEST):
             raise ValueError(f"a step or {self.unit} is not a whole number")
         rows, features = whole.astype(np.int64).T
         if self.classes:
@@ -266,22 +317,11 @@ class Run:
             if not np.array_equal(classes[codes], table[:, 1]):
                 raise ValueError("a class is not among the labels of run.json")
             rows = rows * classes.size + codes
-        return self._assemble(rows, features, table[:, -1])
-
-    def _read_records(self, file: Path) -> sp.csr_array:
-        data = file.read_bytes()
-        records = np.frombuffer(data[: len(data) // RECORD.itemsize * RECORD.itemsize], dtype=RECORD)
-        return self._assemble(records["step"], records["feature"], records["value"])
-
-    def _read_npz(self, file: Path) -> sp.csr_array:
-        stored = sp.coo_array(sp.load_npz(io.BytesIO(file.read_bytes())))
-        if stored.shape[1] != 1 + self.width:
-            raise ValueError(f"{stored.shape[1]} columns in place of {1 + self.width}")
-        return self._assemble(stored.row, stored.col, stored.data)
+        return rows, features, table[:, -1]
 
 
 def open_run(path) -> Run:
-    """Read a run folder.
+    """Read a run folder and make sure that it is as it was written.
 
     Parameters
     ----------
@@ -298,92 +338,103 @@ def open_run(path) -> Run:
         If there is no run, it is damaged, or a newer version wrote it.
     """
     path = Path(path)
-    record = _read_record(path)
-    steps = _read_steps(path, record)
-    solved = [row for row in steps if row["primal"] is not None]
-    if not solved:
-        raise RunFolderError(f"{path} has no finished step", "let the run go on with --resume")
-    notices = []
-    if record["status"] != COMPLETE:
-        total = (record.get("totals") or {}).get("n_steps", "?")
-        notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
-    return Run(path, record, solved, notices)
+    for attempt in range(TRIES):
+        seen = _moment(path)
+        try:
+            return _read(path)
+        except RunFolderError:
+            if attempt + 1 == TRIES or _moment(path) == seen:  # else a run has gone on meanwhile
+                raise
 
 
-def _read_record(path: Path) -> dict:
-    file = path / "run.json"
+def _moment(path: Path) -> list:
+    """Return what changes whenever a run has gone on."""
+    found = []
+    for name in (records.RUN, records.PROGRESS):
+        try:
+            state = os.stat(path / name)
+            found.append((state.st_ino, state.st_size, state.st_mtime_ns))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def _read(path: Path) -> Run:
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+        record = records.read_record(path)
+    except FileNotFoundError:
         raise RunFolderError(
             f"{path} is not a run folder: there is no run.json", "give the folder that a path command wrote (--out DIR)"
         ) from None
-    except (OSError, ValueError) as error:
-        raise _damaged(file, getattr(error, "strerror", None) or str(error)) from None
-    if not isinstance(record, dict) or not isinstance(record.get("schema_version"), int):
-        raise _damaged(file, "there is no schema_version")
-    if record["schema_version"] > SCHEMA_VERSION:
-        raise RunFolderError(
-            f"{file} has schema version {record['schema_version']}; this program knows up to {SCHEMA_VERSION}",
-            "use the version of screenpath that wrote it, or a newer one",
-        )
-    missing = [name for name in KEYS if record.get(name) is None]
-    if missing:
-        raise _damaged(file, f"there is no {missing[0]}")
-    parts = ((record["data"], dict), (record["preparation"], dict), (record["options"], dict))
-    lists = ((record["columns"], list), (record["parameters"], list))
-    if not all(isinstance(value, kind) for value, kind in (*parts, *lists)) or "n_features" not in record["data"]:
-        raise _damaged(file, "an entry has the wrong type")
-    return record
-
-
-def _read_steps(path: Path, record: dict) -> list:
-    for name in ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial"):
-        file = path / name
-        if file.exists():
-            break
+    if record["status"] == records.EMPTIED:
+        raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
+    if "sha256" not in record:
+        table, stored = _first(path, TABLES), _first(path, COEFFICIENTS)
+        if table is None and record["status"] == records.COMPLETE:
+            raise damaged(path, "there is no step table")
     else:
-        if record["status"] != COMPLETE:  # a cross-validation is still at its folds
-            return []
-        raise _damaged(path, "there is no step table")
-    partial = file.suffix == ".partial"
+        records.check_files(path, record)
+        listed = [name for name in TABLES if name in record["files"]]
+        table, stored = _finished(path, record, listed) if listed else _grown(path, record)
+    steps = read_steps(*table, record) if table else []  # none: a cross-validation is still at its folds
+    asked = (record.get("totals") or {}).get("n_steps")
+    if record["status"] == records.COMPLETE and asked not in (None, len(steps)):
+        raise damaged(table[0], f"it has {len(steps)} of {asked} steps")
+    solved = [row for row in steps if row["primal"] is not None]
+    if not solved:
+        raise RunFolderError(f"{path} has no finished step", "let the run go on with --resume")
+    lost = [name for name in COEFFICIENTS if name in (record.get("files") or ()) and not (path / name).is_file()]
+    notices = [f"{path} has lost its {lost[0]}: there are no coefficients"] if lost else []
+    if record["status"] != records.COMPLETE:
+        total = (record.get("totals") or {}).get("n_steps", "?")
+        notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
+    return Run(path, record, solved, stored, notices)
+
+
+# Names in the order of trust; before schema version 2 nothing else says which of them belongs to the run.
+TABLES = ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial")
+COEFFICIENTS = ("coefficients.csv", "coefficients.csv.partial", f"{records.RECORDS}.partial", NPZ)
+
+
+def _first(path: Path, names) -> tuple | None:
+    """Return the first file that there is, with its size."""
+    found = [path / name for name in names if (path / name).is_file()]
+    return (found[0], found[0].stat().st_size) if found else None
+
+
+def _finished(path: Path, record: dict, tables: list) -> tuple:
+    """Return step table and coefficients that run.json names; they have been checked."""
+    table = _first(path, tables)
+    if table is None:
+        raise damaged(path, "there is no step table")
+    return table, _first(path, [name for name in COEFFICIENTS if name in record["files"]])
+
+
+def _grown(path: Path, record: dict) -> tuple:
+    """Return step table and coefficients of a run that goes on or was killed, as far as they are proven."""
+    if record["status"] == records.COMPLETE:
+        raise damaged(path, "there is no step table")
+    file = path / records.PROGRESS
     try:
-        text = file.read_text(encoding="utf-8")
-        rows = _json_rows(text, partial) if ".json" in name else _csv_rows(text, partial)
-        steps = [{column: _number(column, row[column]) for column in record["columns"]} for row in rows]
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise _damaged(file, f"{error}" if not isinstance(error, KeyError) else f"no column {error}") from None
-    needed = {"step", "primal", "nnz_w", *record["parameters"]} - set(record["columns"])
-    if needed:
-        raise _damaged(file, f"there is no column {sorted(needed)[0]}")
-    if [row["step"] for row in steps] != list(range(len(steps))):
-        raise _damaged(file, "the steps are not numbered 0, 1, ...")
-    return steps
+        progress = Progress.last(file.read_bytes(), run_key(record.get("identity")))
+    except FileNotFoundError:
+        progress = Progress()
+    if progress is None:
+        raise damaged(file, "its last line is not what was written")
+    if not progress.steps:
+        return None, None
+    table = _proven(path, TABLES, progress.table_bytes, progress.table_sha256)
+    if not progress.coefficient_bytes:
+        return table, None
+    names = [name for name in COEFFICIENTS if name != NPZ]
+    return table, _proven(path, names, progress.coefficient_bytes, progress.coefficient_sha256)
 
 
-def _csv_rows(text: str, partial: bool) -> list:
-    if partial:  # the last line may be half a line
-        text = text[: text.rfind("\n") + 1]
-    rows = list(csv.DictReader(io.StringIO(text), strict=True))
-    if any(None in row or None in row.values() for row in rows):
-        raise ValueError("a line has the wrong number of fields")
-    return rows
-
-
-def _json_rows(text: str, partial: bool) -> list:
-    if not partial:
-        return json.loads(text)["steps"]
-    try:
-        return json.loads(text + "\n]}")["steps"]
-    except ValueError:  # half a record at the end
-        return json.loads(text[: text.rfind("\n")].rstrip(",") + "\n]}")["steps"]
-
-
-def _number(column: str, value):
-    if value in (None, "") or column in WORDS or not isinstance(value, str):
-        return value if value != "" else None
-    return int(value) if column == "step" else float(value)
-
-
-def _damaged(what: Path, why: str) -> RunFolderError:
-    return RunFolderError(f"{what} is damaged: {why}", "compute the path again with --force, or restore the folder")
+def _proven(path: Path, names, size: int, sha256: str) -> tuple:
+    """Return the file of which so many bytes have that hash, and their number."""
+    there = [path / name for name in names if (path / name).is_file()]
+    for file in there:
+        with open(file, "rb") as stream:
+            if prefix_sha256(stream.fileno(), size)[0].hexdigest() == sha256:
+                return file, size
+    raise damaged(there[0] if there else path, f"it is not what {records.PROGRESS} speaks of (its hash differs)")

@@ -2,7 +2,7 @@
 
 ``products`` are the linear forms ``x.w`` of the rows, of shape (m,), or (m, classes) where each class has its weights;
 ``targets`` are -1 and +1, class numbers, or real targets. A linear form of exactly 0 counts as negative, as in
-LIBLINEAR.
+LIBLINEAR. ``weights``, where they are given, say how often each row stands in the data.
 """
 
 from __future__ import annotations
@@ -26,38 +26,56 @@ def decided(products, targets) -> tuple[np.ndarray, np.ndarray]:
     return (products > 0.0).astype(np.int64), (np.asarray(targets) > 0.0).astype(np.int64)
 
 
-def accuracy(products, targets) -> float:
+def mean(values, weights=None) -> float:
+    """Return the mean over the rows, each counted as often as its weight says."""
+    return float(np.mean(values) if weights is None else np.average(values, weights=weights))
+
+
+def count(chosen, weights=None):
+    """Return how many rows are chosen, each counted as often as its weight says."""
+    return np.count_nonzero(chosen) if weights is None else weights[chosen].sum()
+
+
+def accuracy(products, targets, weights=None) -> float:
     """Return the share of rows decided as labelled."""
     found, true = decided(products, targets)
-    return float((found == true).mean())
+    return mean(found == true, weights)
 
 
-def balanced_accuracy(products, targets) -> float:
+def balanced_accuracy(products, targets, weights=None) -> float:
     """Return the mean over the classes present of the share of their rows decided right."""
     found, true = decided(products, targets)
-    return float(np.mean([(found[true == k] == k).mean() for k in np.unique(true)]))
+    return float(np.mean([count((found == k) & (true == k), weights) / size for k, size in _present(true, weights)]))
 
 
-def f1(products, targets) -> float:
+def f1(products, targets, weights=None) -> float:
     """Return the harmonic mean of precision and recall of +1; of several classes the mean over those present."""
     found, true = decided(products, targets)
-    classes = np.unique(true) if products.ndim == 2 else [1]
+    classes = [k for k, _ in _present(true, weights)] if products.ndim == 2 else [1]
     values = []
     for k in classes:
-        both = np.count_nonzero((found == k) & (true == k))
-        either = np.count_nonzero(found == k) + np.count_nonzero(true == k)
+        both = count((found == k) & (true == k), weights)
+        either = count(found == k, weights) + count(true == k, weights)
         values.append(2.0 * both / either if either else 0.0)
     return float(np.mean(values))
 
 
-def auc(products, targets) -> float:
+def _present(true, weights) -> list:
+    """Return the classes that have rows of a weight above 0, and how many rows that is."""
+    sizes = [(k, count(true == k, weights)) for k in np.unique(true)]
+    return [(k, size) for k, size in sizes if size > 0.0]
+
+
+def auc(products, targets, weights=None) -> float:
     """Return the area under the ROC curve: the chance that a +1 row has the larger linear form, ties counting half.
 
     nan where all targets are of one class.
     """
+    positive = np.asarray(targets) > 0.0
+    if weights is not None:
+        return _weighted_auc(products, positive, weights)
     from scipy.stats import rankdata
 
-    positive = np.asarray(targets) > 0.0
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     if not (n_positive and n_negative):
         return math.nan
@@ -65,20 +83,30 @@ def auc(products, targets) -> float:
     return float((ranks[positive].sum() - 0.5 * n_positive * (n_positive + 1)) / (n_positive * n_negative))
 
 
-def mae(products, targets) -> float:
+def _weighted_auc(products, positive, weights) -> float:
+    """Return the weighted share of pairs of a +1 and a -1 row in which the first has the larger linear form."""
+    _, level = np.unique(products, return_inverse=True)
+    high, low = (np.bincount(level[side], weights[side], level.max() + 1) for side in (positive, ~positive))
+    if not (high.any() and low.any()):
+        return math.nan
+    below = np.cumsum(low) - low
+    return float(high @ (below + 0.5 * low) / (high.sum() * low.sum()))
+
+
+def mae(products, targets, weights=None) -> float:
     """Return the mean absolute error."""
-    return float(np.abs(products - targets).mean())
+    return mean(np.abs(products - targets), weights)
 
 
-def mse(products, targets) -> float:
+def mse(products, targets, weights=None) -> float:
     """Return the mean squared error."""
-    return float(np.square(products - targets).mean())
+    return mean(np.square(products - targets), weights)
 
 
-def pinball(products, targets, tau: float = 0.5) -> float:
+def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
     """Return the mean of ``max((tau - 1) t, tau t)``, ``t = target - product``."""
     t = targets - products
-    return float(np.maximum((tau - 1.0) * t, tau * t).mean())
+    return mean(np.maximum((tau - 1.0) * t, tau * t), weights)
 
 
 @dataclass(frozen=True)
@@ -90,7 +118,7 @@ class Score:
     name : str
         As ``--score`` has it, with ``_`` in place of ``-`` in columns.
     function : callable
-        ``function(products, targets) -> float``.
+        ``function(products, targets, weights=None) -> float``.
     higher : bool
         Whether more is better.
     task : str
@@ -131,15 +159,14 @@ def higher_is_better(column: str) -> bool:
     return SCORES[name].higher
 
 
-def choose_score(name: str | None, model: str, task: str, classes: int = 2, tau: float | None = None) -> Score:
+def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float | None = None) -> Score:
     """Return the score of that name, or the model's own.
 
     Parameters
     ----------
     name : str or None
-        None: accuracy of classifiers, the pinball loss of quantile regressions, the mean absolute error of others.
-    model : str
-        For messages and the default.
+        None: what the model is chosen by.
+    spec : models.spec.Spec
     task : str
         ``classification`` or ``regression``.
     classes : int
@@ -152,11 +179,11 @@ def choose_score(name: str | None, model: str, task: str, classes: int = 2, tau:
         If the score does not fit the task.
     """
     if name is None:
-        name = "accuracy" if task == CLASSIFICATION else "pinball" if model == "quantile" else "mae"
+        name = spec.chosen_by or spec.score
     score = SCORES[name]
     if score.task != task:
         fitting = ", ".join(other.name for other in SCORES.values() if other.task == task)
-        raise UsageError(f"--score {name} is for {score.task}, and {model} is for {task}", f"use one of {fitting}")
+        raise UsageError(f"--score {name} is for {score.task}, and {spec.name} is for {task}", f"use one of {fitting}")
     if score.two_classes and classes > 2:
         raise UsageError(
             f"--score {name} needs two classes; there are {classes}", "use accuracy, balanced-accuracy or f1"

@@ -4,17 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isfinite, nan
 
 import numpy as np
 
-CERTIFIED, BUDGET, SKIPPED, FAILED = "certified", "budget", "skipped", "failed"  # the fixed status words
+from screenpath import rounding
 
-# Columns of the step table behind `step` and the parameters, in this order.
-COLUMNS = (
-    "status", "primal", "dual", "gap", "rel_gap", "gap_target", "n_R", "n_L", "n_E", "screened_R", "screened_L",
-    "n_survivors", "rejection_ratio", "screening_rate", "n_features_screened", "nnz_w", "solver", "epochs", "rounds",
-    "passes", "screen_s", "solve_s", "certify_s", "init_s",
-)  # fmt: skip
+LATE = "the time limit ended the path before this point"  # reason of a step that was skipped
+
+# The fixed status words. `rounding`: the gap would be met, but for what rounding may have added to it.
+CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED = "certified", "budget", "rounding", "skipped", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the step table.
+
+    Parameters
+    ----------
+    name : str
+        Also the field of :class:`Step`.
+    missing : float, int or str
+        What stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done.
+    summed : bool, default False
+        Whether one-vs-rest adds it up over the classes.
+    """
+
+    name: str
+    missing: object
+    summed: bool = False
+
+
+# The columns behind `step` and the parameters, in this order.
+TABLE = (
+    Column("status", SKIPPED),
+    *(Column(name, nan, name != "rel_gap") for name in ("primal", "dual", "gap", "rel_gap", "gap_target")),
+    *(Column(name, nan, True) for name in ("n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors")),
+    *(Column(name, nan) for name in ("rejection_ratio", "screening_rate")),
+    *(Column(name, nan, True) for name in ("n_features_screened", "nnz_w")),
+    Column("solver", ""),
+    Column("epochs", 0, True),
+    Column("rounds", 0),
+    *(Column(name, 0.0, True) for name in ("passes", "screen_s", "solve_s", "certify_s", "init_s")),
+    Column("reason", ""),
+)
+COLUMNS = tuple(column.name for column in TABLE)
 MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
 
 
@@ -29,10 +63,10 @@ class Step:
     parameters : dict of str to float
         For example ``{"C": 0.1}``.
     status : str
-        ``certified``, ``budget``, ``skipped`` or ``failed``.
+        ``certified``, ``budget``, ``rounding``, ``skipped`` or ``failed``.
     primal, dual, gap, rel_gap, gap_target : float
-        Objectives on the full data, their difference, that difference over the primal, and the gap that was asked for
-        (``tol * primal``).
+        Objective on the full data; a lower bound of the exact dual value and an upper bound of the exact gap, rounding
+        counted; the gap over the primal, and the gap that was asked for (``tol * primal``).
     n_R, n_L, n_E : int
         Dual variables at their lower end, at their upper end, and between.
     screened_R, screened_L : int
@@ -58,6 +92,8 @@ class Step:
     init_s : float
         Seconds spent before the first step on a solution at the far end of the path, where the rule needs one; its data
         passes count as the first step's.
+    reason : str
+        Why the step is not certified; empty where it is. A step ``skipped`` has nan for what is not known.
     extras : dict
         Further columns (audit counts, test scores).
     """
@@ -89,6 +125,7 @@ class Step:
     certify_s: float
     coefficients: np.ndarray = field(repr=False)
     init_s: float = 0.0
+    reason: str = ""
     extras: dict = field(default_factory=dict)
 
     @property
@@ -138,8 +175,42 @@ class Steps(Sequence):
         return np.concatenate(found)
 
 
+class Missing:
+    """Steps of grid points that a walk did not reach, made when they are iterated over.
+
+    What is not known is nan: objective, gap, counts, ratios, coefficients. The work is 0, as none was done.
+
+    Parameters
+    ----------
+    rank : int
+        Number of the first one.
+    parameters : list of dict
+    blank : ndarray or SparseVector
+        Coefficients of each; shared by all, so an array is made read-only.
+    reason : str
+    """
+
+    def __init__(self, rank: int, parameters: list, blank, reason: str):
+        self.rank, self.parameters, self.blank, self.reason = rank, parameters, blank, reason
+        if isinstance(blank, np.ndarray):
+            blank.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __iter__(self):
+        cells = {**{column.name: column.missing for column in TABLE}, "reason": self.reason}
+        for rank, parameters in enumerate(self.parameters, self.rank):
+            yield Step(step=rank, parameters=parameters, coefficients=self.blank, **cells)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the coefficients of all steps."""
+        return np.broadcast_to(self.blank, (len(self), *self.blank.shape))
+
+
 def at_point(
-    model, parameter, rank: int, certificate, screened, *, tol, certified, solver, epochs, rounds, touched, seconds,
+    model, parameter, rank: int, certificate, screened, *, tol, broken, spent, solver, epochs, rounds, touched, seconds,
     extras=None,
 ) -> Step:  # fmt: skip
     """Return the record of a grid point.
@@ -155,7 +226,10 @@ def at_point(
         What was fixed before the (first) solve.
     tol : float
         Relative gap asked for.
-    certified : bool
+    broken : bool
+        Whether the solve ended in numbers that are not finite.
+    spent : bool
+        Whether it ended because its iterations or its time were used up.
     solver : str
     epochs, rounds : int
     touched : float
@@ -166,13 +240,14 @@ def at_point(
         Further columns.
     """
     c = model.counts(certificate, screened)
+    status, reason = verdict(certificate, tol, broken, spent)
     if "extras" in c:
         extras = {**c["extras"], **(extras or {})}
     # By position: by name, the call would take longer than all the rest.
     return Step(
         rank,
         model.parameters(parameter),
-        CERTIFIED if certified else BUDGET,
+        status,
         certificate.primal,
         certificate.dual,
         certificate.gap,
@@ -197,5 +272,19 @@ def at_point(
         seconds["certify"],
         c["coefficients"],
         0.0,
+        reason,
         extras or {},
     )
+
+
+def verdict(certificate, tol: float, broken: bool = False, spent: bool = False) -> tuple[str, str]:
+    """Return the status of a certificate, and the reason where it is not ``certified``."""
+    if rounding.meets(certificate, tol):
+        return CERTIFIED, ""
+    if broken or not isfinite(certificate.gap):
+        return FAILED, "overflow: numbers of the solve exceed the range of floating point; scale the data"
+    if rounding.meets_but_for_rounding(certificate, tol):
+        return ROUNDING, rounding.reason(certificate, tol)
+    if not spent:
+        return ROUNDING, "rounding is the limit: the solver has reached the accuracy of its arithmetic"
+    return BUDGET, "the iterations or the time allowed were used up"

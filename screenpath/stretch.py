@@ -11,11 +11,13 @@ the rows live, on how many threads there are, or on where a path was interrupted
 from __future__ import annotations
 
 import time
+from dataclasses import MISSING, fields
 from itertools import repeat
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Point
+from screenpath import needs
+from screenpath.geometry import Point
 from screenpath.grid import EpsilonGrid
 from screenpath.kernels import newton
 from screenpath.kernels import stretch as kernels
@@ -34,6 +36,8 @@ SHARED = 100_000  # values of dense data from which threads share a point: it ta
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
 PRIMAL, TOUCHED = kernels.FIELDS.index("primal"), kernels.FIELDS.index("touched")
 TINY = np.finfo(np.float64).tiny
+# Fields of a step that have no default, in their order.
+POSITIONAL = tuple(f.name for f in fields(Step) if f.default is MISSING and f.default_factory is MISSING)
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 
 
@@ -77,13 +81,10 @@ class Stretches:
         self.length = 1 if alone else most
         rows, n, edges = model.rows, model.size, model.rows.sum_edges
         self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
-        self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms)
-        blocks = edges.size - 1
-        self.room = *newton.room(n, rows.d, rows.sparse), np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
-        self.room += (
-            np.empty((2, blocks, rows.d)),
-            newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),
-        )
+        self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms, model.bounds)
+        points = min(self.length, len(grid))
+        needs.ask_for_results(model, points, points if options.certificates else 2)
+        self.room = rows.lent(("stretch", n), lambda: _room(model, edges.size - 1))
         self.threads = rows.threads if can_team() and rows.size >= SHARED else 1
         self.refused = None  # a point that took more than one round
 
@@ -113,12 +114,13 @@ class Stretches:
         numbers, decided = np.zeros((count + 1, len(kernels.FIELDS))), np.empty(m.size, dtype=np.int8)
         w[0], total[0], theta[0], margins[0] = r.point.vector, r.total, r.theta, r.point.products
         numbers[0, : kernels.COUNTS] = (
-            r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.error, r.primal, r.dual, r.updates
+            r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.slack, r.error, r.primal, r.primal_error, r.gap,
+            r.rounding, r.sum_error, r.updates,
         )  # fmt: skip
         found, refused = self._call(
             *self.arrays, np.array([r.C, *parameters]), w, theta, total, margins, numbers, decided,
             o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.screening.static is not None,
-            self.screening.dynamic, FEW, m.fresh_every, ROUNDING, GAP_ROUNDING,
+            self.screening.dynamic, FEW, m.fresh_every, m.rounding, m.relative,
             min(SLICE, o.deadline - time.monotonic()), o.audit is not None, *self.room,
         )  # fmt: skip
         self.refused = rank + found if refused else None
@@ -127,8 +129,9 @@ class Stretches:
         certificates = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
             certificates[k - 1] = _certificate(
-                parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k], margins[k % len(margins)]
-            )
+                m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
+                margins[k % len(margins)],
+            )  # fmt: skip
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum())
         named = [m.parameters(C) for C in parameters[:found]]
         made = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
@@ -166,6 +169,20 @@ class Stretches:
         return found
 
 
+def _room(model, blocks: int) -> tuple:
+    """Return what a call writes to and nobody reads after it: the walks of several classes share it."""
+    rows, n = model.rows, model.size
+    needs.ask_for_room(model, blocks)
+    return (
+        *newton.room(n, rows.d, rows.sparse),
+        np.empty(n, np.int8),
+        np.empty(n, np.int64),
+        np.empty(n),
+        np.empty((2, blocks, rows.d)),
+        newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),
+    )
+
+
 class Batch:
     """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over.
 
@@ -193,22 +210,27 @@ class Batch:
         columns = self.numbers.T
         counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
         n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs = counts
-        primal, dual = columns[PRIMAL], columns[PRIMAL + 1]
-        gap = np.maximum(primal - dual, 0.0)
+        primal, primal_error, gap = columns[PRIMAL], columns[PRIMAL + 1], columns[PRIMAL + 2]
+        dual = (primal - primal_error) - gap
         # At a point that is certified the gap is 0 where the primal value is.
         computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
         gap, rel_gap, target, passes = [values.tolist() for values in computed]
-        ratio, rate, *seconds = columns[TOUCHED + 1 :].tolist()
-        return map(
-            Step, range(self.rank, self.rank + len(self)), self.parameters, repeat(CERTIFIED), primal.tolist(),
-            dual.tolist(), gap, rel_gap, target, n_R, n_L, n_E, screened_R, screened_L, survivors, ratio, rate,
-            repeat(0), nnz, repeat(Newton.name), epochs, repeat(1), passes, *seconds, self.coefficients,
-        )  # fmt: skip
+        ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 :].tolist()
+        cells = {
+            "step": range(self.rank, self.rank + len(self)), "parameters": self.parameters, "status": repeat(CERTIFIED),
+            "primal": primal.tolist(), "dual": dual.tolist(), "gap": gap, "rel_gap": rel_gap, "gap_target": target,
+            "n_R": n_R, "n_L": n_L, "n_E": n_E, "screened_R": screened_R, "screened_L": screened_L,
+            "n_survivors": survivors, "rejection_ratio": ratio, "screening_rate": rate,
+            "n_features_screened": repeat(0), "nnz_w": nnz, "solver": repeat(Newton.name), "epochs": epochs,
+            "rounds": repeat(1), "passes": passes, "screen_s": screen_s, "solve_s": solve_s, "certify_s": certify_s,
+            "coefficients": self.coefficients,
+        }  # fmt: skip
+        return map(Step, *(cells[name] for name in POSITIONAL))  # by position: by name, it would take twice as long
 
 
-def _certificate(C: float, values: list, w, theta, total, margins) -> Certificate:
-    w_sq, total_sq, inner, xi, ell, error, primal, dual, updates, n_R, n_L, *_ = values
+def _certificate(model, C: float, values: list, w, theta, total, margins) -> Certificate:
+    w_sq, total_sq, inner, *proven, sum_error, updates, n_R, n_L = values[: kernels.COUNTS + 2]
     return Certificate(
-        C, Point(w, margins, w_sq), theta, total, total_sq, inner, xi, ell, error, primal, dual, int(n_R), int(n_L),
-        int(updates),
+        C, Point(w, margins, w_sq), theta, total, total_sq, inner, *proven, int(n_R), int(n_L), int(updates),
+        sum_error, relative=model.relative,
     )  # fmt: skip

@@ -1,11 +1,13 @@
 """The audit counts wrong decisions, whoever made them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from screenpath.audit import Audit
 from screenpath.geometry import Ball
-from screenpath.models.builders import svm_model
+from screenpath.models.losses import SVM
 from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, parse_rule
@@ -30,7 +32,7 @@ def model():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(200, 4))
     signs = np.where(rng.random(200) < 0.5, 1.0, -1.0)
-    return svm_model(MemoryRows(X), signs)
+    return SVM.model(MemoryRows(X), signs)
 
 
 def audited(model, screening, grid=(0.01, 0.5, 5.0)):
@@ -68,11 +70,7 @@ def test_a_wrong_objective_is_caught(model):
     reference = model.start(0.5)
     solver = make_solver("cd")
     _, certificate = solve_point(model, 0.5, 0, reference, NOTHING, solver, OPTIONS)
-    other = type(certificate)(**{
-        **{name: getattr(certificate, name) for name in certificate.__slots__},
-        "primal": 2.0 * certificate.primal,
-        "dual": 2.0 * certificate.primal,
-    })  # fmt: skip
+    other = replace(certificate, primal=2.0 * certificate.primal, gap=0.0)
     nothing = np.zeros(model.size, dtype=np.int8)
     assert Audit(solver, OPTIONS)(model, 0.5, 0, reference, other, nothing)["unsafe"] == 1
 

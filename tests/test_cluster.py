@@ -71,7 +71,7 @@ def test_a_task_that_ends_every_worker(client, monkeypatch):
     monkeypatch.setattr(module, "ATTEMPTS", 1)
     with pytest.raises(ResourceError, match="the cluster lost task 1 of 1"):
         list(Spread(client).run(fatal, None, [0]))
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(1, timeout=60)  # Dask gives up on a worker that is lost while it starts
 
 
 def test_folds_while_workers_die(client, tmp_path):

@@ -9,14 +9,14 @@ from screenpath import compare as module
 from screenpath.cli.app import run
 from screenpath.compare import COLUMNS, SPARSE_COLUMNS, DisagreementError, compare
 from screenpath.grid import EpsilonGrid, log_grid
-from screenpath.models.builders import svm_model
+from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
 
 
 def table(**options):
     X, y = two_classes(150, 3)
-    return compare(lambda: svm_model(MemoryRows(X), y), log_grid(0.01, 10.0, 12), ["none", "dvi", "dvi+gap"], **options)
+    return compare(lambda: SVM.model(MemoryRows(X), y), log_grid(0.01, 10.0, 12), ["none", "dvi", "dvi+gap"], **options)
 
 
 def test_rows_and_ratios():
@@ -29,9 +29,15 @@ def test_rows_and_ratios():
     assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
 
 
+def test_a_point_that_one_repeat_missed_is_not_certified():
+    runs = [dict.fromkeys(module.MEASURED, 1.0) | {"points": 3, "certified": found} for found in (3, 2, 3)]
+    variant = module.Variant("none", runs=runs)
+    assert module._row(variant, variant, module.MEASURED)["certified"] == 2
+
+
 def test_a_chunk_applies_to_the_rules_that_can_serve_one():
     X, y = two_classes(150, 3)
-    build = lambda: svm_model(MemoryRows(X), y)  # noqa: E731
+    build = lambda: SVM.model(MemoryRows(X), y)  # noqa: E731
     grid, rules = log_grid(0.01, 10.0, 12), ["none", "dvi", "essnsv"]
     single, chunked = (compare(build, grid, rules, repeats=1, chunk=chunk) for chunk in (1, 6))
     assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
@@ -43,7 +49,7 @@ def test_all_rules_walk_the_points_of_one_epsilon_path():
     """Each rule alone would choose its own points, whose optimal values cannot be compared."""
     X, y = two_classes(150, 3)
     grid = lambda model: EpsilonGrid(0.01, 10.0, 0.05)  # noqa: E731
-    rows = compare(lambda: svm_model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
+    rows = compare(lambda: SVM.model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
     assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 3
 
 

@@ -8,7 +8,7 @@ import pytest
 from screenpath import EpsilonGrid, lad_path, svm_path
 from screenpath.cli.app import run
 from screenpath.errors import UsageError
-from screenpath.models.builders import svm_model
+from screenpath.models.losses import SVM
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
@@ -20,7 +20,7 @@ from tests.models.test_builders import regression
 @pytest.mark.parametrize("epsilon", [1e-1, 1e-2, 1e-3])
 def test_the_pair_of_a_step_is_optimal_up_to_the_next(epsilon):
     X, y = two_classes(80, 5)
-    model = svm_model(MemoryRows(X), y)
+    model = SVM.model(MemoryRows(X), y)
     grid = EpsilonGrid(1e-2, 5.0, epsilon)
     found = list(walk(model, grid, parse_rule("dvi+gap"), make_solver("newton"), PathOptions(tol=epsilon / 100)))
     points = np.array([step.parameters["C"] for step, _ in found])
@@ -35,7 +35,7 @@ def test_the_pair_of_a_step_is_optimal_up_to_the_next(epsilon):
 
 def test_strides_are_as_long_as_the_guarantee_allows():
     X, y = two_classes(80, 5)
-    model = svm_model(MemoryRows(X), y)
+    model = SVM.model(MemoryRows(X), y)
     grid = EpsilonGrid(1e-2, 5.0, 1e-2)
     found = list(walk(model, grid, parse_rule("dvi"), make_solver("newton"), PathOptions(tol=1e-6)))
     for (_, certificate), (step, _) in zip(found[:-2], found[1:-1], strict=True):
@@ -68,6 +68,8 @@ def test_command_line_records_the_guarantee_and_resumes(samples, tmp_path):
     assert record["guarantee"] == {"epsilon": 0.01, "from": 0.01, "to": 10.0}
     steps = (tmp_path / "a" / "steps.csv").read_text().splitlines()
     assert record["totals"]["n_steps"] == len(steps) - 1
+    assert run([*base, "--out", str(tmp_path / "b"), "--time-limit", "1e-9"]) == 3
+    assert json.loads((tmp_path / "b" / "run.json").read_text())["guarantee"] is None  # nothing is known of any C
     assert run([*base, "--grid", "5", "-o", "-"]) == 2
     assert run([*base, "--tol", "0.1", "-o", "-"]) == 2
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.geometry import ROUNDING, Ball, Dome, Lens, Point, condition, dome_support, lens_support
-from screenpath.kernels.sifs import lens_sup
+from screenpath.kernels.box import lens_sup
 
 SEEDS = st.integers(0, 2**32 - 1)
 

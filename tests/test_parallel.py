@@ -1,5 +1,6 @@
 """Rows of a grid as they are walked by a worker of a cluster, in this process."""
 
+import contextlib
 import multiprocessing
 import os
 import pickle
@@ -54,10 +55,22 @@ def test_rows_that_were_sent(grid, done):
             assert getattr(step, name) == getattr(expected, name), name
         np.testing.assert_array_equal(step.coefficients.dense(), expected.coefficients.dense())
         np.testing.assert_array_equal(kept.theta, certificate.theta)
+        assert kept.resumable == (step.step % 4 == 3)  # the last of its row
+        if kept.resumable:
+            np.testing.assert_array_equal(kept.u, certificate.u)
 
 
 def nothing():
     """Set up a worker process that needs no more."""
+
+
+def signal_to_oneself(parent):
+    """Send the worker that this is what a terminal and a scheduler send, before it follows its parent and after."""
+    assert os.getppid() == parent
+    for _ in range(2):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        parallel.follow_parent()
 
 
 def task_of_a_worker(size):
@@ -77,6 +90,54 @@ def test_tasks_come_back_in_order(forked):
         for sizes in ([5, 1_000_000, 0, 7, 3, 2], [], [1]):
             assert [len(found) for found in pool.map(task_of_a_worker, sizes)] == sizes
     assert not multiprocessing.active_children()
+
+
+def slow_to_kill(monkeypatch):
+    """Have processes live on for a while after they were told to die, as they do on a busy machine."""
+    kill = multiprocessing.process.BaseProcess.kill
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "kill", lambda self: time.sleep(0.2) or kill(self))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("ends", ["with results", "with an error"])
+def test_workers_end_without_a_word(monkeypatch, capfd, start, ends):
+    """A worker that waits for a task, or has a result to send, must not see its pipe closed before it is killed."""
+    monkeypatch.setattr(parallel, "START", start)
+    slow_to_kill(monkeypatch)
+    expected = contextlib.nullcontext() if ends == "with results" else pytest.raises(OSError, match="no -1 bytes")
+    with expected, parallel.workers(3, nothing, ()) as pool:
+        list(pool.map(task_of_a_worker, [1, 2, 3] if ends == "with results" else [-1, 3_000_000, 3_000_000]))
+    assert not multiprocessing.active_children()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_whose_parent_is_gone_ends_without_a_word(capfd, busy):
+    """The end of the pipe is no error to it, neither before a task nor behind one."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+
+    def serve():
+        ours.close()  # a forked process has this end too
+        parallel._serve(theirs, nothing, ())
+
+    process = context.Process(target=serve)
+    process.start()
+    theirs.close()
+    if busy:
+        ours.send((task_of_a_worker, 5_000_000))
+        assert ours.poll(30.0)  # it is in the middle of sending
+    ours.close()
+    process.join(30.0)
+    assert process.exitcode == 0 and capfd.readouterr().err == ""
+
+
+def test_workers_are_deaf_to_signals_from_their_first_moment(monkeypatch, capfd, tmp_path):
+    """Ctrl-C on a terminal goes to all processes; one that hears it within its imports would show a traceback."""
+    monkeypatch.setattr(parallel, "START", "spawn")
+    with parallel.workers(1, signal_to_oneself, (os.getpid(),)) as pool:
+        assert [len(found) for found in pool.map(task_of_a_worker, [4])] == [4]
+    assert capfd.readouterr().err == ""
 
 
 def test_error_of_a_task_is_raised_as_it_is(forked):

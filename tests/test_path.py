@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from screenpath.api import svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.grid import explicit_grid, log_grid
-from screenpath.models.builders import svm_model
+from screenpath.models.losses import SVM
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
@@ -48,7 +48,7 @@ def test_gap_is_recomputed_from_the_coefficients():
 def test_continued_walk_gives_the_same_bytes(solver):
     X, y = two_classes(seed=3)
     rows = MemoryRows(X)
-    model = svm_model(rows, y)
+    model = SVM.model(rows, y)
     options = PathOptions(tol=1e-7)
     full = list(walk(model, GRID, parse_rule("dvi+gap"), make_solver(solver), options))
     rest = list(walk(model, GRID, parse_rule("dvi+gap"), make_solver(solver), options, reference=full[6][1], first=7))
@@ -72,11 +72,6 @@ def test_budget_that_runs_out_is_said_and_not_certified():
     assert [step.status for step in path.steps] == ["budget"]
     assert path.steps[0].gap > path.steps[0].gap_target
     assert not path.certified
-
-
-def test_time_limit_ends_the_walk():
-    X, y = two_classes()
-    assert not svm_path(X, y, grid=GRID, time_limit=0.0).steps
 
 
 def test_points_below_the_closed_form_need_no_solver():

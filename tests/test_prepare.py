@@ -25,6 +25,15 @@ def test_decisions_agree_in_both_units(scale, bias, storage):
     assert prepared.shape[1] == X.shape[1] + (bias != 0)
 
 
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+@pytest.mark.parametrize("scale", SCALES)
+def test_new_rows_may_be_sparse_or_dense(scale, bias):
+    _, preparation = prepare(X, scale, bias, "dense")
+    found = preparation.apply(sp.csr_array(X))
+    found = found.toarray() if sp.issparse(found) else found
+    np.testing.assert_allclose(found, preparation.apply(X), rtol=1e-14, atol=1e-14)
+
+
 def test_scalings_do_what_they_say():
     standard, _ = prepare(X, "standard", 0.0, "dense")
     np.testing.assert_allclose(standard.mean(axis=0), 0.0, atol=1e-12)

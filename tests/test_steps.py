@@ -1,15 +1,17 @@
 """The steps of a path, some of which are made when they are looked at."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from screenpath import stretch, svm_path
-from screenpath.models.builders import svm_model
+from screenpath.models.losses import SVM
 from screenpath.path import PathOptions, batches, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.solvers import make_solver
-from screenpath.steps import Steps
+from screenpath.steps import COLUMNS, Step, Steps
 from tests.conftest import two_classes
 
 GRID = np.geomspace(1e-3, 10.0, 12)
@@ -17,7 +19,7 @@ GRID = np.geomspace(1e-3, 10.0, 12)
 
 def walked(take, **options):
     X, y = two_classes(seed=7, noise=1.5)
-    model, how = svm_model(MemoryRows(X), y), (parse_rule("dvi+gap"), make_solver("auto"))
+    model, how = SVM.model(MemoryRows(X), y), (parse_rule("dvi+gap"), make_solver("auto"))
     return model, list(take(model, GRID, *how, PathOptions(tol=1e-8, **options)))
 
 
@@ -71,8 +73,6 @@ def test_steps_are_a_sequence():
         path.steps[len(GRID)]
 
 
-def test_path_without_steps():
-    X, y = two_classes(seed=7, noise=1.5)
-    path = svm_path(X, y, grid=GRID, time_limit=0.0)
-    assert len(path.steps) == 0 and path.certified
-    assert path.coefficients.shape == (0, X.shape[1]) and path.intercepts.shape == (0,)
+def test_every_column_is_a_field_of_a_step_and_the_other_way_round():
+    assert {f.name for f in fields(Step)} == {"step", "parameters", "coefficients", "extras", *COLUMNS}
+    assert len(set(COLUMNS)) == len(COLUMNS)

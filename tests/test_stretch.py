@@ -12,7 +12,7 @@ from screenpath import path, stretch
 from screenpath.audit import Audit
 from screenpath.grid import EpsilonGrid, log_grid
 from screenpath.kernels.team import can_team
-from screenpath.models.builders import lad_model, quantile_model, svm_model, svr_model
+from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
@@ -32,10 +32,10 @@ def models(storage="dense"):
     weights[::9] = 0.0
     rows = MemoryRows(sp.csr_array(X) if storage == "sparse" else X)
     return {
-        "svm": svm_model(rows, y),
-        "weighted": svm_model(rows, y, weights),
-        "lad": lad_model(rows, target, weights),
-        "quantile": quantile_model(rows, target, 0.8),
+        "svm": SVM.model(rows, y),
+        "weighted": SVM.model(rows, y, weights),
+        "lad": LAD.model(rows, target, weights),
+        "quantile": QUANTILE.model(rows, target, tau=0.8),
     }
 
 
@@ -107,12 +107,12 @@ def test_walk_uses_it(monkeypatch):
 
 def test_point_that_is_not_solved_at_once_is_left_to_the_loop(monkeypatch):
     X, y = two_classes(seed=5, noise=3.0)
-    model = svm_model(MemoryRows(X), y)
-    steps = [step for step, _ in walked(model, max_epochs=8)]
+    model = SVM.model(MemoryRows(X), y)
+    steps = [step for step, _ in walked(model, max_epochs=9)]
     assert {step.status for step in steps} == {"certified", "budget"}
-    assert all(step.epochs <= 8 for step in steps)
+    assert all(step.epochs <= 9 for step in steps)
     monkeypatch.setattr(path, "takes_stretches", lambda *_: False)
-    alone = [step for step, _ in walked(model, max_epochs=8)]
+    alone = [step for step, _ in walked(model, max_epochs=9)]
     assert [(step.status, step.epochs) for step in alone] == [(step.status, step.epochs) for step in steps]
 
 
@@ -131,21 +131,21 @@ def test_audit_and_eps_path_see_each_point_before_the_next():
 def test_stretch_takes_only_what_it_can():
     X, y = two_classes()
     rows, rule, solver = MemoryRows(X), parse_rule("dvi"), make_solver("auto")
-    assert takes_stretches(svm_model(rows, y), rule, solver)
+    assert takes_stretches(SVM.model(rows, y), rule, solver)
     wide = sp.random_array((20, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
     refused = [
-        (svr_model(rows, y, 0.1), rule, solver),
-        (svm_model(MemoryRows(X.astype(np.float32)), y), rule, solver),
-        (svm_model(MemoryRows(wide), y[:20]), rule, solver),
-        (svm_model(rows, y), parse_rule("it"), solver),
-        (svm_model(rows, y), parse_rule("heuristic"), solver),
-        (svm_model(rows, y), rule, make_solver("cd")),
+        (SVR.model(rows, y, epsilon=0.1), rule, solver),
+        (SVM.model(MemoryRows(X.astype(np.float32)), y), rule, solver),
+        (SVM.model(MemoryRows(wide), y[:20]), rule, solver),
+        (SVM.model(rows, y), parse_rule("it"), solver),
+        (SVM.model(rows, y), parse_rule("heuristic"), solver),
+        (SVM.model(rows, y), rule, make_solver("cd")),
     ]
     assert not any(takes_stretches(*one) for one in refused)
     csr = MemoryRows(sp.csr_array(X))
-    assert takes_stretches(svm_model(csr, y), rule, solver)
+    assert takes_stretches(SVM.model(csr, y), rule, solver)
     csr.threads = 2  # which can share the passes over sparse rows, but not the rest
-    assert not takes_stretches(svm_model(csr, y), rule, solver)
+    assert not takes_stretches(SVM.model(csr, y), rule, solver)
 
 
 def test_deadline_ends_a_stretch():
@@ -171,8 +171,8 @@ def shared(monkeypatch):
             rows.threads, rows.pool = threads, ThreadPoolExecutor(threads - 1)
             pools.append(rows.pool)
         if name == "svm":
-            return svm_model(rows, y, rng.uniform(0.0, 2.0, n))
-        return lad_model(rows, X @ rng.normal(size=d) + rng.laplace(size=n))
+            return SVM.model(rows, y, rng.uniform(0.0, 2.0, n))
+        return LAD.model(rows, X @ rng.normal(size=d) + rng.laplace(size=n))
 
     yield make
     for pool in pools:

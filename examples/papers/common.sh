@@ -41,7 +41,7 @@ study() { # set, model, file, rules, published ratios "VARIANT=RATIO ...", optio
     there "$set_" "$file" || return 0
     name=$(echo "$set_ $*" | tr -cs 'a-zA-Z0-9.\n' '-')
     $tool compare "$model" "$file" --rules "$rules" $points --repeats "$repeats" --format json --quiet \
-        -o "$out/$name.json" "$@" || [ $? -eq 3 ]
+        -o "$out/$name.json" --force "$@" || [ $? -eq 3 ]
     $python "$here/tables.py" rows "$set_" "$out/$name.json" $published | tee -a "$page"
 }
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from screenpath.geometry import Ball, Point
 from screenpath.grid import log_grid
-from screenpath.models.builders import svm_model
+from screenpath.models.losses import SVM
 from screenpath.path import PathOptions, walk
 from screenpath.prepare import prepare
 from screenpath.read.labels import binary_labels
@@ -50,7 +50,7 @@ def load(name: str):
             data = read_libsvm(path)
             X, _ = prepare(data.X, scale="standard", storage="dense")
             signs, _ = binary_labels(data.y)
-            return svm_model(MemoryRows(X), signs), X, signs
+            return SVM.model(MemoryRows(X), signs), X, signs
     return None
 
 

@@ -1,5 +1,48 @@
-"""The command line. Commands are imported when they are called, so that ``--help`` stays quick."""
+"""The command line. Little is imported here, so that Ctrl-C is heard, and time counted, from the first moment on."""
 
-from screenpath.cli.app import main
+import os
+import signal
+import sys
+import time
+
+from screenpath.cli.signals import importing
 
 __all__ = ["main"]
+BEGAN = time.monotonic()  # what --time-limit counts from
+
+# The numerical libraries must not start threads of their own: the tool's passes are threaded by --threads.
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def main(arguments=None) -> None:
+    """Run the command line as a process of its own, and exit with its code.
+
+    Commands are imported when they are called, so that ``--help`` stays quick.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Default ``sys.argv[1:]``.
+    """
+    listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a process in the background may not
+    if listens:
+        signal.signal(signal.SIGINT, _interrupted)
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    try:
+        from screenpath.cli.app import run
+
+        code = run(arguments, BEGAN)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if listens:  # nothing is left to do, and nobody to handle an exception
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    sys.exit(code)
+
+
+def _interrupted(number, frame) -> None:
+    """Hear Ctrl-C outside of a path. In the middle of an import an exception would be swallowed, or printed."""
+    if importing(frame):
+        os._exit(INTERRUPTED)
+    raise KeyboardInterrupt

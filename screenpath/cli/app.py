@@ -5,27 +5,27 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 import warnings
 from importlib import import_module
 
 import click
 
 from screenpath import __version__
-from screenpath.errors import ScreenpathError
+from screenpath.cli.models import command_of
+from screenpath.errors import ScreenpathError, flags
+from screenpath.models.specs import SPECS
+from screenpath.words import shown, shown_lines
 
-# Command: module below screenpath.cli (its attribute `command`) and the line that --help shows without importing it.
+# Command: module below screenpath.cli (its attribute `command`; None for a model) and the line that --help shows.
 COMMANDS = {
-    "svm": ("svm", "Path of linear SVMs (hinge loss)."),
-    "lad": ("lad", "Path of least-absolute-deviations regressions."),
-    "quantile": ("quantile", "Path of quantile regressions."),
-    "svr": ("svr", "Path of epsilon-insensitive support vector regressions."),
-    "l1svm": ("l1svm", "Path of L1-regularised squared-hinge SVMs with a free bias."),
-    "sparse-svm": ("sparse_svm", "Grid of sparse SVMs (smoothed hinge, elastic net), two classes or more."),
+    **{name: (None, f"Path of {spec.title}.") for name, spec in SPECS.items()},
     "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
     "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),
     "report": ("report", "One self-contained HTML page about a run."),
+    "verify": ("verify", "Check a run's certificate against its data, independently of what computed it."),
     "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
@@ -33,6 +33,7 @@ COMMANDS = {
     "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
 }
 
+BEGAN = "began"  # of the context's object: the time.monotonic() value at which the command began
 DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # and 128 + signal number when stopped by a signal
 
 EPILOG = """\b
@@ -44,9 +45,6 @@ Exit codes:
   130  stopped by Ctrl-C; finished steps are kept, --resume continues
   143  stopped by SIGTERM; finished steps are kept, --resume continues
 """
-
-# The numerical libraries must not start threads of their own: the tool's passes are threaded by --threads.
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class LazyGroup(click.Group):
@@ -60,7 +58,7 @@ class LazyGroup(click.Group):
         """Import and return a command."""
         if name not in COMMANDS:
             return None
-        return import_module(f"screenpath.cli.{COMMANDS[name][0]}").command
+        return command_of(name) if name in SPECS else import_module(f"screenpath.cli.{COMMANDS[name][0]}").command
 
     def format_commands(self, ctx, formatter):
         """Write the list of commands without importing them."""
@@ -76,21 +74,15 @@ def cli():
     """Certified regularization paths of large-margin models with safe screening."""
 
 
-def main(arguments=None) -> None:
-    """Run the command line and exit with its code.
+def run(arguments=None, began: float | None = None) -> int:
+    """Run the command line and return the exit code; every foreseeable error becomes one message on stderr.
 
     Parameters
     ----------
     arguments : list of str, optional
         Default ``sys.argv[1:]``.
-    """
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
-    sys.exit(run(arguments))
-
-
-def run(arguments=None) -> int:
-    """Run the command line and return the exit code; every foreseeable error becomes one message on stderr.
+    began : float, optional
+        ``time.monotonic()`` value from which ``--time-limit`` counts; by default now.
 
     Returns
     -------
@@ -100,12 +92,12 @@ def run(arguments=None) -> int:
     """
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        return _run(arguments)
+        return _run(arguments, time.monotonic() if began is None else began)
 
 
-def _run(arguments) -> int:
+def _run(arguments, began: float) -> int:
     try:
-        code = cli.main(args=arguments, prog_name="screenpath", standalone_mode=False)
+        code = cli.main(args=arguments, prog_name="screenpath", standalone_mode=False, obj={BEGAN: began})
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except click.ClickException as error:
@@ -114,7 +106,7 @@ def _run(arguments) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail("stopped by Ctrl-C", code=130)
     except ScreenpathError as error:
-        return _fail(error.message, error.hint, error.exit_code)
+        return _fail(shown(flags(error.message)), error.hint and shown(flags(error.hint)), error.exit_code)
     except MemoryError:
         return _fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
     except BrokenPipeError:  # the reader has gone (`| head`): nobody is left to tell; click does the same
@@ -123,13 +115,13 @@ def _run(arguments) -> int:
     except OSError as error:
         hint = "free some space; a run folder is then continued by --resume" if error.errno == errno.ENOSPC else None
         where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", hint)
+        return _fail(shown(f"{where}{error.strerror or error}"), hint)
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {shown_lines(str(message))}", err=True)
 
 
 def _fail(message: str, hint: str | None = None, code: int = ERROR) -> int:
-    click.echo(f"error: {message}" + (f"\n  {hint}" if hint else ""), err=True)
+    click.echo(f"error: {shown_lines(message)}" + (f"\n  {shown_lines(hint)}" if hint else ""), err=True)
     return code

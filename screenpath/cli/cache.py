@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from screenpath.words import tell
+
 
 @click.group("cache")
 def command():
@@ -20,8 +22,8 @@ def warm():
     from screenpath.kernels.compilation import ensure_compiled
 
     for name, seconds in ensure_compiled():
-        click.echo(f"{name:<12} {seconds:6.2f} s", err=True)
-    click.echo(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}", err=True)
+        tell(f"{name:<12} {seconds:6.2f} s")
+    tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
 
 
 @command.command("clear")
@@ -30,4 +32,4 @@ def clear():
     from screenpath.kernels.cache import cache_folder, clear_cache
 
     freed = clear_cache()
-    click.echo(f"removed {freed / 1e6:.1f} MB of compiled kernels beside {cache_folder()}", err=True)
+    tell(f"removed {freed / 1e6:.1f} MB of compiled kernels beside {cache_folder()}")

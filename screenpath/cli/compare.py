@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import click
 
 from screenpath.cli import kernel
 from screenpath.cli import options as shared
+from screenpath.cli.losses import number_option
 from screenpath.errors import UsageError
-
-MODELS = ("svm", "lad", "quantile", "svr")
-
+from screenpath.models.losses import LOSSES
+from screenpath.models.specs import KERNEL_SVM, SPECS
 
 STUDIES = {"l1svm": "compare_l1", "sparse-svm": "compare_sparse"}
 
@@ -52,12 +50,13 @@ table_options = shared.stack(
         help="Of the table.",
     ),
     click.option("-o", "--out", metavar="FILE", default="-", help="File of the table.  [default: stdout]"),
+    shared.force_option,
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )  # fmt: skip
 
 
 @click.command("compare", cls=Comparison)
-@click.argument("model", type=click.Choice(MODELS))
+@click.argument("model", type=click.Choice(list(LOSSES)))
 @shared.data_argument
 @click.option(
     "--rules", default="none,dvi", show_default=True, help="Comma-separated; the first is what speed-ups refer to."
@@ -73,8 +72,7 @@ table_options = shared.stack(
 @click.option("--solver", help="The same for all rules.  [default: cd; smo with --kernel]")
 @solving_options
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="For passes over all rows.")
-@click.option("--tau", default=0.5, show_default=True, type=shared.Finite(), help="Level of the quantile model.")
-@click.option("--epsilon", default=0.1, show_default=True, type=shared.Finite(), help="Tube of the svr model.")
+@shared.stack(*(number_option(one, f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options))
 @click.option("--positive", metavar="LABEL", type=shared.Finite(), help="svm: this label against all others.")
 @shared.class_weight_option
 @shared.weights_option
@@ -83,7 +81,7 @@ table_options = shared.stack(
 @shared.c_grid_options
 @kernel.kernel_options
 @table_options
-def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
+def command(model, rules, shrinking, repeats, kind, out, force, quiet, **options):
     """Walk the path of MODEL on DATA under each of several rules, in alternation, and print one table.
 
     All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
@@ -93,40 +91,45 @@ def command(model, rules, shrinking, repeats, kind, out, quiet, **options):
     from screenpath.cli.load import load_training
     from screenpath.cli.warm import warm_model
     from screenpath.compare import compare
+    from screenpath.memory import MemoryLimit
+    from screenpath.needs import SCREEN_MORE
     from screenpath.report.console import Console
+    from screenpath.write.outputs import Output
 
+    output = Output(out, force, [options["data"], options["weights"]])
     names = listed(rules, "--rules", "none,dvi,dvi+gap")
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("--chunk-form needs chunks", "add --chunk M")
-    console = Console(quiet, None)
-    spec = import_module(f"screenpath.cli.{model}").SPEC
+    console, limit = Console(quiet, None), MemoryLimit(options["max_memory"])
+    spec = SPECS[model]
     if model == "svm":
         spec = kernel.spec_of(spec, options)
     elif options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare svm, or leave out --kernel")
-    solver = options["solver"] or ("smo" if spec is kernel.SPEC else "cd")
-    own = {"parse": kernel.rule, "make": kernel.solver} if spec is kernel.SPEC else {}
-    with console.compiling():
+    solver = options["solver"] or ("smo" if spec is KERNEL_SVM else "cd")
+    own = {"parse": spec.rule, "make": spec.solver} if spec is KERNEL_SVM else {}
+    with limit.in_force(), console.compiling(limit.check_compiling):
         data = load_training(spec, options, console.say)
         for name in names:
             warm_model(spec, {**options, "rule": name, "solver": solver, "chunk": None}, data.rows)
     settings = {"on": (True,), "off": (False,), "both": (True, False)}[shrinking]
-    rows = compare(
-        lambda: spec.build(data.rows, data.targets, data.weights, options),
-        lambda built: spec.grid(built, options),
-        names,
-        shrinking=settings,
-        solver=solver,
-        tol=options["tol"],
-        max_epochs=options["max_epochs"],
-        seed=options["seed"],
-        repeats=repeats,
-        chunk=options["chunk"],
-        chunk_form=options["chunk_form"] or "C",
-        **own,
-        progress=console.say,
-    )
-    return write_table(rows, kind, out)
+    with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):
+        rows = compare(
+            lambda: spec.build(data.rows, data.targets, data.weights, options),
+            lambda built: spec.grid(built, options),
+            names,
+            shrinking=settings,
+            solver=solver,
+            tol=options["tol"],
+            max_epochs=options["max_epochs"],
+            seed=options["seed"],
+            repeats=repeats,
+            chunk=options["chunk"],
+            chunk_form=options["chunk_form"] or "C",
+            **own,
+            progress=console.say,
+        )
+    return write_table(rows, kind, output)
 
 
 def listed(text: str, option: str, example: str) -> list[str]:
@@ -143,18 +146,11 @@ def listed(text: str, option: str, example: str) -> list[str]:
     return names
 
 
-def write_table(rows, kind: str, out: str) -> int:
-    """Write the table to stdout (``-``) or a file; return the exit code."""
+def write_table(rows, kind: str, output) -> int:
+    """Write the table; return the exit code."""
     from screenpath.cli.app import DONE, UNCERTIFIED
 
-    text = _render(rows, kind)
-    if out == "-":
-        sys.stdout.write(text)
-    else:
-        from screenpath.write.atomic import replacing
-
-        with replacing(Path(out)) as file:
-            file.write(text.encode())
+    output.write(_render(rows, kind))
     return DONE if all(row["certified"] == row["points"] for row in rows) else UNCERTIFIED
 
 

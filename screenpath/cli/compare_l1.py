@@ -32,19 +32,27 @@ def command(**options):
 
     Exit code 3 if a configuration did not certify every grid point.
     """
-    from screenpath.api_l1 import l1_svm_model, lambda_grid
+    from screenpath.api_l1 import lambda_grid
     from screenpath.cli.app import DONE, UNCERTIFIED
-    from screenpath.cli.spec import sign_targets
+    from screenpath.cli.load import load_training
+    from screenpath.cli.warm import warm_model
     from screenpath.compare_l1 import compare, per_step, totals
-    from screenpath.read.libsvm import read_libsvm
+    from screenpath.memory import MemoryLimit
+    from screenpath.models.specs import L1_SVM
+    from screenpath.report.console import Console
 
-    o = options
-    data = read_libsvm(o["data"], n_features=o["n_features"], zero_based=o["zero_based"])
-    signs, _ = sign_targets(data.y, o)
-    model, _ = l1_svm_model(data.X, signs, scale=o["scale"])
+    o = {**options, "storage": "auto", "dtype": "float64", "bias": 0.0, "threads": 1, "rule": "vi+gap"}
+    o["solver"] = "auto"
     names = [name.strip() for name in o["configurations"].split(",")]
     limits = {"tol": o["tol"], "max_epochs": o["max_epochs"], "time_limit": o["time_limit"]}
-    runs = compare(model, lambda_grid(model, o["grid"]), names, **limits)
+    limit = MemoryLimit(o["max_memory"])
+    with limit.in_force(), Console(True, None).compiling(limit.check_compiling):
+        data = load_training(L1_SVM, o)
+        warm_model(L1_SVM, o, data.rows)
+        model = L1_SVM.build(data.rows, data.targets, None, o)
+        data = None  # the model has its columns
+        with limit.kept("the comparison"):
+            runs = compare(model, lambda_grid(model, o["grid"]), names, **limits)
     rows = per_step(runs) if o["steps"] else totals(runs)
     writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -34,7 +34,7 @@ STARTS = ("warm", "cold")
 @shared.preparation_options
 @grid_options
 @table_options
-def command(rules, starts, solver, repeats, kind, out, quiet, **options):
+def command(rules, starts, solver, repeats, kind, out, force, quiet, **options):
     """Walk the grid of sparse SVMs on DATA under each of several rules, in alternation, and print one table.
 
     The defaults are Hong 2019's comparison: proximal SDCA without screening, with ISS, with IFS and with SIFS. All
@@ -43,33 +43,37 @@ def command(rules, starts, solver, repeats, kind, out, quiet, **options):
     from functools import partial
 
     from screenpath.cli.load import load_training
-    from screenpath.cli.sparse_svm import SPEC
     from screenpath.cli.warm import warm_model
     from screenpath.compare import compare_sparse
+    from screenpath.memory import MemoryLimit
+    from screenpath.models.specs import SPARSE_SVM
     from screenpath.report.console import Console
+    from screenpath.write.outputs import Output
 
+    output = Output(out, force, [options["data"]])
     names, begin = listed(rules, "--rules", "none,sifs"), listed(starts, "--starts", "warm,cold")
     wrong = [start for start in begin if start not in STARTS]
     if wrong:
         raise UsageError(f"unknown start '{wrong[0]}'", "use --starts warm, cold or warm,cold")
     options.update(threads=1, solver=solver)
-    console = Console(quiet, None)
-    with console.compiling():
-        data = load_training(SPEC, options)
+    console, limit = Console(quiet, None), MemoryLimit(options["max_memory"])
+    with limit.in_force(), console.compiling(limit.check_compiling):
+        data = load_training(SPARSE_SVM, options)
         for name in names:
-            warm_model(SPEC, {**options, "rule": name}, data.rows)
-    model = SPEC.build(data.rows, data.targets, data.weights, options)
-    rows = compare_sparse(
-        lambda: type(model)(model.base),  # both views of the data are built once
-        partial(SPEC.grid, options=options),
-        names,
-        starts=begin,
-        solver=solver,
-        first=options["first"],
-        tol=options["tol"],
-        max_epochs=options["max_epochs"],
-        seed=options["seed"],
-        repeats=repeats,
-        progress=console.say,
-    )
-    return write_table(rows, kind, out)
+            warm_model(SPARSE_SVM, {**options, "rule": name}, data.rows)
+    with limit.in_force(), limit.kept("the comparison"):
+        model = SPARSE_SVM.build(data.rows, data.targets, data.weights, options)
+        rows = compare_sparse(
+            lambda: type(model)(model.base),  # both views of the data are built once
+            partial(SPARSE_SVM.grid, options=options),
+            names,
+            starts=begin,
+            solver=solver,
+            first=options["first"],
+            tol=options["tol"],
+            max_epochs=options["max_epochs"],
+            seed=options["seed"],
+            repeats=repeats,
+            progress=console.say,
+        )
+    return write_table(rows, kind, output)

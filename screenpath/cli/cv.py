@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
 from screenpath.cli import options as shared
+from screenpath.cli.models import command_of, resolve
 from screenpath.errors import UsageError
+from screenpath.models.specs import SPECS
 
-MODELS = {
-    "svm": "Linear SVMs; --certify bounds the error over every C.",
-    "lad": "Least-absolute-deviations regressions.",
-    "quantile": "Quantile regressions.",
-    "svr": "Epsilon-insensitive support vector regressions.",
-    "l1svm": "L1-regularised squared-hinge SVMs.",
-    "sparse-svm": "Sparse SVMs over a grid of (alpha, beta).",
-}
 # Options of the models' commands that make no sense on folds, and what they are then.
-WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
+WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "certificate": False}
 SCORES = ("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball")
 
 fold_options = shared.stack(
@@ -78,21 +70,21 @@ class CvGroup(click.Group):
 
     def list_commands(self, ctx):
         """Return the models."""
-        return list(MODELS)
+        return list(SPECS)
 
     def get_command(self, ctx, name):
         """Return the command of a model."""
-        return make_command(name) if name in MODELS else None
+        return make_command(name) if name in SPECS else None
 
     def format_commands(self, ctx, formatter):
         """Write the list of models without importing them."""
         with formatter.section("Models"):
-            formatter.write_dl(list(MODELS.items()))
+            formatter.write_dl([(name, f"Paths of {spec.title}.") for name, spec in SPECS.items()])
 
 
 def make_command(name: str) -> click.Command:
     """Return ``cv NAME``: the options of the model's command and those of the folds."""
-    base = import_module(f"screenpath.cli.{name.replace('-', '_')}").command
+    base = command_of(name)
 
     def callback(**options):
         return run_cv(name, options)
@@ -127,9 +119,8 @@ def run_cv(name: str, options: dict) -> int:
     from screenpath.cli.job import run_job
 
     check_options(options)
-    module = import_module(f"screenpath.cli.{name.replace('-', '_')}")
     certify = {"certify": False, "certify_to": None, "certify_points": 0}
-    spec, options = module.resolve({**certify, **WITHOUT, **options})
+    spec, options = resolve(name, {**certify, **WITHOUT, **options})
     return run_job(spec, options, CvJob)
 
 

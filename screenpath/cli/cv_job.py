@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
+from dataclasses import replace
 
 import numpy as np
 
+from screenpath.cli import load
 from screenpath.cli.job import Job
 from screenpath.cli.job import default_folder as folder_of
+from screenpath.cli.load import matrix_memory
 from screenpath.cli.signals import Stopped
 from screenpath.cluster import tasks_on
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import Certified
 from screenpath.cv.choose import at_boundary, choose, nothing_reached
 from screenpath.cv.refine import refine
-from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths
+from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.errors import UsageError
+from screenpath.memory import in_force, private_size
+from screenpath.needs import DASK_WORKER
 from screenpath.read.labels import label_text
 from screenpath.rows.budget import free_memory
 from screenpath.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.steps import CERTIFIED
-from screenpath.write.atomic import replacing
-from screenpath.write.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT
+from screenpath.write.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.write.tables import SCHEMA_VERSION, CsvTable, readable_json
-
-FILES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
 
 
 class CvJob(Job):
@@ -37,19 +40,19 @@ class CvJob(Job):
 
     def read(self) -> None:
         """Read the data, draw the folds and check them."""
-        from screenpath.cli import load
-
         o = self.options
         raw = load.read_training(o)
         # The rows are here in any case; it is the folds that go on a cluster.
-        self.data = load.load_training(self.spec, {**o, "scheduler": None, "local_cluster": None}, data=raw)
+        self.data = load.load_training(
+            self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once}, data=raw
+        )
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
-        self.score = choose_score(o["score"], self.spec.name, task, classes, o.get("tau"))
+        self.score = choose_score(o["score"], self.spec, task, classes, o.get("tau"))
         self.splits = self.draw(task)
         self.task = Task(
-            self.spec, self.shared_memory(), self.score, self.data.labels, load.class_weights(o.get("class_weight")),
+            self.spec, self.task_options(raw), self.score, self.data.labels, load.class_weights(o.get("class_weight")),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
         )  # fmt: skip
 
@@ -70,17 +73,25 @@ class CvJob(Job):
             splits = drawing.draw_folds(n, drawn, o["repeats"], o["fold_seed"], targets)
         if task == CLASSIFICATION:
             everywhere = self.score.name in ("balanced-accuracy", "f1", "auc")
-            drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name)
+            drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name, self.samples.weights)
+        if self.samples.weights is not None:
+            drawing.check_weights(self.samples.weights, splits)
         return splits
 
-    def shared_memory(self) -> dict:
+    def task_options(self, raw) -> dict:
         """Return the options, the memory of kernel matrices shared out over the processes."""
         o = self.options
-        sharing = o["local_cluster"] or o["jobs"]
-        if self.spec.rows is None or sharing == 1:
+        if self.spec.rows is None:
             return o
-        allowed = free_memory() // 2 if o["max_memory"] is None else o["max_memory"]
-        return {**o, "max_memory": allowed // sharing}
+        o = load.kernel_options(o, raw)
+        if o["max_memory"] is not None:
+            return {**o, "matrix_memory": matrix_memory(self.spec, {**o, "folds_at_once": self.at_once}, raw, True)}
+        return o if self.at_once == 1 else {**o, "matrix_memory": free_memory() // 2 // self.at_once}
+
+    @property
+    def at_once(self) -> int:
+        """Return how many folds are under way at once on this machine."""
+        return self.options["local_cluster"] or self.options["jobs"]
 
     def class_name(self, target) -> str:
         """Return a class as the file names it."""
@@ -120,19 +131,41 @@ class CvJob(Job):
     def before_walk(self) -> None:
         """Cross-validate, choose, and write what was found, before the path on all data."""
         self.signals.kept = "finished folds and steps are kept"
-        if not self.resumable:
-            for name in FILES:
-                (self.sink.path / name).unlink(missing_ok=True)
-            self.sink.write_run(self.record(RUNNING))
+        self.sink.write_run(self.record(RUNNING))
+        self.task = replace(self.task, run=run_key(self.identity()))
         o = self.options
         try:
-            with tasks_on(o["scheduler"], o["local_cluster"]) as self.spread:
+            with self.memory_for_folds(), tasks_on(o["scheduler"], o["local_cluster"]) as self.spread:
                 self.cross_validate()
         except BaseException as error:
             self.signals.hold()
             late = time.monotonic() > self.deadline
             self.sink.fail(self.record(INTERRUPTED if isinstance(error, Stopped) else TIME_LIMIT if late else FAILED))
             raise
+
+    @contextlib.contextmanager
+    def memory_for_folds(self):
+        """Ask for what the folds take, each in turn or in a process of its own; the path's vectors come after them."""
+        limit, o = in_force(), self.options
+        if not limit:
+            yield
+            return
+        promised, limit.promised = limit.promised, 0
+        one, kept = needs_of_folds(self.samples, self.task, self.splits, len(self.grid))
+        if o["local_cluster"]:
+            each = one + DASK_WORKER + 2 * private_size(self.samples.X.data, self.samples.X.indices)
+            limit.lend(o["local_cluster"], each, kept, f"{o['local_cluster']} workers for the folds", "use fewer")
+        elif o["scheduler"] or min(o["jobs"], len(self.splits)) == 1:
+            hint = "leave out --certify" if o["certify"] else "use fewer samples"
+            limit.check(kept if o["scheduler"] else one + kept, "a fold of the cross-validation", hint)
+        else:
+            jobs = min(o["jobs"], len(self.splits))
+            limit.lend(jobs, one, kept, f"{jobs} processes for the folds", "use fewer --jobs")
+        try:
+            yield
+        finally:
+            limit.promised = promised
+            limit.take_back()
 
     def cross_validate(self) -> None:
         """Walk the folds, or take up those of an earlier run, and write the tables."""
@@ -154,8 +187,7 @@ class CvJob(Job):
 
     def next_round(self):
         """Return the folder that keeps the folds over the first grid, or over the next finer one."""
-        folder = self.sink.parts / str(self.rounds)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self.sink.fold_folder(self.rounds)
         self.rounds += 1
         return folder
 
@@ -186,19 +218,18 @@ class CvJob(Job):
         """Solve further values of C, or known ones closer, for all folds; return whether there was time for it."""
         folder = self.next_round()
         # What an earlier run has finished is taken up even behind the deadline: its path on all data has this grid.
-        if time.monotonic() > self.deadline and len(finished_paths(self.splits, points, tol, folder)) < len(
-            self.splits
-        ):
+        if time.monotonic() > self.deadline and len(self.finished_over(points, tol, folder)) < len(self.splits):
             return False
         what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
         more = self.walk_folds(np.array(points), tol, folder, what)
-        for fold in more:
-            for row in fold.rows:  # the closer accuracy is our own wish
-                row["status"] = CERTIFIED if row["rel_gap"] <= self.options["tol"] else row["status"]
         self.folds = [fold.merged(other) for fold, other in zip(self.folds, more, strict=True)]
         self.cut()
         self.certified.update([fold.held_out for fold in self.folds], again=points)
         return all(len(fold.rows) == len(points) for fold in more)
+
+    def finished_over(self, points: list, tol: float, folder) -> dict:
+        """Return the paths over these values of C that an earlier run has finished."""
+        return finished_paths(self.samples, self.task, self.splits, points, tol, folder)
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached: the deadline may have come between."""
@@ -244,15 +275,13 @@ class CvJob(Job):
                 for s in self.certified.segments
             ]
             self.write("bounds.csv", ("C_from", "C_to", "lower", "upper"), bounds)
-        with replacing(self.sink.path / "cv.json") as file:
-            file.write((readable_json(self.cv_record()) + "\n").encode())
+        self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
 
     def write(self, name: str, columns, rows) -> None:
         """Write one table."""
         table = CsvTable(columns)
         text = [table.opening(), *(table.record(row, first=k == 0) for k, row in enumerate(rows))]
-        with replacing(self.sink.path / name) as file:
-            file.write("".join(text).encode())
+        self.sink.write_output(name, "".join(text))
 
     def cv_record(self) -> dict:
         """Return the content of cv.json."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.predict import model_spec, run_argument, say_step, step_option, write_text
+from screenpath.cli.options import force_option
+from screenpath.cli.predict import model_spec, run_argument, say_step, step_option
 from screenpath.errors import UsageError
+from screenpath.words import tell
 
 
 @click.command("export")
@@ -19,24 +21,27 @@ from screenpath.errors import UsageError
     help="LIBLINEAR's model file, JSON, or NumPy arrays.",
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
+@force_option
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def command(run, step, kind, out, quiet):
+def command(run, step, kind, out, force, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
     LIBLINEAR's own predict reads the file of --to liblinear and decides the same.
     """
     from screenpath.runs import open_run
     from screenpath.write.models import FORMATS
+    from screenpath.write.outputs import Output
 
     run = open_run(run)
+    output = Output(out, force, [run.path])
     model_spec(run)  # refuses other kinds
     if run.kernel:
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features", "use predict, which reads its support vectors"
         )
     chosen = run.choose(step)
-    write_text(out, FORMATS[kind](run, chosen))
+    output.write(FORMATS[kind](run, chosen))
     if not quiet:
         say_step(run, chosen)
         if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":
-            click.echo("the labels other than --positive are one label of the model file, the second", err=True)
+            tell("the labels other than --positive are one label of the model file, the second")

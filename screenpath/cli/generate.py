@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
+
+from screenpath.cli.options import force_option
 
 
 @click.command("generate")
@@ -15,7 +15,8 @@ import click
 @click.option(
     "-o", "--out", metavar="FILE", default="-", help="File (.gz, .bz2, .xz are compressed).  [default: stdout]"
 )
-def command(name, seed, n, p, out):
+@force_option
+def command(name, seed, n, p, out, force):
     """Write the synthetic data set NAME of the papers as LIBSVM text. The same seed gives the same bytes.
 
     \b
@@ -28,32 +29,20 @@ def command(name, seed, n, p, out):
     big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
     """
     from screenpath.generate_big import NAME, big_text
+    from screenpath.write.libsvm import compressed
+    from screenpath.write.outputs import Output
 
-    if name == NAME:
-        _write_blocks(big_text(seed, n, p), out)
-        return
+    output = Output(out, force)
+    blocks = big_text(seed, n, p) if name == NAME else small_text(name, seed, n, p)
+    with output.open(parents=True) as file, compressed(file, output.path.suffix) as text:
+        for block in blocks:
+            text.write(block)
+
+
+def small_text(name, seed, n, p):
+    """Return an iterator over the lines of a set that is made in memory."""
     from screenpath.generate import generate
-    from screenpath.write.libsvm import libsvm_lines, write_libsvm
+    from screenpath.write.libsvm import libsvm_lines
 
     X, y = generate(name, seed, n=n, p=p)
-    if out == "-":
-        sys.stdout.writelines(libsvm_lines(X, y))
-        sys.stdout.flush()
-    else:
-        write_libsvm(out, X, y)
-
-
-def _write_blocks(blocks, out: str) -> None:
-    """Write blocks of text to stdout or to a file, compressed as its name says."""
-    from pathlib import Path
-
-    from screenpath.write.libsvm import open_text
-
-    if out == "-":
-        for block in blocks:
-            sys.stdout.buffer.write(block)
-        sys.stdout.flush()
-        return
-    with open_text(Path(out)) as file:
-        for block in blocks:
-            file.write(block)
+    return (line.encode() for line in libsvm_lines(X, y))

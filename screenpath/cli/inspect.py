@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.app import DONE, ERROR
+from screenpath.errors import flags
+from screenpath.words import shown
 
 COLUMNS = 5  # columns named in the lists of widest ranges
 CLASSES_SHOWN = 20
@@ -19,16 +21,17 @@ CLASSES_SHOWN = 20
 def command(data, zero_based, max_faults):
     """Show shape, density, labels, column ranges and all faults of the LIBSVM file DATA ('-' is standard input).
 
-    The exit code is 1 if the file has a fault or holds no sample.
+    DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
+    left out of the figures. The exit code is 1 if there is a fault or no sample.
     """
-    from screenpath.read.inspect import inspect_libsvm
+    from screenpath.read.inspect import inspect
 
-    seen = inspect_libsvm(data, max_faults=max_faults, zero_based=zero_based)
+    seen = inspect(data, max_faults=max_faults, zero_based=zero_based)
     if seen.data is not None:
         for name, value in _facts(seen):
-            click.echo(f"{name:<18}{value}")
+            click.echo(shown(f"{name:<17} {value}"))
     for fault in seen.faults:
-        click.echo(f"fault: {fault}\n  {fault.hint}")
+        click.echo(f"fault: {shown(str(fault))}\n  {shown(flags(fault.hint))}")
     if not seen.complete:
         click.echo(f"stopped at {len(seen.faults)} faults; --max-faults N shows more")
     if seen.data is None:
@@ -45,7 +48,7 @@ def _facts(seen):
     yield "file", data.source
     yield "samples", f"{data.n:,}"
     yield "features", f"{data.d:,}"
-    yield "stored values", f"{data.X.nnz:,} (density {data.density:.4g})"
+    yield "stored values", f"{data.nnz:,} (density {data.density:.4g})"
     counts = seen.label_counts
     if counts is None:
         y = data.y

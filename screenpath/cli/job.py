@@ -9,30 +9,35 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from screenpath import __version__
-from screenpath.cli.app import DONE, UNCERTIFIED
+import click
+
+from screenpath import __version__, steps
+from screenpath.cli.app import BEGAN, DONE, UNCERTIFIED
 from screenpath.cli.signals import Signals, Stopped
-from screenpath.cli.spec import ModelSpec
-from screenpath.errors import UsageError
+from screenpath.errors import ResourceError, UsageError
+from screenpath.memory import MemoryLimit, in_force
+from screenpath.models.spec import Spec
+from screenpath.needs import SCREEN_MORE
+from screenpath.record import SCHEMA_VERSION
 from screenpath.report.tally import Tally
-from screenpath.steps import SKIPPED
 from screenpath.write.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.write.outputs import refuse_inputs
 from screenpath.write.stream import Stream
-from screenpath.write.tables import SCHEMA_VERSION
 
 # Shared options that change the numbers or the files; --resume compares them and those of the model.
 IDENTITY = (
     "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
     "zero_based", "format", "coefficients",
 )  # fmt: skip
+INPUTS = ("data", "test", "weights", "fold_file")  # options that name files which the command reads
 
 
-def run_job(spec: ModelSpec, options: dict, kind=None) -> int:
+def run_job(spec: Spec, options: dict, kind=None) -> int:
     """Compute a path and write it.
 
     Parameters
     ----------
-    spec : ModelSpec
+    spec : Spec
     options : dict
         Values of the command's options by name.
     kind : type, optional
@@ -44,15 +49,19 @@ def run_job(spec: ModelSpec, options: dict, kind=None) -> int:
         Exit code: 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by
         signal n.
     """
-    began, kind = time.monotonic(), kind or Job
+    began, kind = click.get_current_context().find_root().obj[BEGAN], kind or Job
     check_options(options)
     if options["quiet"]:
         warnings.simplefilter("ignore")
-    with Signals() as signals:
+    with Signals() as signals, MemoryLimit(options["max_memory"]).in_force():
         try:
             return kind(spec, options, signals, began).run()
         except Stopped as stop:  # before the first step: nothing to keep
             return 128 + stop.number
+        except RuntimeError:
+            if not signals.lost:
+                raise
+            return 128 + signals.received
 
 
 def check_options(options: dict) -> None:
@@ -69,8 +78,24 @@ def check_options(options: dict) -> None:
         raise UsageError("--resume continues a run and --force replaces it", "use one of them")
     if options["quiet"] and options["progress"]:
         raise UsageError("--quiet and --progress contradict each other", "use one of them")
+    if options.get("certificate"):
+        check_certificate(options)
     if options["data"] == "-" and options["test"] == "-":
         raise UsageError("DATA and --test cannot both be stdin")
+
+
+def check_certificate(options: dict) -> None:
+    """Refuse ``--certificate`` where ``screenpath verify`` could not check it."""
+    if options["out"] == "-":
+        raise UsageError("--certificate needs a run folder", "give one with --out DIR instead of -o -")
+    if options["dtype"] != "float64":
+        raise UsageError("--certificate proves the numbers of the file, --dtype float32 rounds them", "leave one out")
+    if Path(options["data"]).is_dir():
+        raise UsageError(
+            "--certificate is checked against text, DATA is a folder", "name the LIBSVM text it was made of"
+        )
+    if options.get("one_vs_rest"):
+        raise UsageError("--certificate is of one path, --one-vs-rest computes several", "use --positive LABEL")
 
 
 def default_folder(name: str, data: str) -> Path:
@@ -84,7 +109,7 @@ def default_folder(name: str, data: str) -> Path:
 class Job:
     """State of one command."""
 
-    def __init__(self, spec: ModelSpec, options: dict, signals: Signals, began: float):
+    def __init__(self, spec: Spec, options: dict, signals: Signals, began: float):
         from screenpath.report.console import Console
 
         self.spec, self.options, self.signals, self.began = spec, options, signals, began
@@ -92,15 +117,18 @@ class Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink = self.data = self.finished = None
+        self.sink = self.data = self.finished = self.proof = None
         self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Return the exit code."""
+        if self.options["out"] != "-":
+            refuse_inputs(self.folder(), [self.options[name] for name in INPUTS if self.options.get(name)])
         try:
             self.prepare()
+            self.signals.keeping = True
             self.sink = self.open_sink()
             if self.sink is None:  # --resume of a finished run
                 return exit_code(self.finished)
@@ -110,6 +138,8 @@ class Job:
             reference = self.start()
             return self.walk(reference)
         finally:
+            if self.proof is not None:
+                self.proof.close()
             if self.sink is not None:
                 self.sink.close()
             if self.data is not None:
@@ -125,16 +155,21 @@ class Job:
         # First, so that a wrong name is said before anything is read or compiled.
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
-        with self.console.compiling():
+        with self.console.compiling(in_force().check_compiling):
             began = clock()  # stands still while kernels compile
             self.read()
+            if o.get("certificate") and "classes" in (self.data.labels or {}):
+                raise UsageError("--certificate is of two classes, the data has more", "use --positive LABEL")
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            in_force().promised = self.data.vectors  # what else the model takes is there
             self.data = replace(self.data, targets=None)  # the model has its own
             self.grid = self.spec.grid(self.model, o)
             self.set_up_walk()
             warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
+            if self.spec.copies:
+                self.data = self.data.without_rows()
         self.tally.seconds["compiling"] = compile_seconds()
 
     def read(self) -> None:
@@ -152,7 +187,7 @@ class Job:
 
     def set_up_walk(self) -> None:
         """Collect the limits of the walk and the columns of the step table."""
-        from screenpath import audit, steps
+        from screenpath import audit
         from screenpath.path import PathOptions
 
         o = self.options
@@ -163,7 +198,7 @@ class Job:
             limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
-            extras = (*extras, self.spec.score[0])
+            extras = (*extras, self.spec.score_column)
         if hasattr(self.data.rows, "moved"):
             extras = (*extras, steps.MOVED)
         self.limits = limits
@@ -176,25 +211,28 @@ class Job:
         o = self.options
         if o["out"] == "-":
             return Stream(sys.stdout, o["format"], self.columns)
-        path = Path(o["out"]) if o["out"] else self.default_folder()
-        folder = RunFolder(path, o["format"], o["coefficients"])
+        folder = RunFolder(self.folder(), o["format"], o["coefficients"])
         try:
-            previous = folder.previous() if not o["force"] else None
-            if previous is not None:
+            previous = folder.previous(replace=o["force"])
+            if previous is not None and not o["force"]:
                 if not o["resume"]:
                     folder.refuse(previous)
                 folder.check_identity(previous, self.identity())
                 if previous["status"] == COMPLETE:
                     self.finished = previous
                     self.console.say(f"{folder.path} is complete already; nothing to do")
-                    folder.remove_parts()
+                    folder.remove_leftovers()
                     folder.close()
                     return None
         except BaseException:
             folder.close()
             raise
-        self.resumable = previous is not None
+        self.resumable = previous is not None and not o["force"]
         return folder
+
+    def folder(self) -> Path:
+        """Return the folder that is written to."""
+        return Path(self.options["out"]) if self.options["out"] else self.default_folder()
 
     def default_folder(self) -> Path:
         """Return the folder that is written to without ``--out``."""
@@ -215,28 +253,56 @@ class Job:
 
     def start(self):
         """Open the files, or continue those of an earlier run. Return the reference of the next step."""
+        checkpoint = self.sink.load_checkpoint(self.identity()) if self.resumable else None
+        reference = None
+        if checkpoint is not None:  # all of it is checked before anything is changed
+            reference = self.restore(checkpoint)
+            self.console.say(f"continuing behind step {checkpoint.progress.steps - 1}")
+        classes = (self.data.labels or {}).get("classes")
+        unit, count, numbers = "feature", self.data.shape[1], self.data.preparation.numbers
+        if self.spec.rows is not None:
+            unit, count, numbers = "sample", self.data.shape[0], None
+        self.sink.write_run(self.record(RUNNING))  # first: the mark of all that is made behind it
+        self.sink.open(self.columns, count, checkpoint, classes, unit, numbers)
+        self.open_proof(checkpoint.state if checkpoint else None, reference)
+        return reference
+
+    def restore(self, checkpoint):
+        """Take up the totals of an earlier run and return the reference of its next step."""
         from screenpath.path import restore_walk
 
-        checkpoint = self.sink.load_checkpoint() if self.resumable else None
-        classes = (self.data.labels or {}).get("classes")
-        unit, count = ("feature", self.data.preparation.n_features)
-        if self.spec.rows is not None:
-            unit, count = "sample", self.data.shape[0]
-        self.sink.open(self.columns, count, checkpoint, classes, unit)
-        if checkpoint is None:
-            self.sink.write_run(self.record(RUNNING))
-            return None
-        earlier = Tally.restored(checkpoint.tally)
+        steps, grid = checkpoint.progress.steps, self.grid
+        try:
+            earlier = Tally.restored(checkpoint.tally)
+            known = not hasattr(grid, "expected")  # else it grows with the walk
+            if earlier.steps != steps or (known and steps > len(grid)):
+                raise ValueError("it speaks of another number of steps")
+            at = grid[steps - 1] if known else None
+            reference = restore_walk(self.model, self.screening, checkpoint.state, at)
+            if self.options.get("certificate"):
+                from screenpath.certificates import check_resumed
+
+                check_resumed(self.sink.path, self.model, checkpoint.state)
+        except ValueError as error:
+            raise self.sink.damaged_checkpoint(error) from None
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
-        self.console.say(f"continuing behind step {checkpoint.steps - 1}")
-        return restore_walk(self.model, self.screening, checkpoint.state)
+        return reference
+
+    def open_proof(self, state=None, reference=None) -> None:
+        """Open the certificate file of ``--certificate``."""
+        if self.options.get("certificate"):
+            from screenpath.certificates import header_of, open_certificate
+
+            header = header_of(self.spec.name, self.options, self.data)
+            self.proof = open_certificate(self.sink.path, self.model, header, state, reference)
 
     def state(self, certificate) -> dict:
         """Return all that the next step depends on."""
         from screenpath.path import walk_state
 
-        return walk_state(self.model, self.screening, certificate)
+        state = walk_state(self.model, self.screening, certificate)
+        return state if self.proof is None else {**state, **self.proof.state()}
 
     # -- the path ------------------------------------------------------------------------------------------------
 
@@ -244,7 +310,7 @@ class Job:
         """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
         from screenpath.path import walk
 
-        status, code = COMPLETE, None
+        status, code, limit = COMPLETE, None, in_force()
         first = self.sink.count
         found = (self.spec.walk(self.options) if self.spec.walk else walk)(
             self.model, self.grid, self.screening, self.solver, self.limits, reference, first
@@ -252,12 +318,17 @@ class Job:
         self.latest = reference
         self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
         try:
-            self.keep_steps(found)
+            limit.promised //= 2  # the model is there, and the first certificates
+            compiling = self.console.compiling(limit.check_compiling)
+            with compiling, limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes):
+                self.keep_steps(found)
             if self.sink.count < len(self.grid):
                 status = TIME_LIMIT
         except Stopped as stop:
             status, code = INTERRUPTED, 128 + stop.number
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ResourceError) and self.latest is not None:
+                self.keep_for_later(error)
             self.sink.fail(self.record(FAILED))
             raise
         finally:
@@ -266,12 +337,21 @@ class Job:
         clock = time.perf_counter()
         if status != COMPLETE and self.latest is not None:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
-        skipped = [self.skipped_row(rank) for rank in range(self.sink.count, len(self.grid))]
+        reason = steps.LATE if status == TIME_LIMIT else "a signal ended the path before this point"
+        skipped = [self.skipped_row(rank, reason) for rank in range(self.sink.count, len(self.grid))]
         self.tally.seconds["writing"] += time.perf_counter() - clock
         record = self.record(status)
+        if self.proof is not None:
+            self.sink.list_file(*self.proof.finish(skipped))
         self.sink.finish(record, skipped)
         self.console.summary(self.summary(status))
         return exit_code(record) if code is None else code
+
+    def keep_for_later(self, error: ResourceError) -> None:
+        """Write where the path can continue with more memory, and say so."""
+        self.sink.checkpoint(self.state(self.latest), self.tally.array())
+        if self.options["out"] != "-":
+            error.hint = f"{error.hint}; with --resume it goes on behind the {self.sink.count} steps that are done"
 
     def keep_steps(self, found) -> None:
         """Write the steps that the walk yields, up to the end of the grid or the time limit."""
@@ -279,17 +359,20 @@ class Job:
             # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
             if time.monotonic() > self.deadline:
                 return
+            in_force().look(f"step {step.step}")
             with self.signals.held():
                 clock = time.perf_counter()
                 weights = self.spec.weights(step, self.data.labels)
                 row = {**step.record(), **self.more_cells(step)}
                 if self.test is not None:
-                    row[self.spec.score[0]] = self.spec.score[1](self.test.X @ weights.T, self.test.targets)
+                    row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
                 self.sink.add(row, self.original(weights))
-                self.latest = certificate
+                if self.proof is not None:
+                    self.proof.add(step, certificate)
+                self.latest = certificate if getattr(certificate, "resumable", True) else None
                 self.tally.add(step)
                 self.tally.seconds["writing"] += time.perf_counter() - clock
-                if self.sink.due():
+                if self.latest is not None and self.sink.due():
                     self.sink.checkpoint(self.state(certificate), self.tally.array())
             self.console.advance(step)
 
@@ -303,9 +386,9 @@ class Job:
         parts = [preparation.original(one) for one in weights]
         return [w for w, _ in parts], [b for _, b in parts], preparation.has_intercept
 
-    def skipped_row(self, rank: int) -> dict:
+    def skipped_row(self, rank: int, reason: str) -> dict:
         """Return the record of a step that was not reached."""
-        return {"step": rank, **self.model.parameters(self.grid[rank]), "status": SKIPPED}
+        return {"step": rank, **self.model.parameters(self.grid[rank]), "status": steps.SKIPPED, "reason": reason}
 
     # -- what is said about it -----------------------------------------------------------------------------------
 
@@ -327,13 +410,17 @@ class Job:
             "labels": data.labels,
             "preparation": data.preparation_record(),
             "kernel": data.rows.describe() if self.spec.rows is not None else None,
-            "guarantee": self.grid.guarantee() if hasattr(self.grid, "guarantee") else None,
+            "guarantee": self.guarantee(),
             **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
             "totals": {"n_steps": len(self.grid), **self.tally.record()},
         }
+
+    def guarantee(self) -> dict | None:
+        """Return what an eps-path guarantees between its points; nothing before its first one is done."""
+        return self.grid.guarantee() if self.tally.steps and hasattr(self.grid, "guarantee") else None
 
     def summary(self, status: str) -> list:
         """Return the lines of the closing table: (what, value)."""

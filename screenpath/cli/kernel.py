@@ -5,12 +5,9 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, sign_targets
 from screenpath.errors import UsageError
-
-KERNELS = ("rbf", "linear", "poly")
-PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
-DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}
+from screenpath.models.spec import Spec
+from screenpath.models.specs import DEFAULTS, KERNEL_SVM, KERNELS, PARAMETERS
 
 kernel_options = shared.stack(
     click.option(
@@ -32,72 +29,7 @@ kernel_options = shared.stack(
 )
 
 
-def function_of(options: dict, d: int):
-    """Return the kernel function of the options, for ``d`` features."""
-    from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
-
-    chosen = {name: DEFAULTS[name] if options[name] is None else options[name] for name in DEFAULTS}
-    chosen["gamma"] = parse_gamma(chosen["gamma"], d)
-    return KernelFunction(options["kernel"], **chosen, constant=options["bias"] ** 2)
-
-
-def rows(X, targets, options: dict, tell):
-    """Return the training data behind the kernel; ``tell`` hears about the memory before it is taken."""
-    import numpy as np
-
-    from screenpath.rows.gram import GramRows
-
-    return GramRows(
-        X,
-        function_of(options, X.shape[1]),
-        targets,
-        options["max_memory"],
-        np.dtype(options["dtype"]),
-        options["gram"] or "auto",
-        options["threads"],
-        tell,
-    )
-
-
-def build(rows, targets, weights, options):
-    """Return the hinge-loss model behind the kernel."""
-    from screenpath.models.builders import kernel_svm_model
-
-    rows.forget()  # of several runs none profits from the rows that another has cached
-    return kernel_svm_model(rows, weights)
-
-
-def rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Return the screening of a kernel model; it has no chunks."""
-    from screenpath.rules import parse_kernel_rule
-
-    return parse_kernel_rule(text)
-
-
-def solver(name: str, seed: int, shrinking: bool = True):
-    """Return the solver of a kernel model; it draws no random numbers."""
-    from screenpath.solvers.smo import make_kernel_solver
-
-    return make_kernel_solver(name, shrinking)
-
-
-SPEC = ModelSpec(
-    name="svm",
-    objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i w.Phi(x_i)), Phi(x).Phi(z) = K(x, z)",
-    targets=sign_targets,
-    build=build,
-    grid=c_grid,
-    score=("test_accuracy", accuracy),
-    own_options=("positive", *C_GRID, "class_weight", "kernel", *DEFAULTS, "gram"),
-    rule=rule,
-    solver=solver,
-    rows=rows,
-    streams=False,
-    kernel_modules=("box", "distances", "gram", "smo", "start"),
-)
-
-
-def spec_of(linear: ModelSpec, options: dict) -> ModelSpec:
+def spec_of(linear: Spec, options: dict) -> Spec:
     """Return the model that ``--kernel`` asks for; the linear one without it.
 
     Raises
@@ -116,4 +48,4 @@ def spec_of(linear: ModelSpec, options: dict) -> ModelSpec:
         raise UsageError(f"the kernel {kernel} has no {strange[0]}", f"leave out --{strange[0]}")
     if options["chunk"] is not None or options["chunk_form"] is not None:
         raise UsageError("--chunk is for ssnsv and essnsv, which a kernel model does not have", "leave out --chunk")
-    return SPEC
+    return KERNEL_SVM

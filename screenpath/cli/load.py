@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath import needs
 from screenpath.cli.options import named_cluster
 from screenpath.convert import cached_shards
 from screenpath.errors import DataError, UsageError
-from screenpath.memory import MemoryLimit
-from screenpath.models.builders import row_weights
-from screenpath.prepare import Preparation, prepare
+from screenpath.memory import MemoryLimit, in_force, private_size
+from screenpath.models.builders import checked_weights, row_weights
+from screenpath.needs import Shape
+from screenpath.prepare import Preparation, prepare, prepared_rows
 from screenpath.read.dataset import Dataset
-from screenpath.read.libsvm import read_libsvm
+from screenpath.read.libsvm import BLOCK, read_libsvm
 from screenpath.read.shards import ShardFolder, is_shard_folder
+from screenpath.record import WIDEST
+from screenpath.rows.budget import Allowance
 from screenpath.rows.gram import GramRows
-from screenpath.rows.memory import DENSE_FROM, MemoryRows
+from screenpath.rows.kernel_functions import parse_gamma
+from screenpath.rows.memory import MemoryRows, stored_dense
 from screenpath.rows.shards import ShardRows
+from screenpath.wide import is_wide
 
-TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it, or raise the limit"
+TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is said about rows that are gone.
+
+    Parameters
+    ----------
+    sparse : bool
+    nbytes : int
+    """
+
+    sparse: bool
+    nbytes: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +52,7 @@ class Training:
     Parameters
     ----------
     path : str
-    rows : MemoryRows, ShardRows or GramRows
+    rows : MemoryRows, ShardRows, GramRows or Described
     targets : ndarray of shape (n,), or None once the model has been built
     labels : dict or None
         Map from +1 and -1 to the labels of the file.
@@ -41,11 +62,14 @@ class Training:
     sha256 : str
         Fingerprint of the values read.
     shape : tuple of int
+        Samples, and features of the file.
     nnz : int
+    vectors : int
+        Bytes that a path's vectors take, as far as there is a limit.
     """
 
     path: str
-    rows: MemoryRows | ShardRows | GramRows
+    rows: MemoryRows | ShardRows | GramRows | Described
     targets: np.ndarray | None
     labels: dict | None
     weights: np.ndarray | None
@@ -53,6 +77,7 @@ class Training:
     sha256: str
     shape: tuple
     nnz: int
+    vectors: int = 0
 
     @property
     def weights_sha256(self) -> str | None:
@@ -71,6 +96,15 @@ class Training:
             "bytes": self.rows.nbytes,
         }
 
+    def without_rows(self) -> Training:
+        """Return the same for a model that does not need the rows any more."""
+        return replace(self, rows=Described(self.rows.sparse, self.rows.nbytes))
+
+    @property
+    def mapped_bytes(self) -> int:
+        """Return the bytes of files that passes map."""
+        return self.rows.nbytes if isinstance(self.rows, ShardRows) else 0
+
     def close(self) -> None:
         """Let go of threads and cluster."""
         if isinstance(self.rows, ShardRows):
@@ -79,7 +113,8 @@ class Training:
     def preparation_record(self) -> dict:
         """Return scaling and bias as run.json keeps them, so that new data can be prepared alike."""
         p = self.preparation
-        return {"scaling": p.kind, "scale": p.scale, "shift": p.shift, "bias": p.bias}
+        record = {"scaling": p.kind, "scale": p.scale, "shift": p.shift, "bias": p.bias}
+        return record if p.columns is None else {**record, "features": p.numbers}
 
 
 @dataclass(frozen=True)
@@ -106,75 +141,164 @@ class HeldOut:
 
 
 def read_training(options: dict):
-    """Return the training data as the file says, in memory."""
-    return read_data(options["data"], options, MemoryLimit(options["max_memory"]), options["n_features"])
+    """Return the training data as the file says, in memory; of wide data the columns that occur."""
+    data = read_data(options["data"], options, in_force(), options["n_features"]).narrowed()
+    if data.width > WIDEST:  # its number would not be exact as a float64, which files of coefficients are read as
+        raise DataError(
+            f"{options['data']} has {data.width:,} features: no number of a feature is beyond 2^53",
+            "check the largest index of the data",
+        )
+    return data
 
 
 def load_training(spec, options: dict, tell=None, data=None) -> Training:
-    """Read and prepare the training data.
+    """Read and prepare the training data; the limit in force promises what the path will take.
 
     Parameters
     ----------
-    spec : ModelSpec
+    spec : models.spec.Spec
     options : dict
     tell : callable, optional
         Hears what a kernel model says about its memory.
     data : Dataset, optional
-        What :func:`read_training` has returned already.
+        What :func:`read_training` has returned already, and somebody keeps.
     """
-    limit = MemoryLimit(options["max_memory"])
+    limit, kept = in_force(), data is not None
     _check_cluster(spec, options)
     if data is None and spec.streams and is_shard_folder(options["data"]):
-        return _stream_shards(spec, options, limit)
+        folder = open_shards(options)
+        if not _fits_narrowed(folder, options):
+            return _stream_shards(spec, options, limit, folder)
     data = read_training(options) if data is None else data
-    limit.check_vectors(data.n, data.d, options["data"])
+    limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, options["data"])
     targets, labels = spec.targets(data.y, options)
-    weights = row_weights(data.y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
-    digest, shape, nnz = data.fingerprint(), data.X.shape, data.X.nnz
+    given = checked_weights(data.y, read_weights(options.get("weights")))
+    weights = row_weights(data.y, class_weights(options.get("class_weight")), given)
+    digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns
+    vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:
-        X, preparation = prepare(data.X, options["scale"], 0.0, options["storage"])
-        rows = spec.rows(X, targets, options, tell)
-        return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz)
+        options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
+        X, preparation = prepare(data.X, options["scale"], 0.0, options["storage"], weights=given)
+        preparation = replace(preparation, columns=columns, width=shape[1])
+        del data
+        rows = spec.rows(X, targets, options, tell, preparation.inexact)
+        limit.promised = vectors
+        return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
     dtype = np.dtype(options["dtype"])
-    dense = data.density >= DENSE_FROM if options["storage"] == "auto" else options["storage"] == "dense"
-    values = data.n * (data.d + 1) if dense else 1.5 * nnz
-    limit.check(int(dtype.itemsize * values), f"the rows of {options['data']} ({data.n:,} x {data.d:,})", TOO_LARGE)
-    X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype)
+    X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype, given)
+    preparation = replace(preparation, columns=columns, width=shape[1])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
-    rows = MemoryRows(X, options["threads"])
-    return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz)
+    rows = prepared_rows(X, preparation, options["threads"])
+    return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
 
 
-def _stream_shards(spec, options: dict, limit: MemoryLimit) -> Training:
+def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
+    """Tell whether a shard folder is so wide that its values in memory take less than one vector of all features."""
+    width = folder.d if options["n_features"] is None else folder.checked_width(options["n_features"])
+    return is_wide(width, folder.nnz) and not named_cluster(options)
+
+
+def kernel_options(options: dict, data: Dataset) -> dict:
+    """Return options in which a gamma of ``NUMBER/d`` counts all features of the file, those without a column too."""
+    if data.columns is None or options.get("gamma") is None:
+        return options
+    return {**options, "gamma": parse_gamma(options["gamma"], data.width)}
+
+
+def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: bool, limit: MemoryLimit) -> int:
+    """Ask for what preparing the data and walking a path on them takes, and promise what of it is taken later.
+
+    Returns the bytes of the path's vectors; 0 without a limit.
+
+    Parameters
+    ----------
+    spec : models.spec.Spec
+    options : dict
+    data : Dataset
+    labels : dict or None
+        Map of the labels; more than two classes have weights each.
+    kept : bool
+        Whether the data stays in memory when its prepared rows are there.
+    limit : MemoryLimit
+
+    Raises
+    ------
+    ResourceError
+    """
+    if not limit:
+        return 0
+    shape = shape_of(data, spec, options, labels)
+    rows, way = needs.preparing(shape, data.nnz, options)
+    vectors = spec.needs.vectors(shape)
+    later = vectors + spec.needs.build(shape)
+    X = data.X
+    left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
+    freed = 0 if rows == 16 * data.n else private_size(*left)
+    limit.check(
+        max(rows + way, rows + later - freed), f"a path on {options['data']} ({data.n:,} x {data.d:,})", TOO_LARGE
+    )
+    limit.promised = later
+    return vectors
+
+
+def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance | None:
+    """Return what ``--max-memory`` leaves for a kernel matrix; in a cross-validation each fold has one as well.
+
+    It follows from the data and the options alone: the same command takes the same steps.
+    """
+    if options["max_memory"] is None:
+        return None
+    folds = options.get("folds_at_once", 0)
+    workers = folds if folds > 1 else 0
+    one = spec.needs.beside(shape_of(data, spec, options, None)) + (12 * data.nnz + 8 * data.n) * kept
+    return Allowance.of(options["max_memory"], one * (1 + folds) + needs.KERNEL_PROCESS * (1 + workers), 1 + folds)
+
+
+def shape_of(data, spec, options: dict, labels: dict | None) -> Shape:
+    """Return the shape of the prepared rows of a data set."""
+    o = {**options, "bias": 0.0, "dtype": "float64"} if spec.rows is not None else options
+    dense = stored_dense(data.X, options["storage"])
+    return needs.shape_of(data.n, data.d, data.nnz, o, dense, len((labels or {}).get("classes", (0,))))
+
+
+def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder) -> Training:
     """Return the training data of a shard folder: its rows stay on disk."""
-    folder = open_shards(options)
     if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
         raise UsageError(
             f"{folder.path} holds {folder.dtype} values", f"convert with --dtype {options['dtype']}, or leave it out"
         )
+    limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
     y = folder.joined("targets")
     targets, labels = spec.targets(y, options)
-    weights = row_weights(y, class_weights(options.get("class_weight")), read_weights(options.get("weights")))
+    given = checked_weights(y, read_weights(options.get("weights")))
+    weights = row_weights(y, class_weights(options.get("class_weight")), given)
+    classes = len((labels or {}).get("classes", (0,)))
     del y
     rows = _shard_rows(
-        folder, options, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit
-    )
-    shape = rows.n, rows.raw_d
-    return Training(options["data"], rows, targets, labels, weights, rows.preparation, folder.sha256, shape, folder.nnz)
+        folder, options, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit,
+        weights=given,
+    )  # fmt: skip
+    vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
+    limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
+    limit.promised = vectors
+    shape, p = (rows.n, rows.raw_d), rows.preparation
+    return Training(options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors)
 
 
-def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit) -> ShardRows:
+def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more) -> ShardRows:
     """Return the rows of a folder on this machine, or on the cluster that was asked for."""
     scheduler, local = options.get("scheduler"), options.get("local_cluster")
     if scheduler is None and local is None:
-        return ShardRows(folder, *arguments, threads=options["threads"], limit=limit)
+        return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
+    if local is not None:
+        limit.lend(local, needs.DASK_WORKER, 0, f"{local} workers", "use a smaller --local-cluster")
     from screenpath.cluster import close, connect
     from screenpath.rows.cluster import ClusterRows
 
     client, cluster = connect(scheduler, local)
     try:
-        return ClusterRows(client, cluster, folder, *arguments, limit=limit)
+        return ClusterRows(client, cluster, folder, *arguments, limit=limit, **more)
     except BaseException:
         close(client, cluster)
         raise
@@ -196,12 +320,9 @@ def _check_cluster(spec, options: dict) -> None:
 
 
 def open_shards(options: dict) -> ShardFolder:
-    """Open the shard folder DATA."""
-    folder = ShardFolder(options["data"])
-    if options["zero_based"] and not folder.meta["zero_based"]:
-        raise UsageError(
-            f"{folder.path} was converted with indices from 1", "leave out --zero-based, or convert again with it"
-        )
+    """Open the shard folder DATA; what is resumed must hold the same data, so its content is compared too."""
+    folder = ShardFolder(options["data"], content=bool(options.get("resume")))
+    folder.check_indices(options["zero_based"])
     return folder
 
 
@@ -222,8 +343,9 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     else:
         folder = None
     if folder is None:
-        return read_libsvm(path, n_features=n_features, zero_based=zero_based, limit=limit)
-    limit.check(3 * folder.nbytes, f"{path} in memory", TOO_LARGE)
+        block = BLOCK // 4 if limit else BLOCK  # what a block is parsed into is many times its size
+        return read_libsvm(path, n_features=n_features, zero_based=zero_based, block=block, limit=limit)
+    limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
     return folder.dataset(n_features)
 
 
@@ -264,24 +386,23 @@ def read_weights(path):
     """
     if path is None:
         return None
+    weights = array("d")
     try:
         with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+            for k, line in enumerate(file):
+                try:
+                    weights.append(float(line))
+                except ValueError:
+                    raise DataError(
+                        f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
+                        "one number a line, one line a sample",
+                    ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
             "one number a line, one line a sample",
         ) from None
-    weights = np.empty(len(lines))
-    for k, line in enumerate(lines):
-        try:
-            weights[k] = float(line)
-        except ValueError:
-            raise DataError(
-                f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
-                "one number a line, one line a sample",
-            ) from None
-    return weights
+    return np.array(weights)
 
 
 def load_test(spec, options: dict, training: Training) -> HeldOut:
@@ -289,15 +410,27 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
 
     Features that the training data lacks have no coefficient and are left out.
     """
-    data = read_data(options["test"], options, MemoryLimit(options["max_memory"]))
+    limit = in_force()
+    data = read_data(options["test"], options, limit)
     targets, _ = spec.targets(data.y, options, training.labels or {})
-    d = training.shape[1]
-    X = sp.csr_array(data.X)
+    d = training.preparation.n_features
+    limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{options['test']}, prepared", "leave it out")
+    X = training.preparation.narrowed(sp.csr_array(data.X))
     if X.shape[1] > d:
         X = X[:, :d]
     elif X.shape[1] < d:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     prepared = training.preparation.apply(X if training.rows.sparse else X.toarray())
+    digest = data.fingerprint()
+    del data, X
     if spec.rows is not None:
         prepared = training.rows.held_out(prepared)
-    return HeldOut(options["test"], prepared, targets, data.fingerprint())
+    return HeldOut(options["test"], prepared, targets, digest)
+
+
+def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:
+    """Return the bytes of test data prepared like the training data, copies on the way included."""
+    cut = 12 * data.nnz if data.d > d else 0
+    shape = needs.shape_of(data.n, d, data.nnz, options, not sparse)
+    rows, way = needs.preparing(shape, data.nnz, options)
+    return cut + way + (3 * rows if shape.dense else rows)

@@ -1,4 +1,4 @@
-"""Options that the commands share, as decorators; a model's command is a stack of these and a ModelSpec."""
+"""Options that the commands share, as decorators; a model's command is a stack of these and a Spec."""
 
 from __future__ import annotations
 
@@ -80,6 +80,8 @@ class Size(click.ParamType):
 
 
 data_argument = click.argument("data", metavar="DATA", type=click.Path())
+
+force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 
 memory_option = click.option(
     "--max-memory",
@@ -190,7 +192,9 @@ def solving_options(rule="dvi+gap", solvers=NAMES, rule_help=RULE_HELP, seeded=T
             type=click.IntRange(min=1),
             help="Sweeps or Newton iterations a grid point.",
         ),
-        click.option("--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command."),
+        click.option(
+            "--time-limit", metavar="SECONDS", type=Finite(positive=True), help="For the whole command, from its start."
+        ),
         *([seed] if seeded else []),
         *([threads] if threaded else []),
         click.option("--audit", is_flag=True, help="Solve each step unscreened too and count unsafe decisions."),
@@ -248,6 +252,10 @@ output_options = stack(
         default=None,
         help="Progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless --quiet]",
     ),
+)
+
+certificate_option = click.option(
+    "--certificate", is_flag=True, help="Write what is claimed, for the independent checker: screenpath verify RUN."
 )
 
 cluster_options = stack(

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
-from screenpath.cli.predict import run_argument, write_text
+from screenpath.cli.options import force_option
+from screenpath.cli.predict import run_argument
 from screenpath.errors import UsageError
+from screenpath.words import tell
 
 # As screenpath.report.series.KINDS; --help must not import numpy.
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
@@ -17,9 +19,10 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 @run_argument
 @click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
 @click.option("-o", "--out", metavar="FILE", help="Picture ending in .png or .svg.  [default: RUN/KIND.png]")
+@force_option
 @click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def command(run, kind, out, terminal, quiet):
+def command(run, kind, out, force, terminal, quiet):
     """Draw the run folder RUN.
 
     \b
@@ -43,7 +46,7 @@ def command(run, kind, out, terminal, quiet):
     series.check_kind(run, kind)
     if not quiet:
         for notice in run.notices:
-            click.echo(notice, err=True)
+            tell(notice)
     if terminal:
         from screenpath.report.terminal import show
 
@@ -51,8 +54,9 @@ def command(run, kind, out, terminal, quiet):
         return
     from screenpath.report.figures import to_bytes
     from screenpath.report.plots import draw
+    from screenpath.write.outputs import Output
 
-    out = out or str(run.path / f"{kind}.png")
-    write_text(out, to_bytes(draw(run, kind), suffix[1:]))
+    output = Output(out or str(run.path / f"{kind}.png"), force, [run.path])
+    output.write(to_bytes(draw(run, kind), suffix[1:]))
     if not quiet:
-        click.echo(f"wrote {out}", err=True)
+        tell(f"wrote {output.name}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 import warnings
-from importlib import import_module
-from pathlib import Path
 
 import click
 
+from screenpath.cli.options import force_option
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.models.specs import SPECS
+from screenpath.words import tell
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
@@ -27,10 +27,11 @@ run_argument = click.argument("run", metavar="RUN", type=click.Path())
 @step_option
 @click.option("--decision", is_flag=True, help="Decision values beside the labels.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
+@force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
 @click.option("--training", metavar="DATA", type=click.Path(), help="A kernel run's training data, if it has moved.")
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def command(run, data, step, decision, out, zero_based, training, quiet):
+def command(run, data, step, decision, out, force, zero_based, training, quiet):
     """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.
 
     One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
@@ -41,8 +42,11 @@ def command(run, data, step, decision, out, zero_based, training, quiet):
     from screenpath.read.libsvm import read_libsvm
     from screenpath.read.shards import ShardFolder, is_shard_folder
     from screenpath.runs import open_run
+    from screenpath.write.outputs import Output
 
     run = open_run(run)
+    support = run.record["data"]["path"] if run.kernel and training is None else training
+    output = Output(out, force, [run.path, data, support])
     spec = model_spec(run)
     chosen = run.choose(step)
     if training is not None and run.kernel is None:
@@ -57,38 +61,34 @@ def command(run, data, step, decision, out, zero_based, training, quiet):
         read = ShardFolder(data).dataset() if stored else read_libsvm(data, zero_based=zero_based)
     values, notice = decision_values(run, chosen, read.X, training)
     score = score_line(spec, run, values, read.y)  # before anything is written: wrong data must not leave a file
-    write_text(out, table(run, values, decision))
+    output.write(table(run, values, decision))
     if not quiet:
         say_step(run, chosen)
         for line in (notice, score):
             if line:
-                click.echo(line, err=True)
+                tell(line)
 
 
 def model_spec(run):
-    """Return the ModelSpec of a run's model.
+    """Return the Spec of a run's model.
 
     Raises
     ------
     RunFolderError
         For a model that this version does not know, or whose solutions are not weights of features.
     """
-    from screenpath.runs import LINEAR
-
-    if run.model not in LINEAR:
-        raise RunFolderError(
-            f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(LINEAR)}"
-        )
-    return import_module(f"screenpath.cli.{run.model.replace('-', '_')}").SPEC
+    if run.model not in SPECS:
+        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
+    return SPECS[run.model]
 
 
 def say_step(run, step) -> None:
     """Name the step on stderr, with its test score and the notices of the run."""
     for notice in run.notices:
-        click.echo(notice, err=True)
+        tell(notice)
     column = run.score_column
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
-    click.echo(f"{run.model}: {run.describe(step)}, {step['status']}{score}", err=True)
+    tell(f"{run.model}: {run.describe(step)}, {step['status']}{score}")
 
 
 def score_line(spec, run, values, y) -> str:
@@ -97,14 +97,14 @@ def score_line(spec, run, values, y) -> str:
 
     from screenpath.predict import known_rows
 
-    name = spec.score[0].removeprefix("test_").replace("_", " ")
+    name = spec.score.replace("-", " ")
     if run.labels is None:
-        return f"{name}: {spec.score[1](values, y):.6g} on {y.size} rows"
+        return f"{name}: {spec.score_of(values, y):.6g} on {y.size} rows"
     known = known_rows(run, y)
     if not known.any():
         return "no score: the data has no labels"
     targets, _ = spec.targets(y[known], {"positive": run.record["options"].get("positive")}, run.labels)
-    score = spec.score[1](values[known], np.asarray(targets))
+    score = spec.score_of(values[known], np.asarray(targets))
     return f"{name}: {score:.6g} on {int(known.sum())} rows"
 
 
@@ -128,26 +128,3 @@ def table(run, values, decision: bool) -> str:
         forms = values.reshape(len(labels), -1).tolist()
         writer.writerows([label, *(repr(v) for v in row)] for label, row in zip(labels, forms, strict=True))
     return text.getvalue()
-
-
-def write_text(out: str, text: str | bytes) -> None:
-    """Write text or bytes to a file that appears whole, or to standard output.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be created.
-    """
-    from screenpath.write.atomic import replacing
-
-    data = text.encode() if isinstance(text, str) else text
-    if out == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with replacing(Path(out)) as file:
-            file.write(data)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}", "choose another file with -o") from None

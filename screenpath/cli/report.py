@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.predict import run_argument, write_text
+from screenpath.cli.options import force_option
+from screenpath.cli.predict import run_argument
+from screenpath.words import tell
 
 
 @click.command("report")
 @run_argument
 @click.option("-o", "--out", metavar="FILE", required=True, help="HTML file; - is standard output.")
+@force_option
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def command(run, out, quiet):
+def command(run, out, force, quiet):
     """Write a page about the run folder RUN: problem, certificate, pictures, steps, and the command to repeat it.
 
     The page is one file and loads nothing. Needs matplotlib.
     """
     from screenpath.report.page import page
     from screenpath.runs import open_run
+    from screenpath.write.outputs import Output
 
     run = open_run(run)
-    write_text(out, page(run))
+    output = Output(out, force, [run.path])
+    output.write(page(run))
     if not quiet:
         for notice in run.notices:
-            click.echo(notice, err=True)
-        if out != "-":
-            click.echo(f"wrote {out}", err=True)
+            tell(notice)
+        if not output.stdout:
+            tell(f"wrote {out}")

@@ -6,6 +6,11 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+
+AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
+IMPORTS = "<frozen importlib"  # file name of the code that imports
+ENTRANCE = "_run"  # of cli.app: imports that it is part of itself do not count
 
 
 class Stopped(BaseException):
@@ -22,15 +27,29 @@ class Stopped(BaseException):
         self.number = number
 
 
+def importing(frame) -> bool:
+    """Tell whether a module is being imported at a frame: an exception raised there need not come out of it."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(IMPORTS):
+            return True
+        if frame.f_code.co_name == ENTRANCE and frame.f_globals.get("__name__") == "screenpath.cli.app":
+            return False
+        frame = frame.f_back
+    return False
+
+
 class Signals:
     """Turns the first SIGINT or SIGTERM into :class:`Stopped`; a second one ends the process at once.
 
     Compiled kernels are not interrupted: Python runs the handler when the kernel call returns, and every kernel call is
-    of bounded length.
+    of bounded length. Nor are imports: before there are files to keep (``keeping``) the process just ends, later the
+    signal waits for their end. While LLVM compiles, the handler may run in one of its callbacks, or in a destructor,
+    and no exception gets out of these: it is raised again a moment later, until it does.
     """
 
     def __init__(self):
-        self.received = None
+        self.received, self.keeping = None, False
+        self.lost = False  # whether a Stopped has been swallowed: what fails after it may fail for want of what it cut
         self.kept = "finished steps are kept"  # what is said to the first signal
         self._held = self._told = False
         self._before = {}
@@ -38,9 +57,13 @@ class Signals:
     def __enter__(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._handle)
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._raise_again)
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
         return self
 
     def __exit__(self, *exception):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        sys.unraisablehook = self._hook
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -65,6 +88,13 @@ class Signals:
             raise Stopped(self.received)
 
     def _handle(self, number, frame):
+        if importing(frame):
+            if not self.keeping:
+                os._exit(128 + number)
+            again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
         if self.received is not None:
             os._exit(128 + number)
         self.received = number
@@ -72,3 +102,19 @@ class Signals:
         if not self._held:
             self._told = True
             raise Stopped(number)
+
+    def _swallowed(self, unraisable):
+        """See to it that what could not get out is raised again; anything else is printed as ever."""
+        if isinstance(unraisable.exc_value, Stopped):
+            self.lost = True
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        else:
+            self._hook(unraisable)
+
+    def _raise_again(self, number, frame):
+        if self._held:
+            self._told = False
+        elif importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        else:
+            raise Stopped(self.received)

@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from screenpath.cli import kernel
 from screenpath.cli import options as shared
-from screenpath.cli.spec import C_GRID, ModelSpec, accuracy, c_grid, chunked, class_targets, sign_targets
 from screenpath.errors import UsageError
-
-
-def targets(y, options, known=None):
-    """Return signs and their map, or with ``--one-vs-rest`` and more than two labels class numbers and the labels."""
-    several = "classes" in known if known is not None else options.get("one_vs_rest")
-    return (class_targets if several else sign_targets)(y, options, known)
-
-
-def build(rows, targets, weights, options):
-    """Return the hinge-loss model, or one for each class."""
-    from screenpath.models.builders import svm_model
-    from screenpath.one_vs_rest import OneVsRest
-
-    return svm_model(rows, targets, weights) if targets.min() < 0 else OneVsRest(rows, targets, weights)
-
-
-def walk(options):
-    """Return the walk of all classes in step."""
-    from screenpath.one_vs_rest import walk_classes
-
-    return walk_classes
-
-
-SPEC = ModelSpec(
-    name="svm",
-    objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
-    targets=targets,
-    build=build,
-    grid=c_grid,
-    score=("test_accuracy", accuracy),
-    own_options=("positive", "one_vs_rest", *C_GRID, "class_weight"),
-)
+from screenpath.models.spec import chunked
+from screenpath.models.specs import LINEAR_SVM, ONE_VS_REST
 
 
 def resolve(options):
     """Return the model and the options of a job."""
-    spec = kernel.spec_of(SPEC, options)
-    if spec is not SPEC and options["one_vs_rest"]:
+    spec = kernel.spec_of(LINEAR_SVM, options)
+    if spec is not LINEAR_SVM and options["one_vs_rest"]:
         raise UsageError("--one-vs-rest has no kernel", "use --positive LABEL, one run a class")
-    if spec is not SPEC:
+    if spec is not LINEAR_SVM:
         return spec, options
-    spec = chunked(SPEC, options)
     if not options["one_vs_rest"]:
-        return spec, options
+        return chunked(LINEAR_SVM, options), options
     if options["positive"] is not None:
         raise UsageError("--positive is one class against the rest, --one-vs-rest all of them", "use one of the two")
     for name in ("eps_path", "chunk"):
@@ -62,7 +28,7 @@ def resolve(options):
             raise UsageError(f"--{option} follows a single path, --one-vs-rest has one a class", "use one of the two")
     if options.get("certify"):
         raise UsageError("--certify bounds the error of two classes", "leave out --one-vs-rest")
-    return replace(spec, objective=f"for each class against the rest: {SPEC.objective}", walk=walk), options
+    return chunked(ONE_VS_REST, options), options
 
 
 @click.command("svm")
@@ -76,6 +42,7 @@ def resolve(options):
 @shared.c_grid_options
 @kernel.kernel_options
 @shared.solving_options()
+@shared.certificate_option
 def command(**options):
     """Path of linear or kernel SVMs for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).
 

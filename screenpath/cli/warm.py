@@ -6,14 +6,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.kernels.compilation import ensure_compiled
+from screenpath.memory import MemoryLimit, code_is_loaded
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
+from screenpath.solvers.auto import WIDE
 
 SAMPLES = 24
 
 
 def tiny_rows(rows) -> MemoryRows:
-    """Return a few rows with the storage and the types of the given ones: kernels are compiled for types."""
+    """Return a few rows with the storage and the types of the given ones: kernels are compiled for types.
+
+    Sparse rows are wide where the given ones are, so that the solvers choose as they will for these.
+    """
     points = np.random.default_rng(0).normal(size=(SAMPLES, 4))
     points[: SAMPLES // 2] += 1.5
     points[:, 3] *= 1e-3  # a feature that can be screened: solvers then copy the others
@@ -21,6 +26,7 @@ def tiny_rows(rows) -> MemoryRows:
     if indices is None:
         return MemoryRows(points.astype(values))
     X = sp.csr_array(points.astype(values))
+    X.resize(SAMPLES, WIDE if rows.d >= WIDE else 4)
     X.indices, X.indptr = X.indices.astype(indices), X.indptr.astype(indices)
     return MemoryRows(X)
 
@@ -30,13 +36,14 @@ def warm_model(spec, options: dict, rows) -> None:
 
     Parameters
     ----------
-    spec : ModelSpec
+    spec : models.spec.Spec
     options : dict
     rows : MemoryRows or ShardRows
         Of the run: the toy rows get the same storage and types.
     """
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
+        code_is_loaded()
         return
     if hasattr(rows, "warm_up"):  # passes with kernels of their own
         rows.warm_up()
@@ -47,5 +54,7 @@ def warm_model(spec, options: dict, rows) -> None:
     rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
     for rule in dict.fromkeys(rules):
         found = walk(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
-        for _, certificate in found:
-            model.restore(model.state(certificate))
+        with MemoryLimit().in_force():  # what a toy takes is not worth asking for
+            for _, certificate in found:
+                model.restore(model.state(certificate))
+    code_is_loaded()

@@ -17,19 +17,22 @@ given by the roots of a quadratic, and the heaviest pile of such intervals over 
 end points, is what the bound has to give away. Nothing is sampled.
 
 Rounding: radii and products carry the slack of :mod:`screenpath.geometry`, and so do the quadratics; all of it errs
-towards "undecided". Errors are counted in whole numbers.
+towards "undecided". Errors are counted in whole numbers, and so are weights: :func:`whole_weights`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
 
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.rules.box import pair_radius
+
+LARGEST = 2**62  # below it, sums of int64 are exact
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Line:
     extent : float
         Norm by which the rounding of the products is bounded.
     errors : int
-        Held-out samples that ``w`` gets wrong; a product of 0 counts as negative.
+        Weight of the held-out samples that ``w`` gets wrong; a product of 0 counts as negative.
     """
 
     C: float
@@ -76,35 +79,68 @@ class HeldOut:
     signs : ndarray of shape (m,)
     norms : ndarray of shape (m,)
         Of the prepared rows, bias included, enlarged for rounding.
+    weights : ndarray of int or object of shape (m,)
+        How often each sample counts, in whole numbers.
     lines : list of Line
         In the order of C.
     """
 
     signs: np.ndarray
     norms: np.ndarray
+    weights: np.ndarray
     lines: list
 
     @classmethod
-    def of(cls, X, signs, lines) -> HeldOut:
-        """Return the record of prepared rows ``X`` of shape (m, d)."""
+    def of(cls, X, signs, lines, weights=None) -> HeldOut:
+        """Return the record of prepared rows ``X`` of shape (m, d); ``weights`` are those of the samples, 1 if None."""
         if hasattr(X, "norms"):  # behind a kernel
             norms = X.norms
         else:
             squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
             norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
-        return cls(np.asarray(signs, dtype=np.float64), norms * (1.0 + ROUNDING), lines)
+        signs = np.asarray(signs, dtype=np.float64)
+        whole = np.ones(signs.size, dtype=np.int64) if weights is None else whole_weights(weights)
+        return cls(signs, norms * (1.0 + ROUNDING), whole, lines)
+
+    @property
+    def total(self) -> int:
+        """Return how many samples there are, by weight."""
+        return int(self.weights.sum())
+
+    def weight(self, chosen) -> int:
+        """Return how many samples are chosen, by weight."""
+        return int(self.weights[chosen].sum())
 
     def margins(self, line: Line, side: np.ndarray) -> np.ndarray:
         """Return ``side x.c``, lowered by its rounding."""
         return side * line.products - ROUNDING * self.norms * line.extent
 
     def certain_errors(self, line: Line) -> int:
-        """Return how many samples the optimum at ``line.C`` certainly gets wrong."""
+        """Return how many samples, by weight, the optimum at ``line.C`` certainly gets wrong."""
         p = self.margins(line, -self.signs)
-        return int(np.count_nonzero(p > self.norms * math.sqrt(line.radius_sq) * (1.0 + ROUNDING)))
+        return self.weight(p > self.norms * math.sqrt(line.radius_sq) * (1.0 + ROUNDING))
 
 
-def certified_line(certificate, X, products, signs) -> Line:
+def whole_weights(weights) -> np.ndarray:
+    """Return weights as whole numbers in the same proportion, exactly: floating-point numbers are fractions.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Of int64 where their sum fits, else of Python's own integers.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    if np.all(weights == np.floor(weights)) and weights.sum() < LARGEST:  # as most are
+        return weights.astype(np.int64) // max(np.gcd.reduce(weights.astype(np.int64)), 1)
+    ratios = [float(weight).as_integer_ratio() for weight in weights]
+    common = max((below for _, below in ratios), default=1)  # powers of 2, each divides the largest
+    whole = [above * (common // below) for above, below in ratios]
+    shared = math.gcd(*whole) or 1
+    whole = [number // shared for number in whole]
+    return np.array(whole, dtype=np.int64 if sum(whole) < LARGEST else object)
+
+
+def certified_line(certificate, X, products, fold: HeldOut) -> Line:
     """Return the line of a certificate of the box model, or of the kernel model, whose ``w`` is that of its dual point.
 
     Parameters
@@ -114,10 +150,11 @@ def certified_line(certificate, X, products, signs) -> Line:
         Prepared held-out rows.
     products : ndarray of shape (m,)
         ``X w``.
-    signs : ndarray of shape (m,)
+    fold : HeldOut
+        The samples that the rows belong to.
     """
     C, w, xi = certificate.C, certificate.point.vector, certificate.xi
-    wrong = int(np.count_nonzero((products > 0.0) != (signs > 0.0)))
+    wrong = fold.weight((products > 0.0) != (fold.signs > 0.0))
     radius = pair_radius(certificate, C)
     extent = 0.5 * (math.sqrt(certificate.point.sqnorm) + C * math.sqrt(certificate.total_sq))
     if isinstance(certificate.point, KernelPoint):
@@ -223,8 +260,8 @@ class Segment:
 class Certified:
     """The bounds over all segments of a grid; a finer grid is worked out only where it is new.
 
-    A held-out sample of a fold of size ``m`` weighs ``L/m``, ``L`` the least common multiple of all sizes, and the mean
-    over the folds divides by ``denominator = L x folds``.
+    A held-out sample of weight ``s`` in a fold whose weights sum up to ``m`` weighs ``s L/m``, ``L`` the least common
+    multiple of all sums, and the mean over the folds divides by ``denominator = L x folds``.
 
     Parameters
     ----------
@@ -233,11 +270,11 @@ class Certified:
     """
 
     def __init__(self, folds: list[HeldOut]):
-        sizes = [fold.signs.size for fold in folds]
+        sizes = [fold.total for fold in folds]
         whole = math.lcm(*sizes)
         self.denominator = whole * len(sizes)
         # Python's own integers where 64 bits would not do: slower, and as exact.
-        self._kind = np.int64 if self.denominator < 2**62 else object
+        self._kind = np.int64 if self.denominator < LARGEST else object
         self._weights = [whole // size for size in sizes]
         self._known: dict = {}
         self.update(folds)
@@ -276,8 +313,8 @@ class Certified:
         certain = [self._total(k, HeldOut.certain_errors) for k in range(len(self.grid))]
         return [C for C, errors in zip(self.grid, certain, strict=True) if errors < limit]
 
-    def _limit(self, target: float) -> float:
-        return self.errors[self.best] - target * self.denominator
+    def _limit(self, target: float) -> Fraction:
+        return self.errors[self.best] - Fraction(target) * self.denominator
 
     def _total(self, k: int, count) -> int:
         """Return the weighted sum of ``count(fold, line)`` over the folds at one C."""
@@ -300,5 +337,5 @@ class Certified:
             left = np.flatnonzero(start <= end)
             starts.append(start[left])
             ends.append(end[left])
-            weights.append(np.full(left.size, weight, dtype=self._kind))
+            weights.append(weight * fold.weights[left].astype(self._kind))
         return heaviest(np.concatenate(starts), np.concatenate(ends), np.concatenate(weights))

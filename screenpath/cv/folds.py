@@ -135,7 +135,23 @@ def check_counts(classes, k: int, name=label_text) -> None:
     raise DataError(f"the class {name(values[rare])} has {found}, fewer than the {k} folds", hint)
 
 
-def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text) -> None:
+def check_weights(weights, splits: list[Split]) -> None:
+    """Make sure that no part of a split consists of samples of weight 0 alone: they are not in the data.
+
+    Raises
+    ------
+    DataError
+    """
+    for split in splits:
+        for part, index in (("training", split.training(len(weights))), ("held-out", split.held_out)):
+            if not np.any(weights[index]):
+                raise DataError(
+                    f"all samples of the {part} part of fold {split.fold} have weight 0",
+                    "use fewer folds, or remove the samples of weight 0",
+                )
+
+
+def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None) -> None:
     """Make sure that every training part has every class, and every held-out part where the score needs it.
 
     Parameters
@@ -146,18 +162,21 @@ def check_classes(classes, splits: list[Split], everywhere: bool, name=label_tex
         Whether held-out parts need all classes too.
     name : callable
         ``name(value) -> str``, the class as the file names it.
+    weights : ndarray of shape (n,), optional
+        Of the samples; those of weight 0 do not count.
 
     Raises
     ------
     DataError
         Naming fold, class, count and the largest number of stratified folds that works.
     """
-    values, counts = np.unique(classes, return_counts=True)
     n = len(classes)
+    there = np.ones(n, dtype=bool) if weights is None else weights > 0.0
+    values, counts = np.unique(classes[there], return_counts=True)
     for split in splits:
         parts = [("training", split.training(n))] + ([("held-out", split.held_out)] if everywhere else [])
         for part, index in parts:
-            missing = np.setdiff1d(values, classes[index])
+            missing = np.setdiff1d(values, classes[index[there[index]]])
             if missing.size:
                 count = int(counts[np.searchsorted(values, missing[0])])
                 raise DataError(

@@ -1,7 +1,8 @@
 """The path of each training part and its scores on the held-out part, in one process or several.
 
 Every fold is a warm-started, screened path by the one loop of ``path.py``. Scaling and balanced class weights are
-measured on the training part alone; the grid is the same for all folds and is made from all data.
+measured on the training part alone; the grid is the same for all folds and is made from all data. A sample weight
+counts as so many samples everywhere, in the scores too.
 """
 
 from __future__ import annotations
@@ -15,21 +16,20 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath import needs
 from screenpath.cluster import in_order
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
-from screenpath.cv.saved import FoldFile, FoldMemory, plain
+from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, plain
+from screenpath.memory import MemoryLimit, code_is_loaded, in_force
 from screenpath.models.builders import row_weights
+from screenpath.needs import SCREEN_MORE
 from screenpath.parallel import follow_parent, workers
 from screenpath.path import PathOptions, restore_walk, walk, walk_state
-from screenpath.prepare import prepare
-from screenpath.rows.memory import MemoryRows
+from screenpath.prepare import prepare, prepared_rows
 from screenpath.scores import Score
+from screenpath.steps import verdict
 from screenpath.write.atomic import save_arrays
-
-COLUMNS = (
-    "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Task:
 
     Parameters
     ----------
-    spec : cli.spec.ModelSpec
+    spec : models.spec.Spec
         Model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``.
     options : dict
         Of the command.
@@ -51,6 +51,10 @@ class Task:
         ``time.monotonic()`` value.
     certify : bool
         Whether to keep what the certified bound needs.
+    run : str
+        What stands for the data and the options in the files of the folds.
+    limit : MemoryLimit or None
+        Of a process that computes folds for another one.
     """
 
     spec: object
@@ -61,6 +65,8 @@ class Task:
     storage: str
     deadline: float
     certify: bool = False
+    run: str = ""
+    limit: MemoryLimit | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ class Samples:
     y, targets : ndarray of shape (n,)
         Labels of the file and what the model makes of them.
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        How often each sample stands in the data, in training and held-out parts alike.
     """
 
     X: sp.csr_array
@@ -133,6 +139,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     FoldPath
         Shorter than the grid where the deadline came first.
     """
+    limit = in_force()
     saved = file.load() if file is not None else None
     o, spec = task.options, task.spec
     training = split.training(samples.y.size)
@@ -141,6 +148,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     weights = row_weights(samples.y[training], task.class_weight, given)
     model = spec.build(training_rows, samples.targets[training], weights, o)
     held_out = samples.X[split.held_out]
+    held_weights = None if samples.weights is None else samples.weights[split.held_out]
     test = preparation.apply(held_out.toarray() if task.storage == "dense" else held_out)
     if spec.rows is not None:
         test = training_rows.held_out(test)
@@ -148,21 +156,28 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     options = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
     go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
     screening = spec.rule(o["rule"])
-    rows, held_out = [], HeldOut.of(test, targets, []) if task.certify else None
+    rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference = None
     if saved is not None:
         rows, held_out = saved.rows, saved.held_out
-        reference = restore_walk(model, screening, saved.state)
+        try:
+            reference = restore_walk(model, screening, saved.state, grid[len(rows) - 1])
+        except ValueError as error:
+            raise file.damaged(error) from None
     solver = spec.solver(o["solver"], o["seed"])
     for step, certificate in go(model, grid, screening, solver, options, reference, len(rows)):
         # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
         if time.monotonic() > task.deadline:
             break
+        code_is_loaded()
+        limit.look(f"step {step.step} of a fold")
         products = test @ spec.weights(step, task.labels).T
-        score = task.score.function(products, targets)
+        score = task.score.function(products, targets, held_weights)
         rows.append({**step.parameters, "score": score, **{name: getattr(step, name) for name in COLUMNS}})
+        if tol < o["tol"]:  # the closer accuracy is our own wish, what was asked for decides the status
+            rows[-1]["status"] = verdict(certificate, o["tol"])[0]
         if task.certify:
-            held_out.lines.append(certified_line(certificate, test, products, targets))
+            held_out.lines.append(certified_line(certificate, test, products, held_out))
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
             file.save(rows, held_out, walk_state(model, screening, certificate))
@@ -172,26 +187,69 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     return FoldPath(split, plain(rows), held_out)
 
 
+def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[int, int]:
+    """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave.
+
+    Parameters
+    ----------
+    samples : Samples
+    task : Task
+    splits : list of Split
+    points : int
+        Of the grid.
+    """
+    o, spec, (n, d) = task.options, task.spec, samples.X.shape
+    counts, classes = np.diff(samples.X.indptr), len((task.labels or {}).get("classes", (0,)))
+    o = o if spec.rows is None else {**o, "bias": 0.0, "dtype": "float64"}
+    largest, left = 0, 0
+    for split in splits:
+        m, held_out = split.held_out.size, int(counts[split.held_out].sum())
+        raw, dense = samples.X.nnz - held_out, task.storage == "dense"
+        shape, test = (needs.shape_of(*s, o, dense, classes) for s in ((n - m, d, raw), (m, d, held_out)))
+        rows, way = needs.preparing(shape, raw, o)
+        sliced = 12 * raw + 8 * (n - m)
+        tested = 12 * held_out + (3 if dense else 1) * test.rows
+        shared = 0 if dense or o["bias"] else sliced
+        largest = max(
+            largest, sliced + rows + way, shared + rows + spec.needs.vectors(shape) + spec.needs.build(shape) + tested
+        )
+        left += needs.F8 * points * (m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
+    return largest + left // len(splits), left
+
+
 def _rows(samples: Samples, task: Task, training):
     """Return the training rows, behind the kernel where there is one, and their preparation."""
     o, spec = task.options, task.spec
+    weights = None if samples.weights is None else samples.weights[training]
     if spec.rows is not None:
-        X, preparation = prepare(samples.X[training], o["scale"], 0.0, task.storage)
-        return spec.rows(X, samples.targets[training], o, None), preparation
-    X, preparation = prepare(samples.X[training], o["scale"], o["bias"], task.storage, np.dtype(o["dtype"]))
+        X, preparation = prepare(samples.X[training], o["scale"], 0.0, task.storage, weights=weights)
+        return spec.rows(X, samples.targets[training], o, None, preparation.inexact), preparation
+    dtype = np.dtype(o["dtype"])
+    X, preparation = prepare(samples.X[training], o["scale"], o["bias"], task.storage, dtype, weights)
     if spec.free_bias:
         preparation = replace(preparation, bias=1.0)
-    return MemoryRows(X, o["threads"]), preparation
+    return prepared_rows(X, preparation, o["threads"]), preparation
 
 
-def finished_paths(splits, grid, tol: float, folder: Path | None) -> dict:
+def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folder: Path | None) -> dict:
     """Return the finished paths in a folder by the rank of their folds."""
     found = {}
     for k, split in enumerate(splits if folder is not None else []):
-        saved = FoldFile(folder, split, grid, tol).load()
+        saved = _file(samples, task, split, grid, tol, folder).load()
         if saved is not None and not saved.state:
             found[k] = FoldPath(split, saved.rows, saved.held_out)
     return found
+
+
+def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None) -> FoldFile | None:
+    """Return where a fold is kept; None without a folder."""
+    if folder is None:
+        return None
+    if not task.certify:
+        return FoldFile(folder, split, grid, tol, task.run)
+    bias = bool(task.options.get("bias")) or task.spec.free_bias
+    width = samples.X.shape[1] + bias if task.spec.rows is None else samples.y.size - split.held_out.size
+    return FoldFile(folder, split, grid, tol, task.run, width)
 
 
 def fold_paths(
@@ -222,7 +280,7 @@ def fold_paths(
     ResourceError
         If a process dies.
     """
-    known = finished_paths(splits, grid, tol, folder)
+    known = finished_paths(samples, task, splits, grid, tol, folder)
     left = [split for k, split in enumerate(splits) if k not in known]
     how = grid, tol, folder
     computed = _compute(samples, task, left, how, jobs) if spread is None else _send(samples, task, left, how, spread)
@@ -238,6 +296,7 @@ def _compute(samples: Samples, task: Task, splits, how: tuple, jobs: int):
         for split in splits:
             yield _kept_fold_path(samples, task, split, *how)
         return
+    task = replace(task, limit=in_force().share)
     with tempfile.TemporaryDirectory(prefix="screenpath-") as data:
         _save(samples, Path(data))
         with workers(jobs, _open, (data, task, *how)) as pool:
@@ -245,14 +304,16 @@ def _compute(samples: Samples, task: Task, splits, how: tuple, jobs: int):
 
 
 def _kept_fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None) -> FoldPath:
-    file = None if folder is None else FoldFile(folder, split, grid, tol)
-    return fold_path(samples, task, split, grid, tol, file)
+    file = _file(samples, task, split, grid, tol, folder)
+    with in_force().kept(f"fold {split.fold + 1}", SCREEN_MORE):
+        return fold_path(samples, task, split, grid, tol, file)
 
 
 def _send(samples: Samples, task: Task, splits, how: tuple, spread):
     """Yield the paths that the workers of a cluster compute; each is written here as soon as it has come."""
     grid, tol, folder = how
-    files = [None if folder is None else FoldFile(folder, split, grid, tol) for split in splits]
+    task = replace(task, limit=in_force().share)
+    files = [_file(samples, task, split, grid, tol, folder) for split in splits]
     begun = [None if file is None else file.load() for file in files]
     tasks = [(task, split, grid, tol, saved) for split, saved in zip(splits, begun, strict=True)]
 
@@ -269,7 +330,8 @@ def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> tuple:
     """Return the path and what is to be written of it; run on a worker of a cluster."""
     task, split, grid, tol, saved = sent
     memory = FoldMemory(saved)
-    found = fold_path(samples, replace(task, deadline=deadline), split, grid, tol, memory)
+    with (task.limit or MemoryLimit()).in_force():
+        found = fold_path(samples, replace(task, deadline=deadline), split, grid, tol, memory)
     return found, memory.saved
 
 
@@ -287,6 +349,7 @@ _worker: tuple = ()  # of a worker process: samples and task; grid, tol and fold
 def _open(data: str, task: Task, *how) -> None:
     global _worker
     follow_parent()
+    (task.limit or MemoryLimit()).begin()
 
     def load(name):
         path = Path(data) / f"{name}.npy"

@@ -1,6 +1,7 @@
 """Folds on disk: a file each, replaced whole as the fold goes on, so that a crash costs a second of it and no more.
 
 The format is private: the run that wrote the files reads them when it is resumed, and removes them when it is complete.
+Each file holds a hash of its content, and a key of all that decides it: that of the run, the fold, the grid.
 """
 
 from __future__ import annotations
@@ -8,21 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from screenpath.cv.certify import HeldOut, Line
+from screenpath import states
+from screenpath.cv.certify import LARGEST, HeldOut, Line
 from screenpath.cv.folds import Split
 from screenpath.errors import RunFolderError
-from screenpath.write.atomic import replacing
+from screenpath.record import is_number
+from screenpath.write.archive import load_archive, save_archive
 
+COLUMNS = (
+    "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",
+)  # fmt: skip
 EVERY = 1.0  # seconds between two writings of a fold under way
 SHARE = 0.05  # of a fold's time that may go into writing it
 STATE = "state-"
-SCALARS = ("C", "radius_sq", "xi", "xi_error", "extent", "errors")
+SCALARS = ("C", "radius_sq", "xi", "xi_error", "extent")
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,20 @@ class FoldFile:
     split : Split
     grid : sequence
     tol : float
+    run : str, optional
+        What stands for the data and the options of the run (``write.folder.run_key``).
+    width : int, optional
+        Entries of a line's centre, where the file is to have lines.
     """
 
-    def __init__(self, folder: Path, split: Split, grid, tol: float):
+    def __init__(self, folder: Path, split: Split, grid, tol: float, run: str = "", width: int | None = None):
         self.path = folder / f"{split.repeat}-{split.fold}.npz"
         values = np.asarray(list(grid), dtype=np.float64)
-        digest = hashlib.sha256(repr((split.repeat, split.fold, values.shape, float(tol))).encode())
+        digest = hashlib.sha256(repr((run, split.repeat, split.fold, values.shape, float(tol))).encode())
         digest.update(values.tobytes())
         digest.update(np.ascontiguousarray(split.held_out, dtype=np.int64).tobytes())
-        self._key = digest.hexdigest()
+        self._key, self._grid = digest.hexdigest(), values.reshape(values.shape[0], -1)
+        self._held_out, self._width = split.held_out.size, width
         self._seconds, self._since = EVERY, time.monotonic()
 
     def load(self) -> Saved | None:
@@ -76,15 +86,41 @@ class FoldFile:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as stored:  # the format has checksums
-                content = {name: stored[name] for name in stored.files}
+            content = load_archive(self.path)
             key, rows = json.loads(content.pop("record").tobytes())
-            found = Saved(rows, _held_out(content), {n.removeprefix(STATE): v for n, v in content.items()})
-        except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
-            raise RunFolderError(f"{self.path} is damaged ({error})", "remove it: its fold is computed again") from None
-        if key != self._key:
-            raise RunFolderError(f"{self.path} is that of another fold or grid", "start again with --force")
-        return found
+            if key != self._key:
+                raise RunFolderError(
+                    f"{self.path} is that of another run, fold or grid", "remove it: its fold is computed again"
+                )
+            self._check_rows(rows)
+            held_out = _held_out(content, self._held_out, self._grid[: len(rows), 0].tolist(), self._width)
+            if held_out is None and self._width is not None:
+                raise ValueError("there are no lines")
+            state = {name.removeprefix(STATE): value for name, value in content.items()}
+            if bool(state) != (len(rows) < self._grid.shape[0]):
+                raise ValueError("it does not say how far the fold had come")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self.damaged(error) from None
+        return Saved(rows, held_out, state)
+
+    def damaged(self, why) -> RunFolderError:
+        """Return the error of a file that cannot be believed."""
+        why = f"there is no {why}" if isinstance(why, KeyError) else why
+        return RunFolderError(f"{self.path} is damaged ({why})", "remove it: its fold is computed again")
+
+    def _check_rows(self, rows) -> None:
+        """Make sure that there is a row for each of the first grid points, with all that it must hold."""
+        if not isinstance(rows, list) or not 0 < len(rows) <= self._grid.shape[0]:
+            raise ValueError("its rows are not those of the grid")
+        for row, point in zip(rows, self._grid.tolist(), strict=False):
+            if not isinstance(row, dict) or not isinstance(row["status"], str):
+                raise ValueError("a row is no record")
+            numbers = {name: value for name, value in row.items() if name != "status"}
+            if not all(isinstance(value, (int, float)) for value in numbers.values()):
+                raise ValueError("a row holds something else than numbers")
+            given = [numbers.pop(name) for name in ("score", *COLUMNS[1:])]
+            if list(numbers.values()) != point or not all(map(is_number, given[2:])):
+                raise ValueError("a row is that of another grid point")
 
     def due(self) -> bool:
         """Tell whether the fold under way should be written again."""
@@ -97,8 +133,7 @@ class FoldFile:
         if held_out is not None:
             arrays |= _arrays(held_out)
         record = json.dumps([self._key, plain(rows)]).encode()
-        with replacing(self.path) as file:
-            np.savez(file, record=np.frombuffer(record, dtype=np.uint8), **arrays)
+        save_archive(self.path, {"record": np.frombuffer(record, dtype=np.uint8), **arrays})
         self._since = time.monotonic()
         self._seconds = max(EVERY, (self._since - began) / SHARE)
 
@@ -127,6 +162,10 @@ class FoldMemory:
         """Take what is to be sent home; the arguments are those of :class:`Saved`."""
         self.saved = Saved(plain(rows), held_out, state)
 
+    def damaged(self, why) -> RunFolderError:
+        """Return the error of a beginning that cannot be believed."""
+        return RunFolderError(f"the beginning of a fold is damaged ({why})", "start again with --force")
+
 
 def plain(rows: list) -> list:
     """Return rows with Python's own numbers, as they come back from a file."""
@@ -137,6 +176,7 @@ def _arrays(held_out: HeldOut) -> dict:
     """Return the arrays of the certified bound's record of a fold."""
     lines = held_out.lines
     arrays = {"signs": held_out.signs, "norms": held_out.norms}
+    arrays["weights"], arrays["errors"] = _digits(held_out.weights), _digits([line.errors for line in lines])
     arrays["scalars"] = np.array([[getattr(line, name) for name in SCALARS] for line in lines], dtype=np.float64)
     for k, line in enumerate(lines):
         arrays |= {f"center-{k}": line.center, f"products-{k}": line.products}
@@ -145,15 +185,44 @@ def _arrays(held_out: HeldOut) -> dict:
     return arrays
 
 
-def _held_out(content: dict) -> HeldOut | None:
-    """Undo :func:`_arrays`, taking out of ``content`` what belongs to it."""
+def _held_out(content: dict, size: int, points: list, width: int | None) -> HeldOut | None:
+    """Undo :func:`_arrays`, taking out of ``content`` what belongs to it.
+
+    Raises
+    ------
+    ValueError
+        If it is not the record of so many held-out samples at these values of C.
+    """
     if "signs" not in content:
         return None
+    signs, norms = states.vector(content, "signs", size, -1.0, 1.0), states.vector(content, "norms", size, 0.0)
+    scalars = states.matrix(content, "scalars", (len(points), len(SCALARS)), low=0.0)
+    if scalars[:, 0].tolist() != points:
+        raise ValueError("its lines are those of another grid")
     lines = []
-    for k, values in enumerate(content.pop("scalars")):
-        named = dict(zip(SCALARS, values.tolist(), strict=True))
-        center = content.pop(f"center-{k}")
-        trained, products = content.pop(f"trained-{k}", center), content.pop(f"products-{k}")
-        named["errors"] = int(named["errors"])
-        lines.append(Line(center=center, trained=trained, products=products, **named))
-    return HeldOut(content.pop("signs"), content.pop("norms"), lines)
+    errors, whole = _numbers(content, "errors", len(points)), _numbers(content, "weights", size)
+    for k, values in enumerate(scalars.tolist()):
+        named = dict(zip(SCALARS, values, strict=True))
+        center = states.vector(content, f"center-{k}", np.size(content[f"center-{k}"]) if width is None else width)
+        trained = states.vector(content, f"trained-{k}", center.size) if f"trained-{k}" in content else center
+        products = states.vector(content, f"products-{k}", size)
+        lines.append(Line(center=center, trained=trained, products=products, errors=errors[k], **named))
+    for name in [name for name in content if not name.startswith(STATE)]:
+        del content[name]
+    return HeldOut(signs, norms, np.array(whole, dtype=np.int64 if sum(whole) < LARGEST else object), lines)
+
+
+def _digits(numbers) -> np.ndarray:
+    """Return whole numbers of any size as text, a line each."""
+    return np.frombuffer("\n".join(str(int(number)) for number in numbers).encode(), dtype=np.uint8)
+
+
+def _numbers(content: dict, name: str, count: int) -> list[int]:
+    """Undo :func:`_digits`; none is below 0."""
+    stored = np.asarray(content[name])
+    if stored.dtype != np.uint8:
+        raise ValueError(f"{name} has another form")
+    found = [int(number) for number in stored.tobytes().split()]
+    if len(found) != count or min(found, default=0) < 0:
+        raise ValueError(f"{name} holds numbers that it cannot hold")
+    return found

@@ -37,7 +37,8 @@ def kernel(function=None, **options):
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
-    dispatcher = njit(nogil=True, **options)(function)
+    # Divisions by zero give inf or nan, as in numpy: what overflows is named by its certificate, not by a traceback.
+    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
     if dispatcher is not function:  # NUMBA_DISABLE_JIT=1 hands the plain function back
         # In place of cache=True: numba's own store breaks on a damaged file, see cache.py.
         dispatcher._cache = KernelCache(function)

@@ -25,9 +25,104 @@ def box_summary(c, margins, lo, hi, theta, start, stop):
     return xi, ell, magnitude
 
 
+# What bounds the rounding of a model's numbers, in this order (`models.box.BoxModel.bounds`): relative errors of a
+# product with a row, of a sum over all rows and of a sum over features; `sum_i max(|lo_i|, |hi_i|) ||g_i||`, and with
+# `|c_i|` and 1 for the norm; relative error of a sum over rows formed anew; most that one row can change of it;
+# operations that an update adds to one of its entries; what underflow hides of a norm; the losses at w = 0, which bound
+# nothing but what may be reported; what underflow hides of a product.
+PRODUCT, ROW_SUM, FEATURE_SUM, ALL_NORMS, ALL_KINKS, ALL_ONES, FRESH, LARGEST, UPDATE, HIDDEN, ZERO, TINY = range(12)
+UNIT = 2.0**-53
+NOWHERE, AT_ZERO, BEFORE = range(3)  # of a smaller primal value
+ALIKE = 2.0**-40  # `rounding.ALIKE`
+UNDERFLOW = 2.0**-1044  # more than what underflow can hide of a sum over rows, or of a squared distance
+
+
+@kernel
+def relative_error(depth):
+    """Return ``k u / (1 - k u)``, see ``rounding.gamma``."""
+    return depth * UNIT / (1.0 - depth * UNIT) if depth * UNIT < 0.5 else np.inf
+
+
+@kernel
+def sum_error(nonzero, bounds):
+    """Return the error of a sum over ``nonzero`` rows that has been formed anew."""
+    size = nonzero * bounds[LARGEST]
+    return bounds[FRESH] * (size if size < bounds[ALL_NORMS] else bounds[ALL_NORMS])
+
+
+@kernel
+def sum_drift(before, changed, bounds):
+    """Return the error of a sum over rows after an update by ``changed`` rows, ``before`` being that of the old one."""
+    moved, most = changed * bounds[LARGEST], 2.0 * bounds[ALL_NORMS]
+    size = moved if moved < most else most
+    each = relative_error(changed + bounds[UPDATE]) + bounds[PRODUCT]
+    return (before + each * size + UNIT * bounds[ALL_NORMS]) * (1.0 + 8.0 * UNIT)
+
+
+@kernel
+def product_errors(w, bounds):
+    """Return ``a`` and ``b``: the product of ``w`` with a row ``g`` is off by at most ``a ||g|| + b``."""
+    square, some = 0.0, False
+    for j in range(w.size):
+        square += w[j] * w[j]
+        some |= w[j] != 0.0
+    if not some and square == square:
+        return 0.0, 0.0
+    a = bounds[PRODUCT] * (np.sqrt(square) * (1.0 + bounds[FEATURE_SUM]) + bounds[HIDDEN])
+    return a, a * bounds[HIDDEN] + bounds[TINY]
+
+
+@kernel(forceinline=True)
+def row_terms(c, margin, lo, hi, theta, error):
+    """Return loss, share of the gap, and an upper bound of that share where the margin is off by at most ``error``.
+
+    ``t = c - margin`` is off by its own rounding too, which a slight excess of ``error`` covers: it counts only where
+    ``t`` is about as small. Not to be reassociated: the error of ``t`` has to stay relative to ``t``.
+    """
+    t = c - margin
+    below, above = lo * t, hi * t
+    up, down = hi - theta, theta - lo
+    plain_up, plain_down = up * t, -down * t
+    most_up, most_down = up * (t + error), down * (error - t)
+    return (
+        above if above > below else below,
+        plain_up if plain_up > plain_down else plain_down,
+        most_up if most_up > most_down else most_down,
+    )
+
+
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
-    """Evaluate both objectives for a pair whose sum over rows and margins are known, in parts of ``ROWS``.
+def box_terms(c, margins, lo, hi, theta, norms, a, b, start, stop):
+    """Sum what a certificate needs of the rows ``start <= i < stop``.
+
+    The gap at the pair's own point is ``1/2 ||w - w_theta||^2 + C sum (phi_i(t_i) - theta_i t_i)``, no term of which is
+    negative: the rounding of a margin counts only where the dual variable is not at the end that its sign asks for.
+
+    Parameters
+    ----------
+    a, b : float
+        A margin is off by at most ``a norms + b``, see :func:`product_errors`.
+
+    Returns
+    -------
+    xi, ell : float
+        ``sum phi_i(t_i)`` with ``t = c - margins``, and ``c . theta``.
+    plain, slack : float
+        ``sum (phi_i(t_i) - theta_i t_i)``, and an upper bound of what it is without rounding of the margins.
+    """
+    xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
+    for i in range(at(start), at(stop)):
+        loss, part, most = row_terms(c[i], margins[i], lo[i], hi[i], theta[i], a * norms[i] + b)
+        xi += loss
+        plain += part
+        slack += most
+        ell += c[i] * theta[i]
+    return xi, ell, plain, slack
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_certificate(C, w, theta, total, sum_error, margins, c, lo, hi, norms, bounds):
+    """Bound the gap of a pair whose sum over rows and margins are known, in parts of ``ROWS``.
 
     Parameters
     ----------
@@ -35,56 +130,86 @@ def box_certificate(C, w, theta, total, margins, c, lo, hi, gap_rounding):
     w, theta : ndarray of shape (d,) and (N,)
     total : ndarray of shape (d,)
         ``G'theta``.
+    sum_error : float
+        Bound on the norm of the rounding error of ``total``.
     margins : ndarray of shape (N,)
         ``G w``.
-    c, lo, hi : ndarray of shape (N,)
-    gap_rounding : float
+    c, lo, hi, norms : ndarray of shape (N,)
+    bounds : ndarray of shape (TINY + 1,)
 
     Returns
     -------
-    w_sq, total_sq, inner, xi, ell, error, primal, dual : float
+    w_sq, total_sq, inner, xi, ell, slack, error, primal, primal_error, gap, rounding : float
         As :class:`models.box.Certificate` has them; ``w_sq`` is ``||w||^2``.
     n_R, n_L : int
     """
-    xi, ell, magnitude = 0.0, 0.0, 0.0
+    a, b = product_errors(w, bounds)
+    xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
     for s in range(0, c.size, ROWS):
-        part = box_summary(c, margins, lo, hi, theta, s, min(s + ROWS, c.size))
-        xi, ell, magnitude = xi + part[0], ell + part[1], magnitude + part[2]
+        part = box_terms(c, margins, lo, hi, theta, norms, a, b, s, min(s + ROWS, c.size))
+        xi, ell, plain, slack = xi + part[0], ell + part[1], plain + part[2], slack + part[3]
     n_R, n_L, _ = box_ends(theta, lo, hi, np.empty(c.size, dtype=np.int8), 0, c.size)
-    return (*box_objectives(C, w, total, xi, ell, magnitude, gap_rounding), n_R, n_L)
+    return (*box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds), n_R, n_L)
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def box_objectives(C, w, total, xi, ell, magnitude, gap_rounding):
-    """Return what :func:`box_certificate` does but for the counts, from the sums of :func:`box_summary`."""
-    w_sq, total_sq, inner = 0.0, 0.0, 0.0
+def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
+    """Return what :func:`box_certificate` does but for the counts, from the sums of :func:`box_terms`."""
+    w_sq, total_sq, inner, apart_sq, some = 0.0, 0.0, 0.0, 0.0, slack > 0.0
     for j in range(w.size):
+        some |= (w[j] != 0.0) | (total[j] != 0.0)
         w_sq += w[j] * w[j]
         total_sq += total[j] * total[j]
         inner += w[j] * total[j]
-    primal, dual = 0.5 * w_sq + C * xi, C * ell - 0.5 * C * C * total_sq
-    return w_sq, total_sq, inner, xi, ell, gap_rounding * (xi + magnitude), primal, dual
+        z = w[j] - C * total[j]
+        apart_sq += z * z
+    apart = np.sqrt(apart_sq) * (1.0 + bounds[FEATURE_SUM]) + 2.0 * UNIT * C * np.sqrt(total_sq)
+    apart += C * (sum_error + bounds[HIDDEN]) + bounds[HIDDEN]
+    hidden = UNDERFLOW if some else 0.0
+    slack = slack * (1.0 + bounds[ROW_SUM]) + hidden
+    gap = (0.5 * apart * apart + C * slack) * (1.0 + 16.0 * UNIT) + hidden
+    margins = a * bounds[ALL_NORMS] + b * bounds[ALL_ONES]
+    error = bounds[ROW_SUM] * (xi + bounds[ALL_KINKS]) + margins
+    primal = 0.5 * w_sq + C * xi
+    primal_error = (bounds[FEATURE_SUM] * w_sq + C * (bounds[ROW_SUM] * xi + margins)) * (1.0 + 8.0 * UNIT)
+    rounding = gap - (0.5 * apart_sq + C * plain)
+    return w_sq, total_sq, inner, xi, ell, slack, error, primal, primal_error, gap, rounding
 
 
 @kernel
-def pair_radius(C, C0, w_sq, total_sq, inner, xi, ell, error, total_error, gap_rounding):
-    """Return the radius of a pair's ball at ``C`` around its true centre, see ``rules.box.pair_ball``.
+def meets(gap, primal, primal_error, tol):
+    """Tell whether a certificate is within ``tol``: ``rounding.meets``."""
+    return gap <= tol * (primal - primal_error) / (1.0 + 8.0 * UNIT) or (gap == 0.0 and primal_error == 0.0)
+
+
+@kernel
+def above_known(C, primal, w_sq, xi, bounds):
+    """Return where the primal value is smaller: nowhere, at zero, or at an earlier ``w`` with ``w_sq`` and ``xi``."""
+    zero, before = C * bounds[ZERO], 0.5 * w_sq + C * xi
+    if primal > (zero if zero < before else before) * (1.0 + ALIKE):
+        return AT_ZERO if zero < before else BEFORE
+    return NOWHERE
+
+
+@kernel
+def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, relative):
+    """Return the radius of a pair's ball at ``C`` around its centre as computed, see ``rules.box.pair_ball``.
 
     The numbers are those of the certificate at ``C0``.
     """
     dual_sq = C * C * total_sq
-    center_sq = 0.25 * (w_sq + 2.0 * C * inner + dual_sq)
-    rounding = C * error + gap_rounding * (w_sq + dual_sq) + (C * C + C0 * C0) * total_error
-    return np.sqrt(max(center_sq + C * (xi - ell), 0.0) + rounding)
+    apart_sq = max(w_sq - 2.0 * C * inner + dual_sq, 0.0) + relative * (w_sq + dual_sq)
+    apart = np.sqrt(apart_sq + (C * C + C0 * C0) * total_error) + C * sum_error
+    return np.sqrt(0.25 * apart * apart + C * slack) * (1.0 + 16.0 * UNIT) + 0.5 * C * sum_error
 
 
 @kernel
-def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, gap_rounding):
-    """Return ``||C G'theta - (C/C0) w||``, rounding error included."""
+def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, relative):
+    """Return ``||C G'theta - (C/C0) w||`` for the sum as computed, rounding error included."""
     ratio = C / C0
     dual_sq, ahead_sq = C * C * total_sq, ratio * ratio * w_sq
     apart_sq = dual_sq - 2.0 * C * ratio * inner + ahead_sq
-    return np.sqrt(max(apart_sq, 0.0) + gap_rounding * (dual_sq + ahead_sq) + C * C * total_error)
+    return np.sqrt(max(apart_sq, 0.0) + relative * (dual_sq + ahead_sq) + C * C * total_error)
 
 
 @kernel()
@@ -167,14 +292,6 @@ def lens_most(v1, v2, norm, r1, r2, shape, slack):
     return rim if outside and rim < ball else ball
 
 
-@kernel
-def lens_sup(v1, v2, norm, distance, r1, r2, slack):
-    """:func:`lens_most` of balls in any order."""
-    if r1 > r2:
-        v1, v2, r1, r2 = v2, v1, r2, r1
-    return lens_most(v1, v2, norm, r1, r2, lens_shape(distance, r1, r2), slack)
-
-
 @kernel(fastmath={"contract"})
 def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, status):
     """:func:`box_decide` for two balls: by either of them, or by their intersection.
@@ -228,49 +345,47 @@ def box_range(c, slope):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def box_guess(c, products, factor, lo, hi, guess):
-    """Write ``hi`` where ``c > factor * products``, else ``lo``, to ``guess``.
-
-    Returns
-    -------
-    ell, magnitude : float
-        ``c . guess`` and ``sum |c guess|``.
-    """
-    ell, magnitude = 0.0, 0.0
+    """Write ``hi`` where ``c > factor * products``, else ``lo``, to ``guess``; return ``c . guess``."""
+    ell = 0.0
     for i in range(c.size):
         low, high = lo[i], hi[i]  # both are read, so that the loop vectorises
         value = high if c[i] > factor * products[i] else low
         guess[i] = value
         ell += c[i] * value
-        magnitude += abs(c[i] * value)
-    return ell, magnitude
+    return ell
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def box_halfway(vector, products, theta, total, C, norms, mid_vector, mid_products):
+def box_halfway(vector, products, theta, total, C, mid_vector, mid_products):
     """Write ``(vector + C theta) / 2`` and ``(products + C total) / 2``, a point of a kernel's space, to the last two.
 
     Returns
     -------
-    sqnorm, dual_sq, spread : float
-        ``mid_vector . mid_products``, ``theta . total`` and ``sum |theta| norms``.
+    sqnorm, dual_sq : float
+        ``mid_vector . mid_products`` and ``theta . total``.
+    magnitude : float
+        Sum of the magnitudes of the terms of the first.
     """
-    sqnorm, dual_sq, spread = 0.0, 0.0, 0.0
+    sqnorm, dual_sq, magnitude = 0.0, 0.0, 0.0
     for i in range(theta.size):
         mid_vector[i] = 0.5 * (vector[i] + C * theta[i])
         mid_products[i] = 0.5 * (products[i] + C * total[i])
-        sqnorm += mid_vector[i] * mid_products[i]
+        term = mid_vector[i] * mid_products[i]
+        sqnorm += term
+        magnitude += abs(term)
         dual_sq += theta[i] * total[i]
-        spread += abs(theta[i]) * norms[i]
-    return sqnorm, dual_sq, spread
+    return sqnorm, dual_sq, magnitude
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def apart_squared(vector, products, other, other_products):
-    """Return ``(vector - other) . (products - other_products)``."""
-    total = 0.0
+    """Return ``(vector - other) . (products - other_products)``, and the sum of the magnitudes of its terms."""
+    total, magnitude = 0.0, 0.0
     for i in range(vector.size):
-        total += (vector[i] - other[i]) * (products[i] - other_products[i])
-    return total
+        term = (vector[i] - other[i]) * (products[i] - other_products[i])
+        total += term
+        magnitude += abs(term)
+    return total, magnitude
 
 
 @kernel
@@ -303,16 +418,25 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     box_summary(a, a, a, a, a, 0, 2)
-    box_certificate(1.0, a, a, a, a, a, a, a, 1e-14)
-    box_objectives(1.0, a, a, 1.0, 1.0, 1.0, 1e-14)
-    pair_radius(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1e-14)
+    bounds = np.zeros(TINY + 1)
+    relative_error(1.0)
+    sum_error(1.0, bounds)
+    sum_drift(1.0, 1.0, bounds)
+    product_errors(a, bounds)
+    row_terms(1.0, 1.0, 0.0, 1.0, 1.0, 0.0)
+    box_terms(a, a, a, a, a, a, 0.0, 0.0, 0, 2)
+    box_certificate(1.0, a, a, a, 0.0, a, a, a, a, a, bounds)
+    box_objectives(1.0, a, a, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, bounds)
+    meets(1.0, 1.0, 0.0, 1e-6)
+    above_known(1.0, 1.0, 1.0, 1.0, bounds)
+    pair_radius(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1e-14)
     pair_mismatch(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1e-14)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, 1.0, a, 1.0, 1.0, a, 1e-12, status, 0, 2)
     box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
     box_range(a, a)
     box_guess(a, a, 1.0, a, a, a.copy())
-    box_halfway(a, a, a, a, 1.0, a, a.copy(), a.copy())
+    box_halfway(a, a, a, a, 1.0, a.copy(), a.copy())
     apart_squared(a, a, a, a)
     signed(a, signs, a.copy(), 0, 2)
     sign(a.copy(), signs, 0, 2)

@@ -11,12 +11,15 @@ name changes with any kernel source, the numba version and the Python version.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
 import os
 import pickle
 import secrets
+import shutil
+import stat
 import sys
 import tempfile
 import warnings
@@ -30,6 +33,8 @@ from numba.core.serialize import dumps
 
 from screenpath.errors import ResourceError
 
+FORMAT = 1  # of the files; another one when what is stored changes its shape
+WITHOUT_KERNELS = ("cache.py", "compilation.py")
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -60,10 +65,11 @@ def _source(path: str) -> bytes:
 def cache_key() -> str:
     """Return the folder name that stands for these kernel sources, this numba and this Python.
 
-    numba checks only the file a function is defined in; hashing all of them also notices an edited helper.
+    numba checks only the file a function is defined in; hashing all that hold kernels also notices an edited helper.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(path for path in Path(__file__).parent.glob("*.py") if path.name not in WITHOUT_KERNELS)
     parts = [part for path in sources for part in (path.name.encode(), _source(str(path)))]
+    parts.append(str(FORMAT).encode())
     tag = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}-numba-{numba.__version__}"
     return f"{tag}-{_digest(*parts)[:16]}"
 
@@ -71,19 +77,32 @@ def cache_key() -> str:
 def _private_temporary() -> Path:
     """Return this user's folder below the system's temporary one, made for them alone.
 
+    Where the name is taken by what is not private to this user, a folder of this process alone is made in its place;
+    cached kernels are code, and what another user of the machine could have prepared must not be read.
+
     Raises
     ------
     OSError
-        It cannot be made, or somebody else owns or may write to it. Cached kernels are code: a folder that
-        another user of the machine could have prepared must not be read.
+        No folder can be made.
     """
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"screenpath-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)  # whatever the umask
+    if _private(folder):
+        return folder
+    own = Path(tempfile.mkdtemp(prefix="screenpath-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    _warn(f"{folder} is not private to this user: compiled kernels are kept until this process ends. Remove it.")
+    return own
+
+
+def _private(folder: Path) -> bool:
+    """Tell whether a folder is one, no link to one, ours, and closed to everybody else."""
     state = folder.lstat()
-    if hasattr(os, "getuid") and (folder.is_symlink() or state.st_uid != os.getuid() or state.st_mode & 0o022):
-        raise PermissionError(f"{folder} is not private to this user")
-    return folder
+    mine = not hasattr(os, "getuid") or state.st_uid == os.getuid()
+    return stat.S_ISDIR(state.st_mode) and mine and stat.S_IMODE(state.st_mode) == 0o700
 
 
 def _user_cache() -> Path:
@@ -106,15 +125,33 @@ def _named_by_user() -> Path:
     return Path(config.CACHE_DIR).absolute() / "screenpath"
 
 
+def _make(folder: Path) -> None:
+    """Make a folder, and those it lies in, that only their owner can write to, whatever the umask.
+
+    Others may read, where the umask lets them: a cache may be warmed by one user for a group.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o755, exist_ok=True)
+
+
+def _open_to_all(folder: Path) -> bool:
+    """Tell whether every user of the machine may put code into a folder of ours, or into the one that holds it."""
+    return any(one.stat().st_mode & stat.S_IWOTH for one in (folder, folder.parent))
+
+
 def _usable(folder: Path) -> bool:
     """Tell whether a folder can be written to, or at least already holds kernels to read."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
+        if _open_to_all(folder):
+            _warn(f"compiled kernels are not kept in {folder}: every user may write to it. Remove it.")
+            return False
         tempfile.TemporaryFile(dir=folder).close()
         return True
     except OSError:
         # A cache warmed beforehand may be read-only where the work is done (container, compute node).
-        return os.path.isdir(folder) and any(folder.glob(f"*{SUFFIX}"))
+        return os.path.isdir(folder) and not _open_to_all(folder) and any(folder.glob(f"*{SUFFIX}"))
 
 
 @functools.cache
@@ -218,12 +255,14 @@ def write_entry(path: Path, entry) -> None:
         It cannot be written (disk full, folder read-only).
     """
     payload = dumps(entry)  # numba's pickler: it knows numba's types
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make(path.parent)
     # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
-    # nobody else may read, since a folder may be warmed by one user for a group.
+    # nobody else may read, since a folder may be warmed by one user for a group. Only the owner may write, whatever
+    # the umask: it is code.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
-        partial.write_bytes(hashlib.sha256(payload).digest() + payload)
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
+            file.write(hashlib.sha256(payload).digest() + payload)
         os.replace(partial, path)
     except BaseException:  # an interrupt too must leave no half-written file behind
         partial.unlink(missing_ok=True)

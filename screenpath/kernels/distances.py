@@ -25,6 +25,8 @@ def dense_exponents(K, a, b, gamma, allowed, A, B):
     A, B : ndarray of shape (p, d) and (q, d)
     """
     limit = allowed / (4.0 * EPSILON * gamma)
+    # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added to it does not count.
+    cancelled = 2.0 * EPSILON * (A.shape[1] + 8.0) * gamma
     largest = 0.0
     for j in range(b.size):
         largest = max(largest, b[j])
@@ -34,7 +36,7 @@ def dense_exponents(K, a, b, gamma, allowed, A, B):
         if a[i] + largest <= limit:
             continue
         for j in range(b.size):
-            if a[i] + b[j] > limit and K[i, j] > -UNDERFLOW:
+            if a[i] + b[j] > limit and K[i, j] > -UNDERFLOW - cancelled * (a[i] + b[j]):
                 total = 0.0
                 for k in range(A.shape[1]):
                     step = A[i, k] - B[j, k]
@@ -49,7 +51,9 @@ def csr_exponents(K, a, b, gamma, allowed, data, indices, indptr, data_b, indice
     for i in range(a.size):
         for j in range(b.size):
             K[i, j] = min(gamma * (2.0 * K[i, j] - a[i] - b[j]), 0.0)
-            if a[i] + b[j] <= limit or K[i, j] <= -UNDERFLOW:
+            terms = indptr[i + 1] - indptr[i] + indptr_b[j + 1] - indptr_b[j] + 8.0
+            cancelled = 2.0 * EPSILON * terms * gamma * (a[i] + b[j])
+            if a[i] + b[j] <= limit or K[i, j] <= -UNDERFLOW - cancelled:
                 continue
             p, q, total = indptr[i], indptr_b[j], 0.0
             while p < indptr[i + 1] or q < indptr_b[j + 1]:

@@ -292,7 +292,7 @@ def lasso(H, rho, lam, u, tol, limit):
         step, hit = 1.0, -1
         for s in range(support.size):
             now = u[support[s]]
-            if now * target[s] <= 0.0:
+            if now * target[s] <= 0.0 and now != target[s]:  # equal ones whose product underflows
                 reach = now / (now - target[s])
                 if reach < step:
                     step, hit = reach, s
@@ -404,8 +404,10 @@ def newton_step(
 
     Returns
     -------
-    float
+    taken : float
         The step taken, 0 where none lowers the objective.
+    moved : float
+        Sum of the norms of the changes of ``slack``.
     """
     k = chosen.size
     hessian = np.empty((k, k))
@@ -428,15 +430,19 @@ def newton_step(
         shift -= sums[a] * direction[a] / inside
         slope += lam * (abs(new[a]) - abs(old[a])) - products[a] * direction[a]
     if slope >= 0.0:
-        return 0.0
+        return 0.0, 0.0
     change = shift * y
     columns_add(F, data, indices, begin, end, sparse, chosen, direction, change)
     taken = line_search(slack, change, old, direction, lam, slope)
+    moved = 0.0
     if taken > 0.0:
         for a in range(k):
             w[chosen[a]] = old[a]
-        bias[0] = bias_root(slack, y, bias[0] + taken * shift)
-    return taken
+            moved += taken * abs(direction[a]) * np.sqrt(sqnorms[chosen[a]])
+        before = bias[0] + taken * shift
+        bias[0] = bias_root(slack, y, before)
+        moved += np.sqrt(y.size) * (taken * abs(shift) + abs(bias[0] - before))
+    return taken, moved
 
 
 def warm_up():

@@ -98,19 +98,21 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def evaluate(F, data, indices, begin, end, sparse, index, slack, w, norms, rounding, products):
+def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, rounding, products):
     """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` and sum up both objectives.
 
     Returns
     -------
-    total, squares : float
-        ``sum max(slack, 0)`` and ``sum max(slack, 0)^2``.
-    largest, weight : float
-        Largest ``|products|``, with ``rounding ||f_j|| ||max(slack, 0)||`` added, and ``sum |w_j|`` over ``index``.
+    total, squares, balance : float
+        ``sum r_i``, ``sum r_i^2`` and ``sum y_i r_i`` with ``r = max(slack, 0)``.
+    largest : float
+        Largest ``|products|``, with ``||f_j||`` times what :func:`blur` makes of ``rounding`` added.
+    weight, reach : float
+        ``sum |w_j|`` and ``sum |w_j| ||f_j||`` over ``index``.
     """
-    alpha, total, squares = positive_part(slack)
-    largest, weight = 0.0, 0.0
-    reach = rounding * np.sqrt(squares)
+    alpha, total, squares, balance = positive_part(slack, y)
+    largest, weight, reach = 0.0, 0.0, 0.0
+    unsure = blur(total, squares, balance, rounding)
     for k in range(index.size):
         j = index[k]
         product = 0.0
@@ -121,9 +123,72 @@ def evaluate(F, data, indices, begin, end, sparse, index, slack, w, norms, round
             for i in range(alpha.size):
                 product += F[j, i] * alpha[i]
         products[k] = product
-        largest = max(largest, abs(product) + reach * norms[j])
+        largest = max(largest, abs(product) + unsure * norms[j])
         weight += abs(w[j])
-    return total, squares, largest, weight
+        reach += abs(w[j]) * norms[j]
+    return total, squares, balance, largest, weight, reach
+
+
+@kernel()
+def blur(total, squares, balance, rounding):
+    """Return how far a product with a dual point ``r >= 0`` may be off, for a column of norm 1.
+
+    ``y.r`` is not quite 0. Where the entries of the class that has more are all multiplied by what has the other one
+    over it, it is: a point at a distance of at most ``|y.r| / (1.r / 2) ||r||`` is feasible.
+
+    Parameters
+    ----------
+    total, squares, balance : float
+        ``1.r``, ``||r||^2`` and ``y.r``.
+    rounding : float
+        Relative error of a product, and of the three sums.
+    """
+    if total == 0.0:
+        return 0.0
+    return (rounding + imbalance(total, balance, rounding)) * np.sqrt(squares) * (1.0 + rounding)
+
+
+@kernel()
+def imbalance(total, balance, rounding):
+    """Return the share of the entries of one class that has to go for ``y.r = 0`` to hold (see :func:`blur`)."""
+    return min(2.0 * (abs(balance) / total + rounding) * (1.0 + 4.0 * rounding), 1.0) if total > 0.0 else 0.0
+
+
+@kernel(fastmath=SUMS)
+def weight_terms(w, products, norms, spreads, unsure, length):
+    """Sum what a certificate needs over the weights.
+
+    Parameters
+    ----------
+    w, products, norms, spreads : ndarray of shape (m,)
+        Weights, ``f_j.r``, norms of the columns and of the columns centred.
+    unsure : float
+        What a product may be off, for a column of norm 1 (:func:`blur`).
+    length : float
+        ``||r||``, rounded up: a product is at most that times the centred norm.
+
+    Returns
+    -------
+    largest, hoped : float
+        Largest ``|f_j.r|`` that rounding allows, and smallest value of it.
+    terms : int
+        Weights that are not 0.
+    weight, reach, pull : float
+        Sums of ``|w_j|``, ``|w_j| ||f_j||`` and ``w_j f_j.r``.
+    """
+    largest, hoped, terms, weight, reach, pull = 0.0, 0.0, 0, 0.0, 0.0, 0.0
+    for j in range(w.size):
+        size, blurred = abs(products[j]), unsure * norms[j]
+        most, least, bound = size + blurred, size - blurred, spreads[j] * length
+        most = bound if bound < most else most
+        largest = most if most > largest else largest
+        hoped = least if least > hoped else hoped
+        value = abs(w[j])
+        terms += value != 0.0
+        weight += value
+        reach += value * norms[j]
+        pull += w[j] * products[j]
+    return largest, hoped, terms, weight, reach, pull
 
 
 @kernel(fastmath=SUMS)
@@ -152,18 +217,19 @@ def inner(a, b):
 
 
 @kernel(fastmath=SUMS)
-def dome_shape(theta, y, null_bias, here, there, gap):
-    """Return the dome between ``here = 1/lambda_1`` and ``there = 1/lambda_2`` but for its products with columns.
+def dome_shape(theta, y, null_bias, unit, ratio, gap):
+    """Return the dome between ``lambda_1`` and ``lambda_2 = lambda_1 / ratio`` but for its products with columns.
 
-    With ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``, the dome has the centre
-    ``(there u + theta) / 2`` and the normal ``here u - theta``.
+    All of it in units of ``alpha = unit theta``, ``unit = lambda_1``: squares of ``1 / lambda`` could overflow. With
+    ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``, the dome has the centre
+    ``(ratio u + alpha) / 2`` and the normal ``u - alpha``.
 
     Parameters
     ----------
     theta, y : ndarray of shape (n,)
-    null_bias, here, there : float
+    null_bias, unit, ratio : float
     gap : float
-        Of the reference, in the units of ``theta``: squared norms.
+        Of the reference.
 
     Returns
     -------
@@ -177,10 +243,10 @@ def dome_shape(theta, y, null_bias, here, there, gap):
     """
     middle_sq, normal_sq, toward_sq, product = 0.0, 0.0, 0.0, 0.0
     for i in range(theta.size):  # differences first: products of u and theta would cancel where these are parallel
-        one = 1.0 - null_bias * y[i]
-        middle = 0.5 * (there * one + theta[i])
-        toward = there * one - theta[i]
-        normal = here * one - theta[i]
+        one, alpha = 1.0 - null_bias * y[i], unit * theta[i]
+        middle = 0.5 * (ratio * one + alpha)
+        toward = ratio * one - alpha
+        normal = one - alpha
         middle_sq += middle * middle
         normal_sq += normal * normal
         toward_sq += toward * toward
@@ -191,12 +257,12 @@ def dome_shape(theta, y, null_bias, here, there, gap):
 
 
 @kernel()
-def dome_keep(theta, y, null_bias, products, null_products, norms, here, there, gap, direction, rounding):
+def dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, unit, ratio, gap, direction, rounding):
     """Return the columns whose ``|f_j.theta|`` can reach 1 in a dome: :meth:`geometry.Dome.bounds` in one traversal.
 
     Parameters
     ----------
-    theta, y, null_bias, here, there, gap
+    theta, y, null_bias, unit, ratio, gap
         As for :func:`dome_shape`.
     products : ndarray of shape (m,)
         ``f_j.theta``.
@@ -205,30 +271,33 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, here, there, 
     norms : ndarray of float32 of shape (2, m)
         Norms in the slice of the dome and norms of the columns themselves, to which rounding is relative. Both are
         rounded up: the bounds grow with them, and the time of this traversal is that of reading memory.
+    norm_unit : float
+        Their unit.
     direction : float
         Smallest length of the normal, relative to the vectors it is the difference of, at which it is not yet rounding
         error. Below it the ball decides.
     rounding : float
-        Slack of every comparison, relative to the magnitudes compared.
+        Slack of every comparison, relative to the magnitudes compared: at least twice what ``theta`` may be off.
     """
-    center, radius, across_length, offset = dome_shape(theta, y, null_bias, here, there, gap)
+    center, radius, across_length, offset = dome_shape(theta, y, null_bias, unit, ratio, gap)
     across_null, across = 0.0, 0.0
-    size = here * np.sqrt(y.size)
+    size = np.sqrt(y.size)
     axis = 0.0  # the product of a column with the unit normal is known to within this times its norm
     if across_length > direction * size:
-        across_null, across = here / across_length, -1.0 / across_length
-        offset = min(max(offset / across_length, -radius), radius)
+        across_null, across = 1.0 / across_length, -unit / across_length
         axis = rounding * (1.0 + size / across_length)
+        offset = offset / across_length + 2.0 * (axis * radius + rounding * center)
+        offset = min(max(offset, -radius), radius)
     else:
         offset = radius
-    cap = np.sqrt(max(radius * radius - offset * offset, 0.0))
-    goal = 1.0 - rounding
+    cap = np.sqrt(max((radius - offset) * (radius + offset), 0.0))
+    goal = unit * (1.0 - rounding)
     reach = rounding * (center + radius) + axis * abs(offset)
     inner, whole = norms[0], norms[1]
     kept = np.zeros((products.size + 7) // 8 * 8, dtype=np.uint8)
     for j in range(products.size):  # without branches, so that the loop vectorises
-        norm, length = np.float64(inner[j]), np.float64(whole[j])
-        vc = 0.5 * (there * null_products[j] + products[j])
+        norm, length = norm_unit * np.float64(inner[j]), norm_unit * np.float64(whole[j])
+        vc = 0.5 * (ratio * null_products[j] + unit * products[j])
         va = across_null * null_products[j] + across * products[j]
         # The root would turn a rounding error of va into its square root: for columns along the normal it is granted.
         # So is the move of the edge from which on the rim's maximiser answers.
@@ -237,7 +306,7 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, here, there, 
         ball, edge, tilt = radius * norm, offset * norm + axis * radius * length, va * radius
         upper = vc + ball if tilt <= edge else vc + offset * va + rim
         lower = ball - vc if -tilt <= edge else rim - vc - offset * va
-        kept[j] = (upper if upper > lower else lower) >= goal - length * reach
+        kept[j] = not (upper if upper > lower else lower) < goal - length * reach  # what is no number decides nothing
     index = np.empty(kept.sum(), dtype=np.int64)
     count = 0
     eights = kept.view(np.uint64)
@@ -251,16 +320,17 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, here, there, 
 
 
 @kernel(fastmath=SUMS)
-def positive_part(slack):
-    """Return ``max(slack, 0)``, its sum and its sum of squares."""
+def positive_part(slack, y):
+    """Return ``r = max(slack, 0)``, ``sum r_i``, ``sum r_i^2`` and ``sum y_i r_i``."""
     alpha = np.empty(slack.size)
-    total, squares = 0.0, 0.0
+    total, squares, balance = 0.0, 0.0, 0.0
     for i in range(slack.size):
         r = max(slack[i], 0.0)
         alpha[i] = r
         total += r
         squares += r * r
-    return alpha, total, squares
+        balance += y[i] * r
+    return alpha, total, squares, balance
 
 
 @kernel(fastmath=SUMS)
@@ -293,9 +363,12 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
         Columns visited.
     violation : float
         Largest violation of optimality met in the last sweep.
+    updates, moved : float
+        Times that ``slack`` was changed, and the sum of the norms of the changes: what its rounding errors grow with.
     """
     n = y.size
     size, visited, since = active.size, 0, 0
+    updates, moved, root = 0.0, 0.0, np.sqrt(n)
     values = 0
     for k in range(size):
         values += end[active[k]] - begin[active[k]] if sparse else n
@@ -334,7 +407,7 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
                 miss = abs(gradient + lam) if old > 0.0 else abs(gradient - lam)
             worst = max(worst, miss)
             k += 1
-            if miss == 0.0 or sqnorms[j] == 0.0:
+            if miss == 0.0 or 1e-12 * sqnorms[j] == 0.0:
                 continue
             if sparse and old == 0.0:
                 for p in range(at(start), at(stop)):
@@ -354,6 +427,8 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
                 wanted = 0.01 * (gradient * step + penalty)
                 change = step - applied
                 applied = step
+                updates += 1.0
+                moved += abs(change) * np.sqrt(sqnorms[j])
                 if gradient * step + 0.5 * sqnorms[j] * step * step + penalty <= wanted:
                     if sparse:
                         for p in range(at(begin[j]), at(end[j])):
@@ -384,13 +459,19 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
             w[j] = old + applied
             if since >= solve_after:
                 since = 0
-                bias[0] = bias_root(slack, y, bias[0])
-        bias[0] = bias_root(slack, y, bias[0])
+                before = bias[0]
+                bias[0] = bias_root(slack, y, before)
+                updates += 1.0
+                moved += root * abs(bias[0] - before)
+        before = bias[0]
+        bias[0] = bias_root(slack, y, before)
+        updates += 1.0
+        moved += root * abs(bias[0] - before)
         violation = worst
         room = worst
         if size == 0 or worst == 0.0:
             break
-    return visited, violation
+    return visited, violation, updates, moved
 
 
 def warm_up():
@@ -402,12 +483,15 @@ def warm_up():
     dense_spreads(dense, y, np.empty(2))
     sparse_spreads(*csr, y, np.empty(2))
     dome_shape(np.ones(3), y, 0.1, 1.0, 2.0, 0.1)
-    dome_keep(np.ones(3), y, 0.1, norms, norms, np.ones((2, 2), dtype=np.float32), 1.0, 2.0, 0.1, 1e-10, 1e-12)
+    dome_keep(np.ones(3), y, 0.1, norms, norms, np.ones((2, 2), dtype=np.float32), 1.0, 1.0, 2.0, 0.1, 1e-10,
+              1e-12)  # fmt: skip
     inner(y, y)
-    positive_part(y)
+    blur(1.0, 1.0, 0.0, 1e-14)
+    positive_part(y, y)
     bias_root(np.ones(3), y, 0.0)
+    weight_terms(w, norms, norms, norms, 1e-14, 1.0)
     for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr[:2], csr[2][:-1], csr[2][1:], True)):
         slack = np.ones(3)
-        evaluate(*columns, index, slack, w, norms, 1e-14, np.empty(2))
+        evaluate(*columns, index, y, slack, w, norms, 1e-14, np.empty(2))
         descend(*columns, y, 0.1, norms, w.copy(), slack, np.zeros(1), index.copy(), True, 1)
         columns_add(*columns, index, -norms, slack)

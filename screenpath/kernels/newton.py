@@ -34,6 +34,7 @@ SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
+SUMMED = 2.0**-51  # rounding of one term of a sum over rows that has been formed and updated
 AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
 C, LO, HI, NORMS, ALPHA, T = range(6)  # rows of a problem's vectors; T holds c_i - g_i.w
@@ -100,17 +101,19 @@ def _relabel(indices, d):
 
 
 @kernel(forceinline=True)
-def _mean_square(values, sparse, table, board, me):
-    rows = step_of(values.size, sparse)
-    first, last, blocks = share(board, me, values.size, rows)
-    out, total = table[half(board, me)], 0.0
+def _sizes(vectors, k, sparse, table, board, me):
+    """Return the mean squared norm of the rows, and ``sum (hi - lo) norms``, to which rounding is relative."""
+    rows = step_of(k, sparse)
+    first, last, blocks = share(board, me, k, rows)
+    out, total, widths = table[half(board, me)], 0.0, 0.0
     for b in range(first, last):
-        part = values[b * rows : min(values.size, (b + 1) * rows)]
-        out[b, 0] = inner(part, part)
+        s, e = b * rows, min(k, (b + 1) * rows)
+        norms = vectors[NORMS, s:e]
+        out[b, 0], out[b, 1] = inner(norms, norms), inner(vectors[HI, s:e], norms) - inner(vectors[LO, s:e], norms)
     meet(board, me)
     for b in range(blocks):
-        total += out[b, 0]
-    return total / max(values.size, 1)
+        total, widths = total + out[b, 0], widths + out[b, 1]
+    return total / max(k, 1), widths
 
 
 @kernel(fastmath=SUMS, forceinline=True)
@@ -352,7 +355,8 @@ def minimise(
     vectors : ndarray of shape (6, k)
         The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
     near : ndarray of shape (7, k)
-        Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d).
+        Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d)
+        or larger.
     lists : ndarray of int64 of shape (5, k)
         ``WHERE`` the rows stand in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
         has not fixed.
@@ -376,7 +380,7 @@ def minimise(
     v, w, vectors, near, lists = borrowed(v), borrowed(w), borrowed(vectors), borrowed(near), borrowed(lists)
     marks, G, H, table, board = borrowed(marks), borrowed(G), borrowed(H), borrowed(table), borrowed(board)
     count, touched, iterations = k, 0, 0
-    mean_sq = _mean_square(vectors[NORMS, :k], sparse, table, board, me)
+    mean_sq, widths = _sizes(vectors, k, sparse, table, board, me)
     near_data, near_indices, near_indptr = data, indices, indptr
     n_w, n_v, columns = w, v, lists[NEAR, :0].copy()
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
@@ -391,13 +395,14 @@ def minimise(
         primal = 0.5 * w_sq - inner(v, w) + ell - linear + loss + known
         stalled = gap > 0.5 * last
         # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
-        if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled):
+        if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled) or not gap < np.inf:
             break
         last, reach = gap, -1.0
         if screen:
             # The pair's ball has its centre at (w + v)/2; it is moved to w, whose margins are known.
-            error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear))
+            error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear) + np.sqrt(w_sq) * widths)
             radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
+            radius += SUMMED * (k + 16) * widths  # what rounding may have moved v by
             reach = radius + rounding * (np.sqrt(w_sq) + radius)
         # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
         border = np.inf
@@ -441,8 +446,11 @@ def minimise(
 
 
 def room(k, d, sparse):
-    """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory."""
-    order = d if d <= DIRECT else 0
+    """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory.
+
+    The near ones of sparse rows may have few columns where all rows together have many.
+    """
+    order = min(d, DIRECT) if sparse or d <= DIRECT else 0
     return (
         np.empty((6, k)),
         np.empty((7, k)),

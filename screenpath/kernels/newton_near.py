@@ -173,7 +173,7 @@ def solve_near(
     near : ndarray of shape (7, n)
         ``U`` is 0; ``PREV``, ``ALPHA`` and ``T`` hold the start and are overwritten.
     inside : ndarray of int8 of shape (n,)
-    H : ndarray of shape (d, d)
+    H : ndarray of shape (d, d) or larger
         Room.
     table : ndarray of shape (2, blocks, ...)
     board, me

@@ -98,9 +98,8 @@ def _add_four(X, moved, H, top, end):
 
 
 @kernel(forceinline=True)
-def _enter(X, data, indices, indptr, sparse, moved, anew, H, board, me):
+def _enter(X, data, indices, indptr, sparse, moved, anew, d, H, board, me):
     """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
-    d = H.shape[0]
     top, end = 0, d
     if board[SIZE] > 1:
         top, end = int(d * np.sqrt(me / board[SIZE])), int(d * np.sqrt((me + 1) / board[SIZE]))
@@ -276,7 +275,7 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
         Marks the rows in ``H``; none before the first call.
     moved : ndarray of int64 of shape (n,)
         Room for a list of rows.
-    H, scratch : ndarray of shape (d, d)
+    H, scratch : ndarray of shape (d, d) or larger
         What is kept, and room for a factor; empty beyond ``DIRECT`` features.
     sigma : float
     p : ndarray of shape (d,)
@@ -309,6 +308,6 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
             size += inside[r] != members[r]
     for r in range(inside.size):
         members[r] = inside[r]
-    _enter(X, data, indices, indptr, sparse, moved[:size], anew, H, board, me)
+    _enter(X, data, indices, indptr, sparse, moved[:size], anew, d, H, board, me)
     _hessian_direction(H, sigma, scratch, p)
     return size

@@ -349,9 +349,9 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
     ----------
     fixed_L : int
         Dual variables screened to 1, in the copy or not.
-    terms : ndarray of shape (4,)
-        Primal objective, gap, ``||w||^2`` and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no
-        share in the gap, ``w`` being the point of the dual.
+    terms : ndarray of shape (3,)
+        Primal objective, gap and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no share in the
+        gap, ``w`` being the point of the dual.
     """
     k = labels.size
     w_sq, w_l1, w_v = 0.0, 0.0, 0.0
@@ -359,7 +359,7 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
         x = v[f]
         value = (max(x - shrink[f], 0.0) + min(x + shrink[f], 0.0)) / alpha
         w[f] = value
-        w_sq += value * value
+        w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
         w_l1 += abs(value)
         w_v += value * x
     scores = np.empty(classes)
@@ -414,9 +414,9 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
             apart_sq += (best - value) * (best - value)
             linear += value * margin
     loss += fixed_L * (1.0 - 0.5 * gamma) - (n * w_v - linear)
-    terms[0] = loss / n + 0.5 * alpha * w_sq + beta * w_l1
+    terms[0] = loss / n + 0.5 * w_sq + beta * w_l1
     terms[1] = max(slack / n, 0.0)
-    terms[2], terms[3] = w_sq, apart_sq
+    terms[2] = apart_sq
     return touched
 
 
@@ -452,7 +452,7 @@ def descend(data, indices, indptr, dense, labels, classes, n, width, gamma, alph
         The sweeps between two evaluations grow by ``1 / growth`` of them and 1 each time, to at most ``longest``.
     state : ndarray of int64 of shape (3,)
         Sweeps so far, sweeps until the next evaluation, sweeps between two of them; updated.
-    terms : ndarray of shape (4,)
+    terms : ndarray of shape (3,)
         See :func:`evaluate`.
 
     Returns
@@ -486,7 +486,7 @@ def warm_up():
     whole, has = np.arange(2), np.ones(2, dtype=np.bool_)
     gather_rows(*view, view[0], False, 2, 2, status, keep)
     covers(2, 2, has, has, 2, status, keep)
-    theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(4)
+    theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(3)
     order, _, _ = localise_duals(whole, 2, 1, status, a, True, a.copy(), status, theta)
     localise_weights(whole, 2, 1, keep, True, a, a, 1.0)
     evaluate(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, 0, status, theta, v, w, terms)

@@ -7,7 +7,6 @@ One traversal per triggering: of the lines that went, or of those that stay, whi
 import numpy as np
 
 from screenpath.kernels import kernel
-from screenpath.kernels.box import lens_sup
 from screenpath.kernels.conditioning import (
     drop_columns,
     drop_rows,
@@ -21,37 +20,68 @@ from screenpath.kernels.conditioning import (
 from screenpath.kernels.sparse import column_sum
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
-NORM_SLACK = 1e-13  # share of the full squared norm added to a partial one: bounds what subtracting loses
+UNIT = 2.0**-53
+
+
+@kernel
+def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
+    """Return a bound of ``v.x`` over the intersection of two balls; infinite where one of them alone is as good.
+
+    For every share ``s`` in [0, 1] the intersection lies in the ball with centre ``s c1 + (1 - s) c2`` and squared
+    radius ``s r1^2 + (1 - s) r2^2 - s (1 - s) ||c1 - c2||^2``. The best share gives the exact support (Lagrange); what
+    rounding does to it costs tightness, not safety.
+
+    Parameters
+    ----------
+    v1, v2, norm : float
+        ``v.c1``, ``v.c2`` and ``||v||``.
+    apart_sq : float
+        At most ``||c1 - c2||^2``.
+    r1_sq, r2_sq : float
+    """
+    middle = r1_sq - r2_sq - apart_sq
+    inside = 4.0 * apart_sq * r2_sq - middle * middle  # positive where the spheres meet
+    tilt = (v2 - v1) / norm if norm > 0.0 else 0.0
+    rest = apart_sq - tilt * tilt
+    if not (inside > 0.0 and rest > 0.0):
+        return np.inf
+    share = (tilt * np.sqrt(inside / rest) - middle) / (2.0 * apart_sq)
+    if not 0.0 < share < 1.0:
+        return np.inf
+    square = share * r1_sq + (1.0 - share) * r2_sq - share * (1.0 - share) * apart_sq
+    square = max(square, 0.0) + 8.0 * UNIT * (r1_sq + r2_sq + apart_sq)
+    return share * v1 + (1.0 - share) * v2 + norm * np.sqrt(square)
 
 
 @kernel(fastmath=SUMS)
-def margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, rounding, lower,
+def margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, slacks, lower,
                   upper):  # fmt: skip
     """Write bounds on the margins of class ``c`` over the ball ``(scale w, radius)``, rounding errors included."""
     part, score = row_part[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
+    rounding, lost, floor = slacks[0], slacks[2], slacks[4]
     if classes == 1:
         for i in range(n):
             center = scale * labels[i] * score[i]
-            norm_sq = (part[i] if part[i] > 0.0 else 0.0) + NORM_SLACK * row_sq[i]
+            norm_sq = (part[i] if part[i] > 0.0 else 0.0) + (lost * row_sq[i] + floor)
             reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0)
             lower[i], upper[i] = center - reach, center + reach
         return
     for i in range(n):
         own = labels[i] * n + i
         center = scale * (scores[own] - score[i])
-        norm_sq = max(row_part[own], 0.0) + max(part[i], 0.0) + 2.0 * NORM_SLACK * row_sq[i]
-        reach = radius * np.sqrt(norm_sq) + rounding * (np.sqrt(2.0) * row_norm[i] * extent + 1.0)
+        norm_sq = max(row_part[own], 0.0) + max(part[i], 0.0) + 2.0 * (lost * row_sq[i] + floor)
+        reach = radius * np.sqrt(norm_sq) + rounding * (2.0 * row_norm[i] * extent + 1.0)
         lower[i], upper[i] = center - reach, center + reach
 
 
 @kernel
-def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, row_norm, rounding,
+def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, row_norm, slacks,
                    status, found):  # fmt: skip
     """ISS: fix dual variables over the ball ``(scale w, radius)``; list them in ``found`` and return how many."""
     count = 0
     lower, upper = np.empty(n), np.empty(n)
     for c in range(classes):
-        margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, rounding, lower,
+        margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, slacks, lower,
                       upper)  # fmt: skip
         for i in range(n):
             above, below = lower[i] > 1.0, upper[i] < 1.0 - gamma
@@ -66,7 +96,7 @@ def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row
 @kernel(fastmath=SUMS)
 def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
     """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``."""
-    r1, r2, error = r1 * (1.0 + NORM_SLACK), r2 * (1.0 + NORM_SLACK), abs(theta_part)
+    error = abs(theta_part)
     most, slope = beta * (1.0 - rounding), rounding * extent
     for f in range(u.size):
         limit = most - slope * norms[f]
@@ -104,7 +134,7 @@ def narrow(indptr, n, keep, left, formed):
 
 @kernel
 def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, first, moved, move_first, move_second,
-                    col_part, col_sq, norms, n, beta, r1, r2, distance, paper, gap, extent, rounding, keep, live,
+                    col_part, col_sq, norms, n, beta, r1_sq, r2_sq, between_sq, paper, gap, extent, slacks, keep, live,
                     active, found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
@@ -117,6 +147,8 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
     """
     data, indices, indptr = columns
     d = indptr.size - 1
+    rounding, lost, floor = slacks[1], slacks[3], slacks[4]
+    r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
     sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
         surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
@@ -136,7 +168,7 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
             left += cost
             continue
         move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
-        norm = np.sqrt(max(col_part[f], 0.0) + NORM_SLACK * col_sq[f]) / n
+        norm = np.sqrt(max(col_part[f], 0.0) + (lost * col_sq[f] + floor)) / n
         limit = beta - rounding * (norms[f] * extent + beta)
         if u_slack[f] > 0.0:
             top = np.inf
@@ -167,9 +199,9 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
         if gap:
             top = min(top, abs(v2) + r2 * norm)
         if top > limit and paper and gap:
-            slack = rounding * norms[f] * (1.0 + extent / distance) if distance > 0.0 else 0.0
-            above = lens_sup(v1, v2, norm, distance, r1, r2, slack)
-            top = max(above, lens_sup(-v1, -v2, norm, distance, r1, r2, slack))
+            above = min(lens_top(v1, v2, norm, between_sq, r1_sq, r2_sq), v1 + r1 * norm, v2 + r2 * norm)
+            below = min(lens_top(-v1, -v2, norm, between_sq, r1_sq, r2_sq), r1 * norm - v1, r2 * norm - v2)
+            top = max(above, below)
         if top <= limit:
             keep[f] = 0
             found[count] = f
@@ -183,7 +215,7 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
 @kernel
 def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm, col_sq,
          col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq,
-         theta_norm, samples, features, paper, gap, features_first, rounding, status, keep, row_part, col_part,
+         theta_norm, samples, features, paper, gap, features_first, slacks, status, keep, row_part, col_part,
          known_keep, known_part, formed, room, record):  # fmt: skip
     """Alternate ISS and IFS to the fixed point.
 
@@ -205,11 +237,13 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     second_sq : float
         Squared radius of the gap ball around ``theta``.
     between_sq : float
-        Squared distance of the two dual centres. ``theta_norm``: largest norm of a dual point.
+        Squared distance of the two dual centres, at least. ``theta_norm``: largest norm of a dual point.
     samples, features : bool
         Which of the two screenings run; ``features_first`` tells which begins.
     paper, gap : bool
         Which of the two dual balls are used.
+    slacks : tuple of six float
+        For rounding, see ``models.sparse_rounding.Slacks``.
     status, keep, row_part, col_part : ndarray
         Decisions and partial squared norms so far, updated.
     known_keep, known_part : ndarray
@@ -236,6 +270,8 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
     turn = 1 if features and (features_first or not samples) else 0
+    rounding, squares = slacks[1], slacks[5]
+    primal_sq *= 1.0 + squares  # for what is subtracted from it
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -250,7 +286,7 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                                             known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
             n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
-                                    row_part, row_sq, row_norm, rounding, status, new_rows)  # fmt: skip
+                                    row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
@@ -261,6 +297,10 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                 if not listed:
                     live, listed = list_kept(keep), True
                 rows_gone = lines_cost(rows[2], d, new_rows[:n_rows])
+                if not moved:  # for what is subtracted from them, all in all
+                    first_sq += squares * first_sq + 8.0 * UNIT * theta_norm * np.sqrt(first_sq)
+                    second_sq += squares * second_sq + 8.0 * UNIT * theta_norm * np.sqrt(second_sq)
+                    between_sq -= squares * between_sq + 8.0 * UNIT * theta_norm * np.sqrt(between_sq)
                 for k in range(n_rows):
                     t = new_rows[k]
                     value = 1.0 if status[t] > 0 else 0.0
@@ -281,9 +321,8 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                     touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
                                          live, active, move_first, move_second, col_part)  # fmt: skip
                 moved = True
-            r1, r2 = np.sqrt(first_sq), np.sqrt(second_sq)
             dropped = 0
-            if not moved and gap and r2 * (1.0 + NORM_SLACK) + rounding * theta_norm <= room:
+            if not moved and gap and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
                 stay, dropped = narrow(columns[2], n, keep, left, formed)
                 if dropped > 0:
                     live, listed = stay, True
@@ -291,8 +330,8 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                 live, listed = list_kept(keep), True
             n_cols, summed, stay, undecided = decide_features(
                 columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, moved, move_first,
-                move_second, col_part, col_sq, col_norm, n, beta, r1, r2, np.sqrt(between_sq), paper, gap, theta_norm,
-                rounding, keep, live, active, new_cols,
+                move_second, col_part, col_sq, col_norm, n, beta, first_sq, second_sq, between_sq, paper, gap,
+                theta_norm, slacks, keep, live, active, new_cols,
             )  # fmt: skip
             live = live[: live.size - n_cols]
             left, gone = stay, left - stay
@@ -313,5 +352,5 @@ def warm_up():
     a = np.ones(2)
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
-         0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, 1e-12, status, keep, a.copy(), a.copy(),
+         0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, (1e-12,) * 6, status, keep, a.copy(), a.copy(),
          keep.copy(), a.copy(), np.arange(1), 0.0, record)  # fmt: skip

@@ -300,39 +300,52 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
 
 
 @kernel
-def feature_terms(w, u, features, alpha, beta):
+def feature_terms(w, u, features, norms, alpha, beta):
     """Sum what a certificate needs over the weights of ``features``; ``S = S_beta(u)`` is the soft threshold.
+
+    ``alpha`` is shared out among the factors: ``w^2`` alone leaves the range of floating point where the data is tiny
+    or large, ``alpha w^2`` does not.
+
+    Parameters
+    ----------
+    norms : ndarray of shape (d,)
+        Norms of the columns.
 
     Returns
     -------
-    w_sq, w_l1, shrunk_sq, w_u, w_shrunk : float
-        ``||w||^2``, ``||w||_1``, ``||S||^2``, ``w.u`` and ``w.S``.
-    slack : float
-        Sum of ``alpha/2 w^2 + beta |w| + S^2/(2 alpha) - w u >= 0``, the penalty's share of the gap.
-    lag_sq : float
-        ``||S - alpha w||^2``.
-    nonzero : int
+    w_sq, w_l1 : float
+        ``alpha ||w||^2`` and ``||w||_1``.
+    kink : float
+        Sum of ``beta |w| - w (u - S) >= 0``.
+    lag_sq, lag_w : float
+        ``||S - alpha w||^2 / alpha`` and ``(S - alpha w) . w``. The penalty's share in the gap: ``kink + lag_sq / 2``.
+    reach : float
+        Sum of ``|w_j| norms_j``.
+    active, nonzero : int
+        Features with a weight or ``S`` that is not zero, and with a weight that is not.
     """
-    w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    nonzero = 0
+    w_sq, w_l1, kink, lag_sq, lag_w, reach = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    active, nonzero, d = 0, 0, norms.size
     for f in features:
-        x = u[f]
+        x, v = u[f], w[f]
         shrunk = x - beta if x > beta else (x + beta if x < -beta else 0.0)
-        v = w[f]
-        if v != 0.0:
-            nonzero += 1
-        elif shrunk == 0.0:
+        if v == 0.0 and shrunk == 0.0:
             continue
-        w_sq += v * v
+        active += 1
+        nonzero += v != 0.0
+        pull = alpha * v
+        lag = shrunk - pull
+        w_sq += pull * v
         w_l1 += abs(v)
-        shrunk_sq += shrunk * shrunk
-        w_u += v * x
-        w_shrunk += v * shrunk
-        lag = shrunk - alpha * v
-        lag_sq += lag * lag
-        # u = S + (u - S) with |u - S| <= beta: the two parts below are not negative each.
-        slack += 0.5 * lag * lag / alpha + beta * abs(v) - v * (x - shrunk)
-    return w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero
+        lag_sq += lag / alpha * lag
+        lag_w += lag * v
+        reach += abs(v) * norms[f if f < d else f % d]
+        # u - S is beta with the sign of S; where S is 0 it is u.
+        if shrunk == 0.0:
+            kink += abs(v) * (beta - x if v > 0.0 else beta + x)
+        elif v != 0.0 and (v > 0.0) != (shrunk > 0.0):
+            kink += 2.0 * beta * abs(v)
+    return w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero
 
 
 @kernel
@@ -353,10 +366,9 @@ def mask(w, keep, out):
         Surviving features.
     dropped : bool
         Whether a weight that was not zero went.
-    w_sq, w_l1 : float
     """
     features = np.empty(w.size, dtype=np.int64)
-    count, dropped, w_sq, w_l1 = 0, False, 0.0, 0.0
+    count, dropped = 0, False
     for f in range(w.size):
         if keep[f] == 0:
             out[f] = 0.0
@@ -365,9 +377,7 @@ def mask(w, keep, out):
         features[count] = f
         count += 1
         out[f] = w[f]
-        w_sq += w[f] * w[f]
-        w_l1 += abs(w[f])
-    return features[:count].copy(), dropped, w_sq, w_l1
+    return features[:count].copy(), dropped
 
 
 @kernel
@@ -453,7 +463,7 @@ def warm_up():
     weigh(a, labels, 2, 1, b)
     respond(a, labels, 2, 1, 0.5, status, b, b.copy())
     sample_terms(a, labels, 2, 1, 0.5, b)
-    feature_terms(a, b, np.arange(2), 1.0, 1.0)
+    feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
     soft_threshold(a, 1.0, 1.0, b)
     mask(a, np.ones(2, dtype=np.int8), b)
     differ(a, b)

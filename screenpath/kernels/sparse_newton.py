@@ -141,6 +141,8 @@ def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
                 total += Z[k, e] * image[e]
             product[k] = alpha * direction[k] + scale * total
             curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
+            return it, False
         length = rr / curvature
         fresh = 0.0
         for k in range(size):
@@ -187,6 +189,8 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
                 total += data[p] * image[place[p]]
             product[k] = alpha * direction[k] + scale * total
             curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
+            return it, False
         length = rr / curvature
         fresh = 0.0
         for k in range(size):
@@ -259,6 +263,8 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
                 total += values[r] * block[at(r) if full else at(lines[r])]
             product[k] = alpha * direction[k] + scale * total
             curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
+            return it, False
         length = rr / curvature
         fresh = 0.0
         for k in range(size):
@@ -281,8 +287,8 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
 
     Returns
     -------
-    primal : float
-        Objective of the reduced problem.
+    loss, penalty : float
+        The two parts of the objective of the reduced problem.
     expected : float
         Decrease that the slope promises, ``-grad . (new_w - w)``.
     touched : int
@@ -301,7 +307,7 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
         if value == 0.0:
             continue
         new_w[f] = value
-        w_sq += value * value
+        w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
         w_l1 += abs(value)
         c = f // d
         base = c * n
@@ -339,25 +345,7 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
             psi[k] = own * value if classes == 1 else -value
         if classes > 1:
             psi[own * n + i] = total
-    return loss / n + 0.5 * alpha * w_sq + beta * w_l1, expected, touched
-
-
-@kernel(fastmath=SUMS)
-def gap_terms(w, u, alpha, beta, features):
-    """Return the reduced gap (the penalty's share: the losses have none), and sums that the gap balls need."""
-    slack, w_sq, lag_sq, w_shrunk, shrunk_sq = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(features.size):
-        f = features[k]
-        x = u[f]
-        shrunk = x - beta if x > beta else (x + beta if x < -beta else 0.0)
-        v = w[f]
-        lag = shrunk - alpha * v
-        w_sq += v * v
-        lag_sq += lag * lag
-        w_shrunk += v * shrunk
-        shrunk_sq += shrunk * shrunk
-        slack += 0.5 * lag * lag / alpha + beta * abs(v) - v * (x - shrunk)
-    return slack, w_sq, lag_sq, w_shrunk, shrunk_sq
+    return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
 
 @kernel
@@ -433,5 +421,4 @@ def warm_up():
     implicit_conjugate_gradients(*view, 2, labels, 1, index, index, 1.0, 1.0, a, 0.1, 5, np.empty(2))
     trial(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
           a.copy())  # fmt: skip
-    gap_terms(a, a, 1.0, 1.0, index)
     descend(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())

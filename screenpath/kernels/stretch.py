@@ -19,11 +19,12 @@ from screenpath.kernels.team import SIZE, WORD, half, make_board, meet, share
 
 # Columns of `numbers`, see `box_stretch`.
 FIELDS = (
-    "w_sq", "total_sq", "inner", "xi", "ell", "error", "primal", "dual", "updates", "n_R", "n_L", "n_E", "screened_R",
-    "screened_L", "n_survivors", "nnz_w", "epochs", "touched", "rejection_ratio", "screening_rate", "screen_s",
-    "solve_s", "certify_s",
+    "w_sq", "total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding",
+    "sum_error", "updates", "n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors", "nnz_w", "epochs",
+    "touched", "rejection_ratio", "screening_rate", "screen_s", "solve_s", "certify_s",
 )  # fmt: skip
-ELL, UPDATES, COUNTS = FIELDS.index("ell"), FIELDS.index("updates"), FIELDS.index("n_R")
+XI, ELL, SLACK, PRIMAL, GAP = (FIELDS.index(name) for name in ("xi", "ell", "slack", "primal", "gap"))
+SUM_ERROR, UPDATES, COUNTS = FIELDS.index("sum_error"), FIELDS.index("updates"), FIELDS.index("n_R")
 
 
 @kernel
@@ -61,7 +62,7 @@ def _sum_rows(X, data, indices, indptr, sparse, edges, weights, out, sums, table
 def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, table, board, me):
     """Decide with the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
-    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[3], known[4], known[5], 0.0, gap_rounding)
+    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, gap_rounding)
     radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, gap_rounding)
     ahead = 0.5 * (1.0 + C / C0)
     extent = np.sqrt(ahead * ahead * w_sq) + radius
@@ -224,31 +225,37 @@ def _mark(k, count, lo, hi, lists, theta, decided):
 
 @kernel(forceinline=True)
 def _certify(
-    X, data, indices, indptr, sparse, c, lo, hi, signs, C, w, theta, total, margins, gap_rounding, now, table, board, me
+    X, data, indices, indptr, sparse, c, lo, hi, signs, norms, bounds, C, w, theta, total, before, same, margins, now,
+    table, board, me,
 ):  # fmt: skip
-    """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds, but for the counts, to ``now``."""
+    """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds, but for the counts, to ``now``.
+
+    The margins are those in ``before`` where ``w`` is the ``same``.
+    """
     first, last, blocks = share(board, me, c.size, ROWS)
-    out = table[half(board, me)]
+    out, (slope, floor) = table[half(board, me)], box.product_errors(w, bounds)
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
-        products(X, data, indices, indptr, sparse, w, margins, s, e)
-        box.sign(margins, signs, s, e)
-        out[b, 0], out[b, 1], out[b, 2] = box.box_summary(c, margins, lo, hi, theta, s, e)
+        if same:
+            margins[s:e] = before[s:e]
+        else:
+            products(X, data, indices, indptr, sparse, w, margins, s, e)
+            box.sign(margins, signs, s, e)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = box.box_terms(c, margins, lo, hi, theta, norms, slope, floor, s, e)
     meet(board, me)
-    xi, ell, magnitude = 0.0, 0.0, 0.0
+    xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
         line = out[b]
-        xi, ell, magnitude = xi + line[0], ell + line[1], magnitude + line[2]
-    now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7] = box.box_objectives(
-        C, w, total, xi, ell, magnitude, gap_rounding
-    )
+        xi, ell, plain, slack = xi + line[0], ell + line[1], plain + line[2], slack + line[3]
+    found = box.box_objectives(C, w, total, now[SUM_ERROR], xi, ell, plain, slack, slope, floor, bounds)
+    now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found
 
 
 @kernel
 def box_stretch(
-    X, data, indices, indptr, sparse, edges, c, lo, hi, signs, norms, grid, w, theta, total, margins, numbers, decided,
-    tol, aim, limit, static, dynamic, few, fresh_every, rounding, gap_rounding, slice_s, marked, vectors, near, lists,
-    marks, G, H, ends, listed, held, sums, table, board, me,
+    X, data, indices, indptr, sparse, edges, c, lo, hi, signs, norms, bounds, grid, w, theta, total, margins, numbers,
+    decided, tol, aim, limit, static, dynamic, few, fresh_every, rounding, gap_rounding, slice_s, marked, vectors, near,
+    lists, marks, G, H, ends, listed, held, sums, table, board, me,
 ):  # fmt: skip
     """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
 
@@ -263,6 +270,8 @@ def box_stretch(
         Of the blocks in which sums over rows are formed, as ``rows.memory`` forms them.
     c, lo, hi, norms : ndarray of shape (n,)
     signs : ndarray of int8 of shape (n,)
+    bounds : ndarray
+        On rounding, see ``box``.
     grid : ndarray of shape (k + 1,)
         The reference's parameter, then those of the points.
     w, total : ndarray of shape (k + 1, d)
@@ -303,7 +312,7 @@ def box_stretch(
     count : int
         Points that are done.
     refused : bool
-        Whether the point behind them did not reach its gap at once, or is not above its reference.
+        Whether the point behind them did not reach its gap at once, is worse than zero, or is not above its reference.
     """
     X, data, indices, indptr, edges = borrowed(X), borrowed(data), borrowed(indices), borrowed(indptr), borrowed(edges)
     c, lo, hi, signs, norms = borrowed(c), borrowed(lo), borrowed(hi), borrowed(signs), borrowed(norms)
@@ -364,17 +373,30 @@ def box_stretch(
         if known[UPDATES] < fresh_every and changed < nonzero:
             new += old
             now[UPDATES] = known[UPDATES] + (changed > 0.0)
+            now[SUM_ERROR] = known[SUM_ERROR]
+            if changed > 0.0:
+                now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], changed, bounds)
             touched += int(changed)
         else:
-            now[UPDATES] = 0.0
+            now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
             first, last = _own(edges, board, me)
             box.signed(point, signs, step, edges[first], edges[last])
             touched += _sum_rows(X, data, indices, indptr, sparse, edges, step, new, sums, table, board, me)
-        _certify(
-            X, data, indices, indptr, sparse, c, lo, hi, signs, C, new_w, point, new, after, gap_rounding, now, table,
-            board, me,
-        )  # fmt: skip
-        if not now[6] - now[7] <= tol * now[6]:
+        place, same = box.NOWHERE, False
+        for _ in range(2):
+            if same:  # as `BoxModel.no_worse` has it
+                new_w[:] = w[k - 1]
+            _certify(
+                X, data, indices, indptr, sparse, c, lo, hi, signs, norms, bounds, C, new_w, point, new, before, same,
+                after, now, table, board, me,
+            )  # fmt: skip
+            if same or not box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], tol):
+                break
+            place = box.above_known(C, now[PRIMAL], known[0], known[XI], bounds)
+            same = place == box.BEFORE
+            if not same:
+                break
+        if place == box.AT_ZERO or not box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], tol):
             if me == 0 and theta.shape[0] == 1:
                 for r in range(count):
                     point[rows[r]] = values[r]
@@ -400,8 +422,8 @@ def warm_up():
     pairs, rows, marks = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS))), np.ones(2, dtype=np.int8)
     nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     box_stretch(
-        X, *nothing, False, np.array([0, 2]), one, 0.0 * one, one, marks, one, np.array([0.1, 0.2]), pairs.copy(),
-        np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy(), 1e-6, 1e-6, 9, True, True, 0.05, 16, 1e-12,
-        1e-14, 1.0, True, *room(2, 2, False), marks.copy(), index, one.copy(), np.empty((2, 1, 2)), table_of(1, 2),
-        make_board(1), 0,
+        X, *nothing, False, np.array([0, 2]), one, 0.0 * one, one, marks, one, np.zeros(box.TINY + 1),
+        np.array([0.1, 0.2]), pairs.copy(), np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy(), 1e-6,
+        1e-6, 9, True, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, *room(2, 2, False), marks.copy(), index, one.copy(),
+        np.empty((2, 1, 2)), table_of(1, 2), make_board(1), 0,
     )  # fmt: skip

@@ -2,7 +2,8 @@ r"""Linear models with an L2 penalty and a piecewise-linear loss (Wang 2014; Oga
 
 Objective   min_w  P_C(w) = 1/2 ||w||^2 + C sum_i phi_i(c_i - g_i.w),   phi_i(t) = max(lo_i t, hi_i t)
 Dual        max    D_C(theta) = C c.theta - 1/2 ||C G'theta||^2,        theta_i in [lo_i, hi_i],   w_theta = C G'theta
-Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
+Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver, rounding counted, as a sum of
+            terms that are never negative: 1/2 ||w - w_theta||^2 + C sum_i (phi_i(t_i) - theta_i t_i), t_i = c_i - g_i.w
 
 ===================  ============  ==================  ==============
 model                g_i           c_i                 [lo, hi]
@@ -23,16 +24,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from screenpath import states
 from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
 from screenpath.kernels import box as kernels
 from screenpath.kernels import parting
+from screenpath.models import box_rounding
 from screenpath.models.reduced import Reduced
+from screenpath.models.sharp import sharpened
+from screenpath.rounding import Proven
 
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
 
 @dataclass(slots=True)
-class Certificate:
+class Certificate(Proven):
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
 
     Parameters
@@ -49,17 +54,25 @@ class Certificate:
         ``||G'theta||^2`` and ``w . G'theta``.
     xi, ell : float
         ``sum phi_i(c_i - g_i.w)`` and ``c . theta``.
+    slack : float
+        Upper bound of ``sum (phi_i(t_i) - theta_i t_i)``, rounding counted.
     error : float
         Bound on the rounding error of ``xi - ell``.
-    primal, dual : float
-        Objective values at ``C``.
+    primal, primal_error, gap, rounding : float
+        See :class:`rounding.Proven`.
     n_R, n_L : int
         Dual variables at their lower and upper end.
     updates : int
         Times ``total`` has been updated since it was last formed from all rows.
+    sum_error : float, default 0
+        Bound on the norm of the rounding error of ``total``.
     total_error : float, default 0
         Bound on the rounding error of ``total_sq`` beyond a tiny part of its own size. 0 for a linear model, whose
         ``w`` is a vector; a kernel model sums products that cancel.
+    product_error : float, default 0
+        Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
+    relative : float
+        ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
 
     C: float
@@ -70,23 +83,19 @@ class Certificate:
     inner: float
     xi: float
     ell: float
+    slack: float
     error: float
     primal: float
-    dual: float
+    primal_error: float
+    gap: float
+    rounding: float
     n_R: int
     n_L: int
     updates: int
+    sum_error: float = 0.0
     total_error: float = 0.0
-
-    @property
-    def gap(self) -> float:
-        """Return primal minus dual, not below 0."""
-        return max(self.primal - self.dual, 0.0)
-
-    @property
-    def rel_gap(self) -> float:
-        """Return the gap relative to the primal objective (0 where both vanish)."""
-        return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else np.inf)
+    product_error: float = 0.0
+    relative: float = GAP_ROUNDING
 
 
 @dataclass(slots=True)
@@ -132,6 +141,7 @@ class BoxModel:
         Name used in messages and records.
     """
 
+    refines = False  # whether a solver that goes on from a sharpened certificate sees more than it did
     fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
@@ -145,6 +155,13 @@ class BoxModel:
         self.size = self.c.size
         self._whole = None
         self._closed_until = None
+        self.bounds = self._bounds()
+        self.relative = max(GAP_ROUNDING, 2.0 * self.bounds[kernels.FEATURE_SUM])
+        self.rounding = max(ROUNDING, 4.0 * self.bounds[kernels.PRODUCT])
+
+    def _bounds(self) -> np.ndarray:
+        """Return what bounds the rounding of the model's numbers, in the order of ``kernels.box``."""
+        return box_rounding.bounds(self)
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
@@ -172,7 +189,7 @@ class BoxModel:
             weights = weights[: self.rows.n] + weights[self.rows.n :]
         return self.rows.weighted_sum(weights)
 
-    def updated_sum(self, theta: np.ndarray, reference: Certificate | None) -> tuple[np.ndarray, int]:
+    def updated_sum(self, theta: np.ndarray, reference: Certificate | None) -> tuple[np.ndarray, int, float]:
         """Return ``G'theta`` from the reference's sum and the rows that changed, if those are fewer.
 
         Returns
@@ -180,17 +197,24 @@ class BoxModel:
         total : ndarray of shape (d,)
         updates : int
             0 where the sum was formed from all rows.
+        error : float
+            Bound on the norm of its rounding error.
         """
         if reference is None or reference.updates >= self.fresh_every:
-            return self.weighted_sum(theta), 0
+            return self._fresh_sum(theta)
         step = np.empty(self.size)
         changed, nonzero = kernels.difference(theta, reference.theta, self.signs, step, 0, self.size)
         if changed >= nonzero:
             del step
-            return self.weighted_sum(theta), 0
+            return self._fresh_sum(theta)
         if changed == 0:
-            return reference.total, reference.updates
-        return reference.total + self._signed_sum(step), reference.updates + 1
+            return reference.total, reference.updates, reference.sum_error
+        error = kernels.sum_drift(reference.sum_error, float(changed), self.bounds)
+        return reference.total + self._signed_sum(step), reference.updates + 1, error
+
+    def _fresh_sum(self, theta: np.ndarray) -> tuple[np.ndarray, int, float]:
+        """Return the sum over all rows as :meth:`updated_sum` does."""
+        return self.weighted_sum(theta), 0, kernels.sum_error(float(np.count_nonzero(theta)), self.bounds)
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -213,12 +237,54 @@ class BoxModel:
         -------
         Certificate
         """
-        total, updates = self.updated_sum(theta, reference)
+        total, updates, error = self.updated_sum(theta, reference)
         if w is None:
             w = C * total
         if margins is None:
             margins = self.margins(w)
-        return self._certificate(C, w, theta, total, updates, margins)
+        return self._certificate(C, w, theta, total, updates, margins, error)
+
+    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate, tol)
+
+    def moved(self, certificate: Certificate, w: np.ndarray) -> Certificate:
+        """Return the certificate of another primal point with the same dual point; one data pass."""
+        known = certificate.updates, self.margins(w), certificate.sum_error
+        return self._certificate(certificate.C, w, certificate.theta, certificate.total, *known)
+
+    def product_errors(self, w: np.ndarray) -> tuple[float, float]:
+        """Return ``a`` and ``b``: the product of ``w`` with a row is off by at most ``a norms + b``."""
+        return kernels.product_errors(w, self.bounds)
+
+    def take(self, index: np.ndarray):
+        """Return a copy of the rows ``g_i`` of some dual variables."""
+        return self.rows.take(self._where(index), self.signs[index].astype(np.float64))
+
+    def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
+        """Return certificates at ``C`` of the pairs known without a solve: zero first, then the reference's."""
+        pairs = (None, np.zeros(self.size)), (None, reference.theta), (reference.point.vector, reference.theta)
+        return [self.certify(C, *pair) for pair in pairs]
+
+    def no_worse(self, C: float, certificate: Certificate, reference: Certificate) -> Certificate:
+        """Return a certificate with the reference's ``w``, or zero, where that has a smaller primal value at ``C``.
+
+        A dual solver may stop within the tolerance at a worse one. No data pass: the margins are known.
+        """
+        point = reference.point
+        place = kernels.above_known(C, certificate.primal, point.sqnorm, reference.xi, self.bounds)
+        if place == kernels.NOWHERE:
+            return certificate
+        w, margins = point.vector, point.products
+        if place == kernels.AT_ZERO:
+            w, margins = np.zeros(w.size), np.zeros(self.size)
+        return self.certify(C, w, certificate.theta, certificate, margins)
+
+    def combined(self, C: float, primal: Certificate, dual: Certificate) -> Certificate:
+        """Return the certificate at ``C`` of the primal point of one and the dual point of another."""
+        if primal is dual:
+            return primal
+        return self.certify(C, primal.point.vector, dual.theta, dual, primal.point.products)
 
     def state(self, certificate: Certificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
@@ -228,34 +294,23 @@ class BoxModel:
             "theta": certificate.theta,
             "total": certificate.total,
             "updates": certificate.updates,
+            "sum_error": certificate.sum_error,
         }
 
     def restore(self, state) -> Certificate:
         """Return the certificate of :meth:`state`, byte for byte; one data pass for the margins."""
-        w = np.asarray(state["w"])
-        theta, total = np.asarray(state["theta"]), np.asarray(state["total"])
-        return self._certificate(float(state["C"]), w, theta, total, int(state["updates"]), self.margins(w))
+        w, total = (states.vector(state, name, self.rows.d) for name in ("w", "total"))
+        theta = states.vector(state, "theta", self.size, self.lo, self.hi)
+        C, updates = states.positive(state, "C"), states.count(state, "updates")
+        sum_error = states.number(state, "sum_error", 0.0, box_rounding.largest_sum_error(self, updates))
+        return self._certificate(C, w, theta, total, updates, self.margins(w), sum_error)
 
-    def _certificate(self, C, w, theta, total, updates, margins) -> Certificate:
-        w_sq, total_sq, inner, xi, ell, error, primal, dual, n_R, n_L = kernels.box_certificate(
-            C, w, theta, total, margins, self.c, self.lo, self.hi, GAP_ROUNDING
+    def _certificate(self, C, w, theta, total, updates, margins, sum_error) -> Certificate:
+        w_sq, *numbers = kernels.box_certificate(  # in the order of the certificate's entries
+            C, w, theta, total, sum_error, margins, self.c, self.lo, self.hi, self.norms, self.bounds
         )
-        return Certificate(
-            C=C,
-            point=Point(w, margins, w_sq),
-            theta=theta,
-            total=total,
-            total_sq=total_sq,
-            inner=inner,
-            xi=xi,
-            ell=ell,
-            error=error,
-            primal=primal,
-            dual=dual,
-            n_R=n_R,
-            n_L=n_L,
-            updates=updates,
-        )
+        point = Point(w, margins, w_sq)
+        return Certificate(C, point, theta, total, *numbers, updates, sum_error, relative=self.relative)
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
@@ -291,13 +346,14 @@ class BoxModel:
         """
         s, total, limit, slope = self._closed_form()
         at = min(C, limit) if limit > 0.0 else C
-        return self._certificate(at, at * total, s, total, 0, at * slope)
+        error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
+        return self._certificate(at, at * total, s, total, 0, at * slope, error)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``C``."""
         return C <= reference.C
 
-    def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float]:
+    def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float, float]:
         """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).
 
         Returns
@@ -308,10 +364,14 @@ class BoxModel:
             ``||C G'theta||^2``.
         rounding : float
             Bound on the rounding error of the squared norms beyond a tiny part of their own size.
+        shift : float
+            Bound on the distance of the center from where it would be without rounding.
         """
-        total, _ = self.updated_sum(theta, reference)
-        center = 0.5 * (reference.point.vector + C * total)
-        return Point(center, None, float(center @ center)), C * C * float(total @ total), 0.0
+        total, _, error = self.updated_sum(theta, reference)
+        center, shift = 0.5 * (reference.point.vector + C * total), 0.5 * C * error
+        dual_sq, center_sq = C * C * float(total @ total), float(center @ center)
+        rounding = 4.0 * shift * (np.sqrt(dual_sq) + np.sqrt(center_sq) + shift)
+        return Point(center, None, center_sq), dual_sq, rounding, shift
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
@@ -324,7 +384,7 @@ class BoxModel:
         if isinstance(region, Lens):
             return Screened(status, *self._decide_lens(region, products, status), True)
         lower, upper = region.bounds(products, self.norms)
-        n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, ROUNDING, status)
+        n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, self.rounding, status)
         return Screened(status, n_R, n_L, True)
 
     def _decide_lens(self, lens: Lens, products, status) -> tuple[int, int]:
@@ -334,13 +394,13 @@ class BoxModel:
         both = max(one, two)
         extents = (both, one, two, axis_uncertainty(both, distance))
         return kernels.box_decide_lens(
-            *products, self.norms, distance, first.radius, second.radius, extents, self.c, ROUNDING, status
+            *products, self.norms, distance, first.radius, second.radius, extents, self.c, self.rounding, status
         )
 
     def _decide_ball(self, ball: Ball, products, status) -> tuple[int, int]:
         extent = self.extent(ball)
         return kernels.box_decide_ball(
-            products, 1.0, self.norms, ball.radius, extent, self.c, ROUNDING, status, 0, self.size
+            products, 1.0, self.norms, ball.radius, extent, self.c, self.rounding, status, 0, self.size
         )
 
     def extent(self, region) -> float:
@@ -408,12 +468,21 @@ class BoxModel:
         """Return a copy of surviving rows; that of all rows is kept, an unscreened path would make it at every step."""
         if index.size < self.size:
             self._whole = None
-            return self.rows.take(self._where(index), self.signs[index].astype(np.float64))
+            return self.take(index)
         if self._whole is None:
             touched = self.rows.touched
             every = self.rows.whole() if self.positive else self.rows.take(self._where(index), self.signs.astype(float))
             self._whole, self.rows.touched = every, touched  # set-up, not work of a step: a resumed path counts alike
         return self._whole
+
+    @property
+    def has_whole(self) -> bool:
+        """Tell whether a copy of all rows is at hand."""
+        return self._whole is not None
+
+    def forget(self) -> None:
+        """Drop the copy of all rows that an unscreened path keeps."""
+        self._whole = None
 
     def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""

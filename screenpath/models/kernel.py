@@ -7,29 +7,54 @@ Stop        gap = P - D <= tol * P, on the full data, with w = C sum_i theta_i z
 Everything is said with Q: ``z_i.w = C (Q theta)_i``, ``||w||^2 = C^2 theta'Q theta``, ``||z_i|| = sqrt(Q_ii)``. The
 reference's ``total`` is the vector ``Q theta``, updated by the entries of theta that change, so that BT1 costs no
 kernel row and BT2 and IT cost those in which the guess differs from a dual point already multiplied (Section IV-E).
+
+Rounding: a kernel value is off by at most ``rows.error ||z_i|| ||z_j||``, so ``(Q theta)_i`` by ``||z_i||`` times one
+number, which goes with every vector of products: ``rows.error``, and ``gamma`` of the operations in a row, times the
+spread ``sum_j |theta_j| ||z_j||`` of what was summed. ``w`` has the coefficients ``C theta_i`` that are reported,
+rounded: within ``UNIT`` times C times the spread of the dual point's own.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, KernelPoint
+from screenpath import states
+from screenpath.errors import DataError
+from screenpath.geometry import Ball, KernelPoint
 from screenpath.kernels import box as kernels
+from screenpath.kernels import gram
 from screenpath.kernels import start as start_kernels
-from screenpath.kernels.parting import box_closed_form, box_ends
+from screenpath.kernels.parting import ROWS, box_closed_form, box_ends
 from screenpath.models.box import BoxModel, Certificate, Screened
+from screenpath.models.kernel_sharp import sharpened
+from screenpath.rounding import OUTWARD, UNIT, gamma
 
-# Rounding of one product (Q theta)_i, relative to the sum of the magnitudes it is formed from, ...
-PRODUCT_ROUNDING = 1e-15
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
-UPDATES = 16  # ... and how many updates add as much again
 
 
-def product_rounding(updates: int) -> float:
-    """Return the rounding of a product that has been updated so often."""
-    return PRODUCT_ROUNDING * (1.0 + updates / UPDATES)
+def sum_error(rows, terms: int, spread: float, stored: bool = False) -> float:
+    """Return the error of a sum of kernel rows, relative to the norm of the row that it is the product with.
+
+    Parameters
+    ----------
+    rows : rows.gram.GramRows
+    terms : int
+        Rows that are summed.
+    spread : float
+        ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of itself.
+    stored : bool, default False
+        The sum is formed from the stored values.
+    """
+    value = rows.stored_error if stored else rows.error
+    return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
+
+
+def drift(error: float, spread: float) -> float:
+    """Return an error of products after each has been rounded once more; ``spread`` is that of the point."""
+    return (error + 2.0 * UNIT * (spread + error)) * OUTWARD
 
 
 @dataclass(slots=True)
@@ -42,11 +67,19 @@ class Multiplied:
         The point and ``Q theta``.
     updates : int
         Times ``total`` has been updated since it was last formed from all rows.
+    error : float
+        Each entry of ``total`` is off by at most this times the norm of its row.
     """
 
     theta: np.ndarray
     total: np.ndarray
     updates: int
+    error: float
+
+    @property
+    def product_error(self) -> float:
+        """Return ``error``, as a certificate names it."""
+        return self.error
 
 
 @dataclass(slots=True)
@@ -63,6 +96,10 @@ class KernelReduced:
     start_alpha : ndarray of shape (k,)
     start_products : ndarray of shape (k,)
         ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give.
+    start_error : float
+        Each of these is off by at most this times the norm of its row.
+    reach : float
+        At least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included.
     start_w_sq : float
         ``||w||^2`` of that w.
     offset : float
@@ -81,6 +118,8 @@ class KernelReduced:
     norms: np.ndarray
     start_alpha: np.ndarray
     start_products: np.ndarray
+    start_error: float
+    reach: float
     start_w_sq: float
     offset: float
     start: np.ndarray
@@ -103,16 +142,31 @@ class KernelModel(BoxModel):
     name : str
     """
 
+    refines = True
     fresh_every = 64  # a pass over a kernel matrix is long
 
     def __init__(self, rows, c, lo, hi, name="svm"):
         super().__init__(rows, c, lo, hi, name=name)
-        self._loose = float(np.maximum(np.abs(lo), np.abs(hi)) @ self.norms)  # all losses, as if all were active
-        self._cancellation = product_rounding(self.fresh_every) / ROUNDING
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess = None  # the last guess with its products, and what it was made for
         self._guess_for = (None, 0.0)
         self._start = (None, None)  # where the solver has started, and from which reference
+
+    def _bounds(self) -> np.ndarray:
+        """Return what bounds the rounding of sums over rows; that of products has a place of its own here."""
+        if not np.isfinite(self.norms).all():
+            row = int(np.flatnonzero(~np.isfinite(self.norms))[0])
+            raise DataError(
+                f"overflow: the kernel of row {row + 1} with itself exceeds the range of floating point",
+                "scale the data (`scale=maxabs`), or take a smaller `gamma` or `degree`",
+            )
+        steep, inflated = np.maximum(np.abs(self.lo), np.abs(self.hi)), 1.0 + gamma(self.size + 8)
+        bounds = np.zeros(kernels.TINY + 1)
+        bounds[kernels.ROW_SUM] = gamma(ROWS + self.size // ROWS + 16)
+        bounds[kernels.ALL_NORMS] = float(steep @ self.norms) * inflated
+        bounds[kernels.ALL_KINKS] = float(steep @ np.abs(self.c)) * inflated
+        bounds[kernels.ZERO] = float(np.maximum(self.lo * self.c, self.hi * self.c).sum())
+        return bounds
 
     # -- products ------------------------------------------------------------------------------------------------
 
@@ -122,38 +176,60 @@ class KernelModel(BoxModel):
 
     def middle(self, reference: Certificate, theta: np.ndarray, C: float):
         """Return the point halfway between the reference's w and ``C sum theta_i z_i``, see :meth:`BoxModel.middle`."""
-        guess = self._multiplied(reference, theta, C)
+        spread = self._spread(theta)
+        guess = self._multiplied(reference, theta, C, spread)
         point = reference.point
         vector, products = np.empty((2, self.size))
-        sqnorm, dual_sq, spread = kernels.box_halfway(
-            point.vector, point.products, theta, guess.total, C, self.norms, vector, products
+        sqnorm, dual_sq, terms = kernels.box_halfway(
+            point.vector, point.products, theta, guess.total, C, vector, products
         )
-        spread = C * spread + point.spread
-        center = KernelPoint(vector, products, max(sqnorm, 0.0), 0.5 * spread)
-        return center, C * C * dual_sq, product_rounding(max(guess.updates, reference.updates)) * spread * spread
+        spread = 0.5 * (C * spread + point.spread) * OUTWARD
+        error = (0.5 * (C * guess.error + point.error) + 4.0 * UNIT * spread) * OUTWARD
+        center = KernelPoint(vector, products, max(sqnorm, 0.0), spread, error)
+        rounding = spread * (error + 4.0 * UNIT * (spread + error)) + gamma(self.size + 8) * terms
+        return center, C * C * dual_sq, rounding * OUTWARD, 0.0
 
-    def _multiplied(self, reference, theta, C) -> Multiplied:
+    def _multiplied(self, reference, theta, C, spread: float) -> Multiplied:
         """Return the guess with its products, which become the last guess."""
-        self._guess = Multiplied(theta, *self._updated(theta, self._guess, reference))
+        self._guess = Multiplied(theta, *self._updated(theta, self._guess, reference, spread))
         self._guess_for = (reference, C)
         return self._guess
 
-    def _updated(self, theta, near: Multiplied | None, reference) -> tuple[np.ndarray, int]:
-        """Return ``Q theta`` and its updates, from ``near`` or the reference, whichever differs in fewer entries."""
+    def _updated(self, theta, near: Multiplied | None, reference, spread: float) -> tuple[np.ndarray, int, float]:
+        """Return ``Q theta``, its updates and its error, from ``near`` or the reference: where fewer entries differ.
+
+        ``spread`` is that of ``theta``.
+        """
         if near is not None and near.updates < self.fresh_every:
             index, step = self._changes
             changed, nonzero, apart = start_kernels.changes(theta, near.theta, reference.theta, index, step)
             if changed == 0:
-                return near.total, near.updates
+                return near.total, near.updates, near.error
             if changed < nonzero and (changed < FEW or changed <= apart):
-                total = near.total.copy()
-                self.rows.add_sum(index[:changed], step[:changed], total)
-                return total, near.updates + 1
-        return self.updated_sum(theta, reference)
+                return self._moved(near, index[:changed], step[:changed], spread)
+        if reference is not None and reference.updates < self.fresh_every:
+            index, step = self._changes
+            changed, nonzero, _ = start_kernels.changes(theta, reference.theta, reference.theta, index, step)
+            if changed == 0:
+                return reference.total, reference.updates, reference.product_error
+            if changed < nonzero:
+                return self._moved(reference, index[:changed], step[:changed], spread)
+        return self.rows.weighted_sum(theta), 0, self._sum_error(theta)
+
+    def _moved(self, known, index, step, spread: float) -> tuple[np.ndarray, int, float]:
+        """Return the products of a point with that spread, which differs from a known one in some entries."""
+        moved = np.zeros(self.size)
+        self.rows.add_sum(index, step, moved)
+        error = sum_error(self.rows, index.size, gram.spread_at(step, self.norms, index) * (1.0 + gamma(step.size + 8)))
+        return known.total + moved, known.updates + 1, drift(known.product_error + error, spread)
+
+    def _sum_error(self, weights: np.ndarray) -> float:
+        """Return the error of ``Q weights`` formed from all rows."""
+        return sum_error(self.rows, int(np.count_nonzero(weights)), self._spread(weights))
 
     def _spread(self, theta: np.ndarray) -> float:
-        """Return ``sum_j |theta_j| ||z_j||``: what the rounding of a product is relative to."""
-        return float(np.abs(theta) @ self.norms)
+        """Return an upper bound of ``sum_j |theta_j| ||z_j||``: what the rounding of a product is relative to."""
+        return gram.spread(theta, self.norms) * (1.0 + gamma(theta.size + 8))
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -161,55 +237,98 @@ class KernelModel(BoxModel):
         """Evaluate both objectives on the full data; ``w`` is always that of the dual point."""
         known, start = self._start
         self._start = (None, None)
-        total, updates = self._updated(theta, start if known is reference else None, reference)
-        return self._pair(C, theta, total, updates)
-
-    def _pair(self, C, theta, total, updates) -> Certificate:
-        margins = C * total
-        xi, ell, magnitude = kernels.box_summary(self.c, margins, self.lo, self.hi, theta, 0, self.size)
-        n_R, n_L, _ = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
-        total_sq = max(float(theta @ total), 0.0)
         spread = self._spread(theta)
-        w_sq, rounding = C * C * total_sq, product_rounding(updates)
+        total, updates, error = self._updated(theta, start if known is reference else None, reference, spread)
+        return self._pair(C, theta, total, updates, error, spread)
+
+    def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
+        margins = C * total
+        moved = UNIT * C * spread  # by the rounding of C theta
+        off = C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
+        xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
+        for s in range(0, self.size, ROWS):
+            e = min(s + ROWS, self.size)
+            part = kernels.box_terms(self.c, margins, self.lo, self.hi, theta, self.norms, off, 0.0, s, e)
+            xi, ell, plain, slack = xi + part[0], ell + part[1], plain + part[2], slack + part[3]
+        n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
+        total_sq, terms = gram.inner(theta, total)
+        total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms
+        total_error *= 1.0 + gamma(self.size)
+        w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM]
+        loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS]
+        gap = (0.5 * moved * moved + C * slack * (1.0 + all_rows)) * OUTWARD
+        gap += kernels.UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0
+        w_sq_error = C * C * (total_error + 8.0 * UNIT * total_sq) + moved * (2.0 * C * math.sqrt(total_sq) + moved)
         return Certificate(
             C=C,
-            point=KernelPoint(C * theta, margins, w_sq, C * spread),
+            point=KernelPoint(C * theta, margins, w_sq, C * spread * OUTWARD, off),
             theta=theta,
             total=total,
             total_sq=total_sq,
             inner=C * total_sq,
             xi=xi,
             ell=ell,
-            error=GAP_ROUNDING * (xi + magnitude) + rounding * self._loose * C * spread,
+            slack=slack * (1.0 + all_rows),
+            error=loss_error + all_rows * (xi + 2.0 * self.bounds[kernels.ALL_KINKS]),
             primal=0.5 * w_sq + C * xi,
-            dual=C * ell - 0.5 * w_sq,
+            primal_error=(C * loss_error + 0.5 * w_sq_error) * OUTWARD,
+            gap=gap,
+            rounding=max(gap - C * plain, 0.0),
             n_R=n_R,
             n_L=n_L,
             updates=updates,
-            total_error=rounding * spread * spread,
+            total_error=total_error,
+            product_error=product_error,
         )
+
+    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate)
+
+    def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
+        """Return certificates at ``C`` of the pairs known without a solve: zero first, then the reference's."""
+        return [self.certify(C, None, theta) for theta in (np.zeros(self.size), reference.theta)]
+
+    def goes_on(self, C: float, certificate: Certificate, reference: Certificate) -> bool:
+        """Tell whether zero, or the reference's w, has a smaller primal value at ``C`` than a certified pair."""
+        point = reference.point
+        known = kernels.above_known(C, certificate.primal, point.sqnorm, reference.xi, self.bounds)
+        return known != kernels.NOWHERE
+
+    def no_worse(self, C: float, certificate: Certificate, reference: Certificate) -> Certificate:
+        """Return the certificate: another w would come with its own dual point, which is not as near the optimum."""
+        return certificate
+
+    def combined(self, C: float, primal: Certificate, dual: Certificate) -> Certificate:
+        """Return the certificate of the better primal point: here each dual point has its own."""
+        return primal
 
     def state(self, certificate: Certificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again."""
-        guess = self._guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every)
+        guess = self._guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every, 0.0)
         return {
             "C": certificate.C,
             "theta": certificate.theta,
             "total": certificate.total,
             "updates": certificate.updates,
+            "product_error": certificate.product_error,
             "guess": guess.theta,
             "guess_total": guess.total,
             "guess_updates": guess.updates,
+            "guess_error": guess.error,
         }
 
     def restore(self, state) -> Certificate:
         """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""
-        guess = np.asarray(state["guess"])
-        if guess.size:
-            self._guess = Multiplied(guess, np.asarray(state["guess_total"]), int(state["guess_updates"]))
-        return self._pair(
-            float(state["C"]), np.asarray(state["theta"]), np.asarray(state["total"]), int(state["updates"])
-        )
+        theta = states.vector(state, "theta", self.size, self.lo, self.hi)
+        total = states.vector(state, "total", self.size)
+        C, updates = states.positive(state, "C"), states.count(state, "updates")
+        if np.size(state.get("guess")):
+            guess, its_total = (states.vector(state, name, self.size) for name in ("guess", "guess_total"))
+            its_updates, its_error = states.count(state, "guess_updates"), states.number(state, "guess_error", 0.0)
+            self._guess = Multiplied(guess, its_total, its_updates, its_error)
+        product_error = states.number(state, "product_error", 0.0)
+        return self._pair(C, theta, total, updates, product_error, self._spread(theta))
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
@@ -220,13 +339,14 @@ class KernelModel(BoxModel):
     def start(self, C: float) -> Certificate:
         """Return the first reference, see :meth:`BoxModel.start`; one pass over the matrix."""
         s, total, limit = self.closed_form()
-        return self._pair(min(C, limit) if limit > 0.0 else C, s, total, 0)
+        at = min(C, limit) if limit > 0.0 else C
+        return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def extent(self, ball: Ball) -> float:
-        """Return the size of which ``ROUNDING`` bounds the error of a product, cancellation included."""
-        return ball.extent + self._cancellation * ball.center.spread
+        """Return the size of which ``self.rounding`` bounds the error of a product, cancellation included."""
+        return ball.extent + ball.center.error / self.rounding * OUTWARD
 
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
         """Build the problem of the survivors.
@@ -240,8 +360,13 @@ class KernelModel(BoxModel):
         index, linear, changed = start_kernels.start_part(
             screened.status, self.c, self.lo, self.hi, *ends, share, start, total, step
         )
+        error = reference.product_error
+        if share > 0.0:  # between the two: products and the point itself are rounded
+            both = self._spread(reference.theta) + self._spread(guess.theta)
+            error = drift(max(error, guess.product_error), 4.0 * both)
         if changed:
             total += self.rows.weighted_sum(step)
+            error = drift(error + self._sum_error(step), self._spread(start))
         updates = reference.updates
         if share > 0.0 or changed:
             updates = max(updates, guess.updates) + 1
@@ -251,7 +376,8 @@ class KernelModel(BoxModel):
             if turned is not None:
                 total, updates, ahead = turned, updates + 1, 1.0
                 start += step
-        self._start = (reference, Multiplied(start, total, updates))
+                error = drift(error + self._sum_error(step), self._spread(start))
+        self._start = (reference, Multiplied(start, total, updates, error))
         (c, lo, hi, norms, alpha, products), square = start_kernels.start_survivors(
             index, C, self.c, self.lo, self.hi, self.norms, start, total
         )
@@ -264,6 +390,8 @@ class KernelModel(BoxModel):
             norms=norms,
             start_alpha=alpha,
             start_products=products,
+            start_error=C * drift(error, self.bounds[kernels.ALL_NORMS]) * OUTWARD,
+            reach=C * self.bounds[kernels.ALL_NORMS],
             start_w_sq=C * C * max(square, 0.0),
             offset=C * linear,
             start=start,

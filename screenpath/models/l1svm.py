@@ -14,16 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
+from screenpath import accurate, states
 from screenpath.errors import DataError
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.geometry import ROUNDING
 from screenpath.kernels import l1svm as kernels
+from screenpath.models.l1_rounding import L1Rounding
+from screenpath.models.l1_sharp import sharpened
+from screenpath.models.sparse_rounding import check_range
+from screenpath.rounding import OUTWARD, TINY, UNIT, Proven
+
+FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
 
 
 @dataclass(slots=True)
-class L1Certificate:
+class L1Certificate(Proven):
     """What is known about one pair on the full data; the reference of the next step.
 
     Parameters
@@ -32,18 +40,22 @@ class L1Certificate:
         Parameter at which the pair was certified.
     w : ndarray of shape (m,)
     bias : float
-        Exact minimiser of the objective for this ``w``.
+        Minimiser of the objective for this ``w``, as near as a double comes.
     slack : ndarray of shape (n,)
         ``1 - y_i (x_i.w + b)``.
     theta : ndarray of shape (n,)
-        Feasible dual point, divided by ``lam``.
+        Dual point, divided by ``lam``: feasible but for rounding, see ``models/l1_rounding.py``.
     products : ndarray of shape (m,)
         ``f_j . theta``, at most 1 in size.
-    primal, dual : float
-    error : float
-        Bound on the rounding error of ``primal - dual``.
     scale : float
         ``theta`` is ``max(slack, 0)`` times this over ``lam``.
+    slip : float
+        How far ``theta`` is from the feasible point that the gap belongs to, relative to its norm.
+    theta_gap : float
+        Upper bound of the gap between ``w`` and that point: what a region around ``theta`` is made of. A sharpened
+        certificate has a dual point of its own, and a smaller ``gap``.
+    primal, primal_error, gap, rounding : float
+        See :class:`screenpath.rounding.Proven`.
     """
 
     lam: float
@@ -52,20 +64,13 @@ class L1Certificate:
     slack: np.ndarray
     theta: np.ndarray
     products: np.ndarray
-    primal: float
-    dual: float
-    error: float
     scale: float
-
-    @property
-    def gap(self) -> float:
-        """Return primal minus dual, not below 0."""
-        return max(self.primal - self.dual, 0.0)
-
-    @property
-    def rel_gap(self) -> float:
-        """Return the gap relative to the primal objective."""
-        return self.gap / self.primal
+    slip: float
+    theta_gap: float
+    primal: float
+    primal_error: float
+    gap: float
+    rounding: float
 
 
 @dataclass(slots=True)
@@ -78,16 +83,20 @@ class Kept:
         Their numbers, increasing.
     size : int
         Number of all features.
+    resting : ndarray of int64
+        Features that are not solved for, though nothing is known of them: see ``L1SVM.flat``.
     """
 
     index: np.ndarray
     size: int
+    resting: np.ndarray
 
     @property
     def status(self) -> np.ndarray:
         """Return -1 for the features that are gone and 0 for the others, shape (m,), int8."""
         status = np.full(self.size, -1, dtype=np.int8)
         status[self.index] = 0
+        status[self.resting] = 0
         return status
 
 
@@ -105,7 +114,8 @@ class L1Reduced:
         Labels -1, +1: the column of the bias.
     lam : float
     norms, spreads : ndarray of shape (k,)
-        Norms of the columns, and of the columns centred at their mean.
+        Norms of the columns, and of the columns centred at their mean; not below the exact ones.
+    rounding : L1Rounding
     start_w : ndarray of shape (k,)
     start_bias : float
     start_slack : ndarray of shape (n,) or None
@@ -124,6 +134,7 @@ class L1Reduced:
     lam: float
     norms: np.ndarray
     spreads: np.ndarray
+    rounding: L1Rounding
     start_w: np.ndarray
     start_bias: float
     start_slack: np.ndarray | None
@@ -156,20 +167,28 @@ class L1SVM:
         ``(n+ - n-) / n``, the bias where ``w = 0`` (eq. 8).
     null_products : ndarray of shape (m,)
         ``f_j . (1 - y null_bias)``; also the product of ``f_j`` with the projection of 1 on the complement of ``y``.
-    spreads : ndarray of shape (m,)
-        Norms of the columns centred at their mean.
+    norms, spreads : ndarray of shape (m,)
+        Norms of the columns, and of the columns centred at their mean; not below the exact ones.
+    constant : ndarray of bool of shape (m,)
+        Columns whose values are all the same: their weight is 0 at the optimum, the bias does what they could.
+    flat : ndarray of bool of shape (m,)
+        These, and columns whose products are nothing but rounding: they are not solved for.
     coarse_norms : ndarray of float32 of shape (2, m)
-        Norms of the columns centred and as they are, rounded up.
+        Norms of the columns centred and as they are, over ``norm_unit``, rounded up.
+    settled_from : float
+        For this lambda and every larger one ``w = 0`` is surely optimal.
     lam_max : float
-        Smallest lambda with ``w = 0``: the largest of ``|null_products|`` (eq. 7).
+        Smallest lambda with ``w = 0``: the largest of ``|null_products|`` (eq. 7). Rounded up, it is ``settled_from``;
+        where all products are 0 but for rounding, that of the data included, it is 0.
 
     Raises
     ------
     DataError
-        If all labels are the same.
+        If all labels are the same, or a squared norm overflows.
     """
 
     name = "l1svm"
+    refines = False  # see `models.box.BoxModel`
 
     def __init__(self, columns):
         self.rows, self.signs = columns, columns.signs
@@ -177,27 +196,70 @@ class L1SVM:
         self.null_bias = float(self.signs.mean())
         if abs(self.null_bias) == 1.0:
             raise DataError("all samples have the same label", "the model needs samples of both classes")
-        self.spreads = columns.spreads()
-        # A constant column is its mean times y, so its centred products are 0; rounding must not make it look alive.
-        self.flat = self.spreads <= 1e-13 * columns.norms
+        check_range(columns.norms, "feature")
+        self.rounding = L1Rounding(self.samples, self.size)
+        up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
+        self.norms, self.spreads = columns.norms * up + floor, columns.spreads() * up + floor
+        self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
+        self.constant = np.zeros(self.size, dtype=bool)
+        for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor):
+            values, places = self.column(j)
+            full = self.signs[places] * values
+            self.constant[j] = not values.any() or (values.size == self.samples and np.all(full == full[0]))
+        self.flat |= self.constant
+        self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
-        self._norms = np.where(self.flat, 0.0, columns.norms)
-        self.null_products = self._products(1.0 - self.null_bias * self.signs)
-        self.coarse_norms = np.nextafter(np.stack([self.spreads, columns.norms]).astype(np.float32), np.float32(np.inf))
-        self.lam_max = float(np.max(np.abs(self.null_products), initial=0.0))
+        self._resting = np.flatnonzero(self.flat & ~self.constant)
+        self.null_products = self.products(1.0 - self.null_bias * self.signs)
+        self.norm_unit = float(
+            np.ldexp(1.0, np.frexp(self.norms.max(initial=0.0))[1])
+        )  # a range of its own for float32
+        coarse = (np.stack([self.spreads, self.norms]) / self.norm_unit).astype(np.float32)
+        self.coarse_norms = np.nextafter(coarse, np.float32(np.inf))
+        self.settled_from, self.lam_max = self._tops()
 
-    def _products(self, alpha: np.ndarray) -> np.ndarray:
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a signed column, and the samples they belong to."""
+        if not self.rows.sparse:
+            return self.rows.X[j].astype(np.float64), np.arange(self.samples)
+        stored = slice(self.rows.indptr[j], self.rows.indptr[j + 1])
+        return self.rows.data[stored].astype(np.float64), self.rows.indices[stored]
+
+    def products(self, alpha: np.ndarray) -> np.ndarray:
         """Return ``f_j . alpha`` for an ``alpha`` with ``y.alpha = 0``, shape (m,); one data pass."""
         products = self.rows.products(alpha)
-        products[self.flat] = 0.0
+        products[self.constant] = 0.0
         return products
+
+    def _tops(self) -> tuple[float, float]:
+        """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are formed again."""
+        positive = int(np.count_nonzero(self.signs > 0.0))
+        found = {}
+
+        def form(j: int) -> tuple[float, float]:
+            # n f_j.(1 - y null_bias) is a sum of the values times whole numbers; the mean of a column drops out.
+            values, places = self.column(j)
+            parts = np.where(self.signs[places] > 0.0, 2.0 * (self.samples - positive), 2.0 * positive)
+            total, error = accurate.inner(values, parts)
+            found[j] = abs(total) / self.samples + error / self.samples
+            return total / self.samples, (error + 4.0 * UNIT * float(np.abs(values) @ parts)) / self.samples
+
+        errors = 2.0 * self.rounding.root * self.rounding.column * self.norms
+        top = accurate.largest(self.null_products, errors, form)
+        bounds = np.minimum(np.abs(self.null_products) + errors, self.rounding.root * self.spreads)
+        for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)) if top > 0.0 else ():
+            form(int(j))
+        for j, bound in found.items():
+            bounds[j] = min(bounds[j], bound)
+        settled = float(np.max(bounds, initial=0.0)) * OUTWARD
+        return settled, settled if top > 0.0 else 0.0
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
     def certify(self, lam: float, w: np.ndarray | None, theta=None, reference=None) -> L1Certificate:
         """Evaluate both objectives on the full data.
 
-        The dual point is made from ``w``: with the exact bias ``y.alpha = 0`` holds, and scaling by
+        The dual point is made from ``w``: with the exact bias ``y.alpha = 0`` holds but for rounding, and scaling by
         ``clip(1.alpha / ||alpha||^2, 0, lam / max |f_j.alpha|)`` makes it feasible and best along its ray.
 
         Parameters
@@ -216,18 +278,22 @@ class L1SVM:
         if w is None:
             w, bias = np.zeros(self.size), self.null_bias
             slack = 1.0 - bias * self.signs
-            alpha, total, squares = kernels.positive_part(slack)
+            alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.null_products
         else:
             slack = 1.0 - self.rows.combine(w)
             bias = kernels.bias_root(slack, self.signs, 0.0)
-            alpha, total, squares = kernels.positive_part(slack)
-            products = self._products(alpha)
-        # Rounding of the products counts as violation: the dual point is feasible with room for it.
-        reach = np.abs(products) + GAP_ROUNDING * np.sqrt(squares) * self._norms
-        scale = dual_scale(lam, total, squares, float(np.max(reach, initial=0.0)))
-        primal = 0.5 * squares + lam * float(np.abs(w).sum())
-        dual = scale * total - 0.5 * scale * scale * squares
+            alpha, *sums = kernels.positive_part(slack, self.signs)
+            products = self.products(alpha)
+        total, squares, balance = sums
+        # What is not known of the products counts as violation: the dual point is feasible with room for it.
+        unsure = kernels.blur(total, squares, balance, self.rounding.column)
+        largest, hoped, *weights = kernels.weight_terms(
+            w, products, self.norms, self.spreads, unsure, sqrt(squares) * OUTWARD
+        )
+        scale, hoped = dual_scale(lam, total, squares, largest * OUTWARD), dual_scale(lam, total, squares, hoped)
+        terms, _, reach, _ = weights
+        proof = self.rounding.proof(lam, scale, hoped, sums, weights, self.rounding.slack(terms, reach, bias))
         return L1Certificate(
             lam=lam,
             w=w,
@@ -235,11 +301,28 @@ class L1SVM:
             slack=slack,
             theta=alpha * (scale / lam),
             products=products * (scale / lam),
-            primal=primal,
-            dual=dual,
-            error=GAP_ROUNDING * (primal + total + squares),
             scale=scale,
+            slip=kernels.imbalance(total, balance, self.rounding.column) + 4.0 * UNIT,
+            theta_gap=proof["gap"],
+            **proof,
         )
+
+    def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate)
+
+    def fallbacks(self, lam: float, reference: L1Certificate) -> list[L1Certificate]:
+        """Return certificates at ``lam`` of the pairs known without a solve: zero first, then the reference's."""
+        known = self.certify(lam, None), self.certify(lam, reference.w)
+        return [sharpened(self, one) if one.rounding > 0.5 * one.gap else one for one in known]
+
+    def no_worse(self, lam: float, certificate: L1Certificate, reference: L1Certificate) -> L1Certificate:
+        """Return the certificate: the solvers descend from the reference's weights, which descend from zero."""
+        return certificate
+
+    def combined(self, lam: float, primal: L1Certificate, dual: L1Certificate) -> L1Certificate:
+        """Return the certificate of the better primal point, of which the dual point is made."""
+        return primal
 
     def state(self, certificate: L1Certificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
@@ -247,38 +330,42 @@ class L1SVM:
 
     def restore(self, state) -> L1Certificate:
         """Return the certificate of :meth:`state`, byte for byte; one data pass."""
-        w = np.asarray(state["w"])
-        return self.certify(float(state["lam"]), w if w.any() else None)
+        w = states.vector(state, "w", self.size)
+        return self.certify(states.positive(state, "lam"), w if w.any() else None)
 
     # -- start ---------------------------------------------------------------------------------------------------
 
     def start(self, lam: float) -> L1Certificate:
         """Return the first reference: ``w = 0``, optimal for every lambda from ``lam_max`` up (eq. 8)."""
-        return self.certify(max(lam, self.lam_max), None)
+        return self.certify(max(lam, self.settled_from), None)
 
     def exact_until(self, reference: L1Certificate, lam: float) -> bool:
         """Tell whether ``w = 0`` is optimal at ``lam``."""
-        return lam >= self.lam_max
+        return lam >= self.settled_from
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    def screen(self, region) -> Kept:
+    def slack_of(self, reference: L1Certificate) -> float:
+        """Return the slack of a comparison with the products of a reference, relative to the sizes compared."""
+        return max(ROUNDING, 8.0 * (self.rounding.column + reference.slip))
+
+    def screen(self, region, slack: float = ROUNDING) -> Kept:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
         lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
-        goal = 1.0 - ROUNDING * (1.0 + self.rows.norms * region.extent)
-        return self.kept(np.flatnonzero(np.maximum(upper, -lower) >= goal))
+        goal = 1.0 - slack * (1.0 + self.norms * region.extent)
+        return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
 
     def kept(self, index: np.ndarray) -> Kept:
-        """Return decisions that leave some features, but for constant ones: their weight is always 0."""
-        return Kept(index if self._no_flat else index[~self.flat[index]], self.size)
+        """Return decisions that leave some features, but for flat ones."""
+        return Kept(index if self._no_flat else index[~self.flat[index]], self.size, self._resting)
 
     def nothing_screened(self) -> Kept:
-        """Return decisions that leave every feature to the solver, but for constant ones: their weight is always 0."""
-        return Kept(self._all, self.size)
+        """Return decisions that leave every feature to the solver, but for flat ones."""
+        return Kept(self._all, self.size, self._resting)
 
     def all_screened(self) -> Kept:
         """Return decisions that leave no feature."""
-        return Kept(np.empty(0, dtype=np.int64), self.size)
+        return Kept(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
 
     def reduce(self, lam: float, screened: Kept, reference: L1Certificate) -> L1Reduced:
         """Build the problem on the surviving features; the others have weight 0."""
@@ -296,8 +383,9 @@ class L1SVM:
             index=index,
             signs=self.signs,
             lam=lam,
-            norms=self.rows.norms[index],
+            norms=self.norms[index],
             spreads=self.spreads[index],
+            rounding=self.rounding,
             start_w=start,
             start_bias=reference.bias,
             start_slack=reference.slack if intact else None,
@@ -326,7 +414,7 @@ class L1SVM:
         """
         active = int(np.count_nonzero(certificate.w))
         outside = int(np.count_nonzero(certificate.theta <= 0.0))
-        gone = self.size - screened.index.size
+        gone = self.size - screened.index.size - screened.resting.size
         return {
             "n_R": outside,
             "n_L": 0,

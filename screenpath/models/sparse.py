@@ -17,15 +17,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath import accurate
 from screenpath.kernels import sparse as kernels
+from screenpath.models.sparse_rounding import SparseRounding
+from screenpath.models.sparse_sharp import sharpened
+from screenpath.rounding import ALIKE, OUTWARD, UNIT, Proven
 
 NO_FEATURES = np.empty(0, dtype=np.int64)
+FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
 @dataclass(slots=True)
-class Certificate:
+class Certificate(Proven):
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
 
     Parameters
@@ -37,23 +41,25 @@ class Certificate:
         ``X w_c``.
     theta : ndarray of shape (classes * n,)
     u, u_slack : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n``, and bounds on the errors of its entries. Errors are 0 but where ``w`` is 0 and
-        ``|u| + u_slack <= beta``: there the entry has no share in either objective.
+        ``X' psi(theta) / n``, and bounds on the errors of its entries. These are 0 (rounding apart) but where ``w`` is
+        0 and ``|u| + u_slack <= beta``: there the entry has no share in either objective.
     loss, loss_slack : float
         Mean loss; the losses' share of the gap.
-    w_sq, w_l1, shrunk_sq, w_u, w_shrunk, lag_sq : float
-        ``||w||^2``, ``||w||_1``, ``||S_beta(u)||^2``, ``w.u``, ``w.S_beta(u)`` and ``||S_beta(u) - alpha w||^2``.
     theta_sum, theta_sq, apart_sq : float
         ``sum theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
-    primal, gap : float
-        Objective and duality gap at ``alpha``; the gap is a sum of terms none of which is negative.
     n_R, n_L, nonzero : int
         Dual variables at 0 and at 1; weights that are not zero.
+    w_sq, w_l1, kink, lag_sq, lag_w : float
+        Of the penalty, see ``kernels.sparse.feature_terms``.
     formed : ndarray of int64
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     psi : ndarray of shape (classes * n,) or None
         ``psi(theta)`` where it is at hand, see :meth:`SparseModel.psi_of`.
+    primal, primal_error, gap, rounding : float
+        At ``alpha``, see :class:`screenpath.rounding.Proven`; written by ``SparseRounding.finish``.
+    t_error, u_error, floor : float
+        Bounds on the norms of the rounding errors of all margins and of ``u``, and on what underflow takes.
     """
 
     alpha: float
@@ -65,33 +71,27 @@ class Certificate:
     u_slack: np.ndarray
     loss: float
     loss_slack: float
-    w_sq: float
-    w_l1: float
-    shrunk_sq: float
-    w_u: float
-    w_shrunk: float
-    lag_sq: float
     theta_sum: float
     theta_sq: float
     apart_sq: float
-    primal: float
-    gap: float
     n_R: int
     n_L: int
+    w_sq: float
+    w_l1: float
+    kink: float
+    lag_sq: float
+    lag_w: float
     nonzero: int
     formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
     room: float = 0.0
     psi: np.ndarray | None = None
-
-    @property
-    def dual(self) -> float:
-        """Return the dual objective."""
-        return self.primal - self.gap
-
-    @property
-    def rel_gap(self) -> float:
-        """Return the gap relative to the primal objective (0 where both vanish)."""
-        return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else np.inf)
+    primal: float = np.inf
+    primal_error: float = 0.0
+    gap: float = np.inf
+    rounding: float = 0.0
+    t_error: float = 0.0
+    u_error: float = 0.0
+    floor: float = 0.0
 
 
 @dataclass(slots=True)
@@ -166,18 +166,22 @@ class SparseModel:
         A model of the same data at another ``beta``: what does not depend on it is taken from there.
     """
 
+    refines = False  # see `models.box.BoxModel`
+
     def __init__(self, views, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.beta, self.gamma = float(beta), float(gamma)
         self.n, self.d = views.n, views.d
+        self._closed = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
             self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
-            self.feature_norm = shared.feature_norm
+            self.feature_norm, self.rounding = shared.feature_norm, shared.rounding
             return
+        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
@@ -192,8 +196,9 @@ class SparseModel:
             weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             kernels.pair_weights(labels, self.n, classes, weights)
             kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
-        self.row_norm, self.col_norm = np.sqrt(views.row_sqnorms), np.sqrt(self.col_sq) / self.n
-        self.feature_norm = self.col_norm if classes == 1 else np.sqrt(views.column_sqnorms) / self.n
+        upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
+        self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
+        self.feature_norm = self.col_norm if classes == 1 else upper(views.column_sqnorms, self.n) / self.n
         # Of no feature, for a start: the row norms that were summed last, see kernels.conditioning.keep_columns.
         self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
@@ -232,7 +237,8 @@ class SparseModel:
         scores = np.empty(self.ones.size) if multiply else scores
         touched, features = kernels.pair_sums(
             *self.views.by_column, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
-            self.feature_norm, self.col_norm, self.beta, room, ROUNDING, out, slack, multiply, scores,
+            self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
+            scores,
         )  # fmt: skip
         self.rows.touched += touched
         return scores, (out, slack), features
@@ -281,55 +287,129 @@ class SparseModel:
             kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
         if scores is None:
             scores = self.scores(w)
-        loss, loss_slack, theta_sum, theta_sq, apart_sq, n_R, n_L = kernels.sample_terms(
-            scores, self.labels, self.n, self.classes, self.gamma, theta
+        loss, loss_slack, *terms = kernels.sample_terms(scores, self.labels, self.n, self.classes, self.gamma, theta)
+        samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
+        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi)
+
+    def pair(self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None) -> Certificate:
+        """Return the certificate of a pair whose sums over the data are known, rounding included.
+
+        Parameters
+        ----------
+        alpha : float
+        w, scores, theta, u, u_slack, room, psi
+            As in :class:`Certificate`.
+        samples : tuple
+            Its fields from ``loss`` to ``n_L``.
+        features : ndarray of int64
+            Features outside of which neither ``w`` nor ``S_beta(u)`` differs from 0.
+        """
+        w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = kernels.feature_terms(
+            w, u, features, self.feature_norm, alpha, self.beta
         )
-        w_sq, w_l1, shrunk_sq, w_u, w_shrunk, slack, lag_sq, nonzero = kernels.feature_terms(
-            w, u, features, alpha, self.beta
-        )
-        return Certificate(
-            alpha, self.beta, w, scores, theta, u, u_slack, loss / self.n, loss_slack / self.n, w_sq, w_l1, shrunk_sq,
-            w_u, w_shrunk, lag_sq, theta_sum, theta_sq, apart_sq,
-            loss / self.n + 0.5 * alpha * w_sq + self.beta * w_l1,
-            max(loss_slack / self.n + slack, 0.0), n_R, n_L, nonzero, features, room, psi,
+        found = Certificate(
+            alpha, self.beta, w, scores, theta, u, u_slack, *samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero,
+            features, room, psi,
         )  # fmt: skip
+        self.rounding.finish(found, reach, active)
+        return found
+
+    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate, tol)
+
+    def fallbacks(self, alpha: float, reference: Certificate) -> list[Certificate]:
+        """Return certificates at ``alpha`` of the pairs known without a solve: zero first, then the reference's."""
+        zero, none = np.zeros(self.u_ones.size), np.zeros(self.ones.size)
+        pairs = (zero, none), (zero, None), (reference.w, reference.theta), (None, reference.theta)
+        return [self._known(alpha, *pair) for pair in pairs]
+
+    def _known(self, alpha: float, w, theta) -> Certificate:
+        """Return the certificate of a pair, in twice the precision where rounding is most of its gap."""
+        found = self.certify(alpha, w, theta)
+        return sharpened(self, found, FINE) if found.rounding > 0.5 * found.gap else found
+
+    def no_worse(self, alpha: float, certificate: Certificate, reference: Certificate) -> Certificate:
+        """Return a certificate with the reference's weights, or zero, where they have a smaller primal value."""
+        null = self.pairs / self.n * (1.0 - 0.5 * self.gamma)
+        before = reference.loss + 0.5 * reference.w_sq * (alpha / reference.alpha) + self.beta * reference.w_l1
+        if certificate.primal <= min(null, before) * (1.0 + ALIKE):
+            return certificate
+        w = np.zeros(self.u_ones.size) if null < before else reference.w
+        return self.certify(alpha, w, certificate.theta, certificate)
+
+    def combined(self, alpha: float, primal: Certificate, dual: Certificate) -> Certificate:
+        """Return the certificate at ``alpha`` of the primal point of one and the dual point of another."""
+        return primal if primal is dual else self._known(alpha, primal.w, dual.theta)
 
     def gap_at(self, certificate: Certificate, alpha: float) -> float:
-        """Return the gap of a certified pair at another ``alpha``, its rounding error included."""
-        c = certificate
-        penalty = 0.5 * alpha * c.w_sq + self.beta * c.w_l1 + 0.5 * c.shrunk_sq / alpha
-        error = GAP_ROUNDING * (c.loss + penalty + abs(c.w_u) + 1.0)
-        if alpha == c.alpha:
-            return c.gap + error
-        return max(c.loss_slack + penalty - c.w_u, 0.0) + error
+        """Return an upper bound of the gap of a certified pair at another ``alpha``."""
+        if alpha == certificate.alpha:
+            return certificate.gap
+        rest, lag_sq, error = self.rounding.parts(certificate, alpha)
+        gap = OUTWARD * (rest + 0.5 * lag_sq + error)
+        return gap if gap < np.inf else np.inf
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
     @property
+    def ones_error(self) -> np.ndarray:
+        """Return bounds on the errors of ``u_ones``, shape (classes * d,)."""
+        return self.rounding.column * np.sqrt(self.classes * self.pairs) * np.tile(self.feature_norm, self.classes)
+
+    @property
     def beta_max(self) -> float:
-        """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4)."""
-        return float(np.max(np.abs(self.u_ones), initial=0.0))
+        """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4).
+
+        It is 0 where no ``u_j`` differs from 0 but for rounding, that of the data included.
+        """
+        return accurate.largest(self.u_ones, self.ones_error, self._accurate_sum)
+
+    def _accurate_sum(self, f: int) -> tuple[float, float]:
+        """Return an entry of ``u_ones`` as the stored data has it, and what the rounding of the data may add to it."""
+        data, indices, indptr = self.views.by_column
+        c, j = divmod(f, self.d)
+        start, stop = indptr[j], indptr[j + 1]
+        values = data[start:stop].astype(np.float64)
+        psi = self.weigh(self.ones)[c * self.n : (c + 1) * self.n]
+        psi = psi if stop - start == self.n else psi[indices[start:stop]]
+        total, error = accurate.inner(values, psi)
+        return total / self.n, (error + 4.0 * UNIT * float(np.abs(values) @ np.abs(psi))) / self.n
+
+    def _top(self) -> tuple[float, bool]:
+        """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
+        if self._closed is None:
+            touched, shrunk, error = self.rows.touched, np.empty(self.u_ones.size), self.ones_error
+            kernels.soft_threshold(self.u_ones, self.beta, 1.0, shrunk)
+            scores = self.scores(shrunk).reshape(self.classes, self.n)
+            if self.classes == 1:
+                margins = self.labels * scores[0]
+            else:
+                margins = scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0)
+            if np.all(np.abs(self.u_ones) + error <= self.beta):
+                self._closed = 0.0, False
+            else:
+                off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
+                top = max(float(np.max(margins + self.row_norm[: self.n] * off)), 0.0) / (1.0 - self.gamma)
+                self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
+            self.rows.touched = touched  # of a restored walk, it would count in another step
+        return self._closed
 
     def alpha_max(self) -> float:
-        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is."""
-        shrunk = np.empty(self.u_ones.size)
-        kernels.soft_threshold(self.u_ones, self.beta, 1.0, shrunk)
-        if not shrunk.any():
-            return 0.0
-        scores = self.scores(shrunk).reshape(self.classes, self.n)
-        if self.classes == 1:
-            top = np.max(self.labels * scores[0])
-        else:
-            top = np.max(scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0))
-        return max(float(top), 0.0) / (1.0 - self.gamma)
+        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is.
+
+        The latter holds up to rounding: ``|u_j|`` exceeds ``beta`` by no more than its error.
+        """
+        top, matters = self._top()
+        return top if matters else 0.0
 
     def start(self, alpha: float) -> Certificate:
         """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger."""
-        return self.certify(max(alpha, self.alpha_max()), None, self.ones)
+        return self.certify(max(alpha, self._top()[0]), None, self.ones)
 
     def exact_until(self, reference: Certificate, alpha: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""
-        return reference.theta is self.ones and (alpha >= reference.alpha or not reference.w.any())
+        return reference.theta is self.ones and alpha >= self._top()[0]
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

@@ -10,21 +10,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from screenpath import states
 from screenpath.models.sparse import Certificate, Reduced, Screened, SparseModel, SparseVector
 
 
 @dataclass(slots=True)
 class Kept:
-    """What a checkpoint needs of a certificate: all that a worker process sends back beside the step."""
+    """What a worker process sends back of a certificate beside the step: the pair, and what a checkpoint needs of it.
+
+    The sums ``u`` are there at the last step of a row, and None at the others.
+    """
 
     alpha: float
     beta: float
     w: SparseVector
     theta: np.ndarray
-    u: np.ndarray
-    u_slack: np.ndarray
-    formed: np.ndarray
-    room: float
+    u: np.ndarray | None = None
+    u_slack: np.ndarray | None = None
+    formed: np.ndarray | None = None
+    room: float = 0.0
+
+    @property
+    def resumable(self) -> bool:
+        """Tell whether a run can go on behind this step."""
+        return self.u is not None
 
 
 class SparseGrid:
@@ -35,6 +44,8 @@ class SparseGrid:
     base : SparseModel
         The data at any ``beta``.
     """
+
+    refines = False  # see `models.box.BoxModel`
 
     def __init__(self, base: SparseModel):
         self.base, self.rows = base, base.rows
@@ -88,6 +99,24 @@ class SparseGrid:
         model, reference, alpha = self.bound(reference, parameter)
         return model.certify(alpha, w, model.ones if w is None else theta, reference)
 
+    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+        """Return a certificate of the same point with a narrower bound on rounding."""
+        return self.row(certificate.beta).sharpened(certificate, tol)
+
+    def fallbacks(self, parameter, reference: Certificate) -> list[Certificate]:
+        """Return certificates of the pairs known without a solve."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.fallbacks(alpha, reference)
+
+    def no_worse(self, parameter, certificate: Certificate, reference: Certificate) -> Certificate:
+        """Return a certificate with known weights where they have a smaller primal value."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.no_worse(alpha, certificate, reference)
+
+    def combined(self, parameter, primal: Certificate, dual: Certificate) -> Certificate:
+        """Return the certificate of the primal point of one and the dual point of another."""
+        return self.row(parameter[1]).combined(parameter[0], primal, dual)
+
     def parameters(self, parameter) -> dict:
         """Return the parameters as the step table names them."""
         return {"alpha": float(parameter[0]), "beta": float(parameter[1])}
@@ -114,10 +143,12 @@ class SparseGrid:
 
     def restore(self, state) -> Certificate:
         """Return the certificate of :meth:`state`, byte for byte."""
-        alpha, beta = (float(value) for value in state["at"])
+        alpha, beta = states.vector(state, "at", 2, low=np.finfo(np.float64).tiny).tolist()
         model = self.row(beta)
-        theta = np.asarray(state["theta"])
-        w = SparseVector(np.asarray(state["index"]), np.asarray(state["values"]), model.u_ones.size).dense()
-        sums = np.asarray(state["u"]), np.asarray(state["u_slack"])
+        theta, size = states.vector(state, "theta", model.ones.size, 0.0, 1.0), model.u_ones.size
+        index = states.indices(state, "index", size)
+        w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
+        sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
+        formed, room = states.indices(state, "formed", size), states.number(state, "room", low=0.0)
         found = model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta, sums=sums)
-        return replace(found, formed=np.asarray(state["formed"]), room=float(state["room"]))
+        return replace(found, formed=formed, room=room)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-CHUNK = 1 << 20  # values converted at a time: bounds the extra memory
+from screenpath.wide import occurring, on_columns
+
+CHUNK = 1 << 17  # values converted at a time: bounds the extra memory
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,27 @@ class Dataset:
         Where it came from, for messages.
     notices : tuple of str
         Things a user should know, one sentence each.
+    columns : ndarray of int64 of shape (d,), optional
+        Features of the file, from 0, that ``X`` has columns for, where these are not all of ``width``.
+    width : int, optional
+        Features of the file; ``d`` by default.
     """
 
     X: sp.csr_array
     y: np.ndarray
     source: str
     notices: tuple[str, ...] = ()
+    columns: np.ndarray | None = None
+    width: int | None = None
+
+    def __post_init__(self):
+        if self.width is None:
+            object.__setattr__(self, "width", self.X.shape[1])
+
+    def narrowed(self) -> Dataset:
+        """Return the data with columns for the features that occur alone, if it is wide and mostly empty."""
+        columns = occurring(self.X)
+        return self if columns is None else replace(self, X=on_columns(self.X, columns), columns=columns)
 
     @property
     def n(self) -> int:
@@ -39,7 +56,7 @@ class Dataset:
 
     @property
     def d(self) -> int:
-        """Return the number of features."""
+        """Return the number of features that have a column."""
         return self.X.shape[1]
 
     @property
@@ -55,10 +72,11 @@ class Dataset:
     def fingerprint(self) -> str:
         """Return the SHA-256 of the values that were read: what a resumed run compares.
 
-        The same for a compressed copy and for every width of index; another for any other data.
+        The same for a compressed copy, for every width of index, and for narrowed data; another for any other data.
         """
-        digest = hashlib.sha256(repr(self.X.shape).encode())
-        parts = ((self.X.indices, np.int64), (self.X.indptr, np.int64), (self.X.data, np.float64), (self.y, np.float64))
+        digest = hashlib.sha256(repr((self.n, self.width)).encode())
+        indices = self.X.indices if self.columns is None else self.columns[self.X.indices]
+        parts = ((indices, np.int64), (self.X.indptr, np.int64), (self.X.data, np.float64), (self.y, np.float64))
         for array, dtype in parts:
             for k in range(0, array.size, CHUNK):
                 digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)

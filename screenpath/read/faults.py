@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from screenpath.errors import DataError
 from screenpath.kernels import parse
+from screenpath.words import shown
 
 _FORMAT = "a line is 'label index:value index:value ...', indices from 1, increasing"
 _WORDS = {
     parse.LABEL: ("the label is not a number", _FORMAT),
     parse.INDEX: ("the index is not a whole number", _FORMAT),
-    parse.INDEX_ZERO: ("index 0 in a file counted from 1", "if its indices start at 0, add --zero-based"),
+    parse.INDEX_ZERO: ("index 0 in a file counted from 1", "if its indices start at 0, add `zero_based`"),
     parse.INDEX_NEGATIVE: ("a negative index", _FORMAT),
     parse.UNSORTED: ("the indices are not in increasing order", "sort the features of the line by index"),
     parse.DUPLICATE: ("the index appears twice in the line", "keep one value for each feature"),
@@ -50,7 +51,7 @@ class Fault:
     hint: str
 
     def __str__(self) -> str:
-        token = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in self.token[: SHOWN + 1])
+        token = shown(self.token[: SHOWN + 1])
         token = token if len(token) <= SHOWN else token[: SHOWN - 3] + "..."
         return f"{self.source}, line {self.line}: {self.message}: '{token}'"
 

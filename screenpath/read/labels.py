@@ -54,6 +54,6 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
     raise DataError(
         f"{where}two labels are needed, these are {labels.size}: {named}",
-        "choose one against the rest with --positive LABEL (in Python: y == label), or fit all: svm --one-vs-rest, "
-        "sparse-svm",
+        "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm with "
+        "`one_vs_rest`, sparse-svm",
     )

@@ -83,12 +83,10 @@ class Parser:
     def feed(self, text: np.ndarray, stop: int) -> None:
         """Parse the lines in ``text[:stop]``; the last byte is a newline."""
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
+            self._ask(PARSED * text.size)
             self._scratch = _Scratch(text.size, self.max_faults)
         if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
             text[:3] = 32  # a byte order mark, as some editors leave it, becomes blanks
-        if self.limit is not None:
-            grown = GROWTH * sum(part.array.nbytes for part in (self.labels, self.counts, self.values, self.indices))
-            self.limit.check(int(grown), f"{self.source}: what was read so far", LARGER_THAN_MEMORY)
         s = self._scratch
         widest = self.seen[1]
         rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
@@ -113,11 +111,21 @@ class Parser:
             self._check_range(values)
         self.lines += lines
         if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
+            self._ask(2 * self.indices.array.nbytes)
             self.indices.widen()
+        # What is here already counts as taken; the row pointers are made at the end.
+        self._ask(labels.nbytes + counts.nbytes + values.nbytes + indices.nbytes + 8 * (self.labels.size + rows))
         self.labels.extend(labels)
         self.counts.extend(counts)
         self.values.extend(values)
         self.indices.extend(indices)
+
+    def _ask(self, needed: int) -> None:
+        """Ask for more memory; of the text that is still to come, as much is expected as there has been."""
+        if self.limit is not None:
+            so_far = sum(part.size * part.array.itemsize for part in (self.labels, self.values, self.indices))
+            what = f"{self.source}: reading beyond line {self.lines:,}"
+            self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
 
     def _settle(self, text, stop, hard, labels, values) -> list[int]:
         """Convert the numbers the kernel left over; note those beyond float64 as faults and return their slots."""
@@ -161,8 +169,8 @@ class Parser:
         if n_features is not None and n_features < width:
             largest = self.seen[1]
             raise DataError(
-                f"{self.source}: the index {largest} lies beyond --n-features {n_features}",
-                f"use --n-features {width} or more",
+                f"{self.source}: the index {largest} lies beyond `n_features={n_features}`",
+                f"use `n_features={width}` or more",
             )
         d = max(width, 1) if n_features is None else n_features
         indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()

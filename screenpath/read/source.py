@@ -9,11 +9,11 @@ import lzma
 import sys
 import zlib
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from screenpath.errors import DataError
 
-_MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive"),
     (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
@@ -75,7 +75,7 @@ def _decompressed(raw, name: str):
                 raise DataError(f"{name} is {what}, not LIBSVM text", "unpack or convert it to LIBSVM text first")
         opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
         buffered = io.BufferedReader(_Rejoined(head, raw), BUFFER)
-        yield (buffered if opener is None else opener(buffered, "rb")), name
+        yield (buffered if opener is None else opener(buffered)), name
     except _DAMAGED as error:
         raise _damaged(name, error) from None
     except OSError as error:
@@ -103,6 +103,70 @@ def _damaged(name: str, error: Exception) -> DataError:
     return DataError(
         f"{name}: the compressed data is damaged or cut short ({error})", "fetch or compress the file again"
     )
+
+
+class _Streams(io.RawIOBase):
+    """The content of one compressed stream after another, to the last byte of the file.
+
+    ``bz2.open`` and ``lzma.open`` take whatever follows a stream and does not begin like another one for rubbish that
+    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more
+    than the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
+
+    Parameters
+    ----------
+    raw : binary file object
+    decoder : callable
+        Makes a decompressor.
+    padding : int
+        Zeros may follow a stream, in multiples of this; 0 for none.
+    """
+
+    def __init__(self, raw, decoder, padding: int):
+        self.raw, self.make, self.padding = raw, decoder, padding
+        self.decoder, self.held = decoder(), b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, target):
+        while True:
+            if self.decoder.eof and not self._next_stream():
+                return 0
+            if self.decoder.needs_input and not self.held:
+                self.held = self.raw.read(BUFFER)
+                if not self.held:
+                    raise EOFError("it ends before its end-of-stream marker")
+            data = self.decoder.decompress(self.held, max_length=len(target))
+            self.held = b""
+            if data:
+                target[: len(data)] = data
+                return len(data)
+
+    def _next_stream(self) -> bool:
+        """Begin the stream behind the one that has ended; tell whether there is one."""
+        rest, zeros = self.decoder.unused_data, 0
+        while True:
+            begin = rest.lstrip(b"\0") if self.padding else rest
+            zeros += len(rest) - len(begin)
+            rest = begin or self.raw.read(BUFFER)
+            if begin or not rest:
+                break
+        if zeros and zeros % self.padding:
+            raise EOFError(f"{zeros} zeros behind a stream: not a multiple of {self.padding}")
+        if rest:
+            self.decoder, self.held = self.make(), rest
+        return bool(rest)
+
+
+def _bzip2(raw):
+    return io.BufferedReader(_Streams(raw, bz2.BZ2Decompressor, 0), BUFFER)
+
+
+def _xz(raw):
+    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ), 4), BUFFER)
+
+
+_MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))
 
 
 class _Rejoined(io.RawIOBase):

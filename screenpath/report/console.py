@@ -6,6 +6,8 @@ import contextlib
 import sys
 import time
 
+from screenpath.words import shown, tell
+
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
 
@@ -30,14 +32,19 @@ class Console:
     def say(self, text: str) -> None:
         """Print a line unless quiet."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            tell(text)
 
     @contextlib.contextmanager
-    def compiling(self):
-        """Say so, once, if a kernel has to be compiled before the block ends."""
+    def compiling(self, check=None):
+        """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it."""
         from screenpath.kernels.compilation import on_first_compile
 
-        on_first_compile(lambda: self.say("compiling the numerical kernels (kept for later runs) ..."))
+        def begin():
+            if check is not None:
+                check()
+            self.say("compiling the numerical kernels (kept for later runs) ...")
+
+        on_first_compile(begin)
         try:
             yield
         finally:
@@ -68,7 +75,7 @@ class Console:
         self._said, self._said_at = self._done, now
         where = ", ".join(f"{name} = {value:.4g}" for name, value in step.parameters.items())
         text = f"{self._title}: step {self._done}/{self._total} ({where}), relative gap {step.rel_gap:.1e}"
-        print(f"{text}, {100.0 * step.rejection_ratio:.1f} % screened", file=sys.stderr, flush=True)
+        tell(f"{text}, {100.0 * step.rejection_ratio:.1f} % screened")
 
     def stop(self) -> None:
         """End the progress."""
@@ -80,6 +87,7 @@ class Console:
         """Print the closing table."""
         if self.quiet:
             return
+        lines = [(what, shown(value)) for what, value in lines]
         if self.terminal:
             from screenpath.report.rich_parts import print_table
 

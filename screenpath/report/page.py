@@ -90,7 +90,8 @@ def _pairs(pairs) -> str:
 
 def _problem(run) -> list:
     record, data = run.record, run.record["data"]
-    pairs = [("data", f"{data.get('n_samples', '?'):,} samples, {run.n_features:,} features")]
+    samples = f"{data['n_samples']:,}" if data.get("n_samples") else "?"
+    pairs = [("data", f"{samples} samples, {run.n_features:,} features")]
     if data.get("nnz") is not None:
         pairs.append(("values stored", f"{data['nnz']:,}"))
     if run.labels:
@@ -120,7 +121,7 @@ def _certificate(run) -> str:
     total = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.steps))
     verdict = "yes" if certified == total else "no"
     pairs = [("stopping rule", run.record.get("stopping_rule", "primal - dual <= tol * primal on the full data"))]
-    pairs.append(("tol", f"{run.record['options'].get('tol', float('nan')):g}"))
+    pairs.append(("tol", f"{run.record['options'].get('tol') or float('nan'):g}"))
     if gaps:
         pairs.append(("worst relative gap", f"{max(gaps):.2e}"))
     pairs += [(f"{name}, in all", seconds_text(float(s.sum()))) for name, s in series.times(run)]
@@ -130,9 +131,9 @@ def _certificate(run) -> str:
 
 
 def _choice(run) -> list:
-    if not (run.path / "cv.json").exists():
+    if not run.has("cv.json"):
         return []
-    record = series.read_cv(run.path).record
+    record = series.read_cv(run).record
     pairs = [("score", record["score"]), ("folds", record["folds"])]
     for key, name in (("best", "best"), ("one_se", "one standard error")):
         chosen = record[key]

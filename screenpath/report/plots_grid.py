@@ -38,7 +38,7 @@ def heat_map(figure, panel, grid, values, name: str, parameters, share: bool) ->
 
 def draw_cv(run):
     """Draw the mean score with its standard errors, both choices, and what is certified for every C."""
-    cv = series.read_cv(run.path)
+    cv = series.read_cv(run)
     names, record = cv.record["parameters"], cv.record
     if len(names) == 2 and len(cv.steps) > f.FEW:
         return _draw_cv_grid(run, cv)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 
 class Bar:
@@ -49,5 +50,5 @@ def print_table(lines) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     for what, value in lines:
-        table.add_row(what, value)
+        table.add_row(what, Text(value))  # no markup: a folder may be called [red]
     Console(stderr=True).print(table)

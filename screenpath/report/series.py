@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.record import is_number, is_whole, strict_json
+from screenpath.scores import SCORES
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
@@ -46,7 +47,7 @@ def rejection(run) -> Rejection:
     """Return the rejection ratios (Wang 2014, Fig. 1)."""
     ends = column(run, "n_R") + column(run, "n_L")
     total = np.maximum(ends + column(run, "n_E"), 1.0)
-    weights = max(run.n_features * len(run.classes or [0]), 1)  # a kernel run screens no features
+    weights = max(run.n_columns * len(run.classes or [0]), 1)  # a kernel run screens no features
     features = column(run, "n_features_screened") / weights
     shown = np.minimum(features, 1.0) if np.nanmax(features) > 0 else None  # the bias is a feature to sparse-svm
     return Rejection(column(run, "screened_R") / total, column(run, "screened_L") / total, ends / total, shown)
@@ -103,7 +104,8 @@ def feature_paths(run) -> list:
         top = np.argsort(-largest, kind="stable")[:DRAWN]
         top = top[largest[top] > 0]
         title = f"class {label_text(run.classes[block])}" if run.classes else ""
-        paths.append(FeaturePaths(title, top + 1, matrix[:, top].toarray(), int(np.count_nonzero(largest))))
+        named = top + 1 if run.numbers is None or run.kernel else run.numbers[top]
+        paths.append(FeaturePaths(title, named, matrix[:, top].toarray(), int(np.count_nonzero(largest))))
     return paths
 
 
@@ -179,62 +181,86 @@ class CrossValidation:
     bounds: np.ndarray
 
 
-def read_cv(path) -> CrossValidation:
-    """Read the cross-validation of a folder.
+def read_cv(run) -> CrossValidation:
+    """Read the cross-validation of a run.
 
     Raises
     ------
     UsageError
-        If the folder has none.
+        If the run has none.
     RunFolderError
         If it is damaged.
     """
-    path = Path(path)
-    file = path / "cv.json"
-    if not file.exists():
-        raise UsageError(f"{path} holds no cross-validation", "make one with: screenpath cv MODEL DATA --out DIR")
+    if not run.has("cv.json"):
+        raise UsageError(f"{run.path} holds no cross-validation", "make one with: screenpath cv MODEL DATA --out DIR")
+    file = run.path / "cv.json"
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        names = record["parameters"]
-        for name in ("score", "folds", "best", "one_se"):
-            record[name]
-        for name in ("best", "one_se"):
-            record[name]["step"], [record[name]["parameters"][p] for p in names]
-        file = path / "cv.csv"
-        steps = [_floats(row, ("step", *names, "mean", "se")) for row in _rows(file)]
-        if not steps:
-            raise ValueError("there is no grid point")
-        file = path / "bounds.csv"
-        certified = record.get("certified") and file.exists()
+        record = strict_json(file.read_bytes())
+        file = run.path / "cv.csv"
+        steps = [_floats(row, ("step", *run.parameters, "mean", "se")) for row in _rows(file)]
+        if [row["step"] for row in steps] != list(range(len(steps))) or not steps:
+            raise ValueError("the grid points are not numbered 0, 1, ...")
+        file = run.path / "cv.json"
+        _check_cv(record, run, len(steps))
+        file = run.path / "bounds.csv"
+        certified = record.get("certified") and run.has("bounds.csv")
         bounds = [list(_floats(row, ("C_from", "C_to", "lower")).values()) for row in _rows(file)] if certified else []
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if np.isnan(bounds).any():
+            raise ValueError("a number is missing")
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise RunFolderError(f"{file} is damaged: {why}", "compute the cross-validation again with --force") from None
     return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
 
 
+def _check_cv(record, run, n_steps: int) -> None:
+    """Make sure that every entry of cv.json that is shown is what it can be."""
+    if record["parameters"] != run.parameters or record.get("model", run.model) != run.model:
+        raise ValueError("it is that of another model")
+    if record["score"] not in SCORES:
+        raise ValueError("score is none that there is")
+    for name in ("best", "one_se"):
+        chosen = record[name]
+        if not is_whole(0)(chosen["step"]) or chosen["step"] >= n_steps:
+            raise ValueError(f"the step of {name} is none of the grid")
+        _need_numbers(chosen, ("mean", "se"), name)
+        _need_numbers(chosen["parameters"], run.parameters, f"{name}.parameters")
+    if not (is_whole(2)(record["folds"]) and is_whole(1)(record.get("repeats") or 1)):
+        raise ValueError("folds or repeats is not a whole number")
+    if not isinstance(record.get("at_boundary") or "", str):
+        raise ValueError("at_boundary is no text")
+    if record.get("certified") is not None:
+        names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
+        _need_numbers(record["certified"], names, "certified")
+
+
+def _need_numbers(mapping, names, what: str) -> None:
+    lost = [name for name in names if not is_number(mapping[name])]
+    if lost:
+        raise ValueError(f"{what}.{lost[0]} is not a number")
+
+
 def _rows(file: Path) -> list:
     with open(file, newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+        return list(csv.DictReader(stream, strict=True))
 
 
 def _floats(row: dict, names) -> dict:
-    return {name: float(row[name]) if row[name] not in ("", None) else math.nan for name in names}
+    found = {name: float(row[name]) if row[name] not in ("", None) else math.nan for name in names}
+    if any(math.isinf(value) for value in found.values()):
+        raise ValueError("a number is not finite")
+    return found
 
 
 def available(run) -> list:
     """Return the kinds of pictures that a run has, the most telling first."""
-    kinds = ["cv"] if (run.path / "cv.json").exists() else []
+    kinds = ["cv"] if run.has("cv.json") else []
     kinds += ["rejection"]
     if len(run.parameters) == 2 and len(run.steps) > 1:
         kinds.append("grid")
-    if _has_weights(run):
+    if run.stored is not None:
         kinds.append("coefficients")
     return [*kinds, "gap", "time"]
-
-
-def _has_weights(run) -> bool:
-    return any(run.path.glob("coefficients.*"))
 
 
 def check_kind(run, kind: str) -> None:
@@ -246,7 +272,7 @@ def check_kind(run, kind: str) -> None:
         Naming the kinds that it has.
     """
     if kind == "cv":
-        read_cv(run.path)
+        read_cv(run)
     elif kind not in available(run):
         why = {
             "grid": "heat maps need a grid of two parameters (sparse-svm)",

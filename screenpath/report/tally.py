@@ -49,9 +49,20 @@ class Tally:
 
     @classmethod
     def restored(cls, array) -> Tally:
-        """Return the tally of :meth:`array`."""
+        """Return the tally of :meth:`array`.
+
+        Raises
+        ------
+        ValueError
+            If the array is none of ours.
+        """
         tally = cls()
-        values = [float(v) for v in array]
+        array = np.asarray(array)
+        if array.shape != tally.array().shape or array.dtype != np.float64 or not np.all(array >= 0.0):
+            raise ValueError("the totals are not numbers of at least 0")
+        if not np.isfinite(np.delete(array, COUNTS.index("worst_rel_gap"))).all():
+            raise ValueError("the totals are not finite")
+        values = array.tolist()
         for name, value in zip(COUNTS, values, strict=False):
             setattr(tally, name, type(getattr(tally, name))(value))
         tally.seconds = dict(zip(PHASES, values[len(COUNTS) :], strict=True))

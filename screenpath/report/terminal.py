@@ -11,6 +11,7 @@ from rich.text import Text
 
 from screenpath.report import series
 from screenpath.report.figures import seconds_text
+from screenpath.words import shown
 
 LINES = 24  # steps shown at most, evenly chosen
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
@@ -27,7 +28,7 @@ def show(run, kind: str) -> None:
     kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
     """
     console = Console(highlight=False)
-    console.print(f"{run.model}: {kind} of {run.path}", soft_wrap=True, markup=False)
+    console.print(shown(f"{run.model}: {kind} of {run.path}"), soft_wrap=True, markup=False)
     width = max(10, min(WIDTH, console.width - NUMBERS))
     for part in SHOW[kind](run, width):
         console.print(part)
@@ -118,7 +119,7 @@ def _time(run, width):
 
 
 def _cv(run, width):
-    cv = series.read_cv(run.path)
+    cv = series.read_cv(run)
     names, score = cv.record["parameters"], cv.record["score"]
     mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
     low, high = float(np.nanmin(mean - np.nan_to_num(se))), float(np.nanmax(mean + np.nan_to_num(se)))

@@ -11,9 +11,12 @@ import numpy as np
 from screenpath.errors import ResourceError, UsageError
 
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
+BLOCK_SHARE, BLOCK_LEAST = 1 / 16, 1 << 20  # less where little is allowed
 SQUARE = 1024  # survivors whose square part must always fit
 LEAST_ROWS = 64  # rows below which a cache is pointless
 CACHE_SHARE = 0.6  # of the memory goes to cached rows, the rest to the square part of the working set
+MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
+FACTOR_BYTES = 14  # of the factor, for a pair of these: 8, and its border
 CHOICES = ("auto", "full", "cache")
 
 
@@ -41,6 +44,34 @@ def show_bytes(count: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a kernel matrix may take, as a part of a limit on more than that.
+
+    Parameters
+    ----------
+    size : int
+        Bytes for this matrix and the work on it.
+    beside : int, default 0
+        Bytes of the limit that are not for matrices.
+    shares : int, default 1
+        Matrices that share the rest.
+    """
+
+    size: int
+    beside: int = 0
+    shares: int = 1
+
+    @classmethod
+    def of(cls, limit: int, beside: int, shares: int = 1) -> Allowance:
+        """Share out what a limit leaves."""
+        return cls(max(limit - beside, 0) // shares, beside, shares)
+
+    def limit_for(self, need: int) -> str:
+        """Return the limit under which a matrix could take ``need`` bytes, as the option takes it."""
+        return show_bytes(1.01 * need * self.shares + self.beside).replace(" ", "")
+
+
+@dataclass(frozen=True, slots=True)
 class GramPlan:
     """How a kernel matrix is kept.
 
@@ -52,8 +83,12 @@ class GramPlan:
         Bytes of the plan and bytes that may be taken.
     rows : int
         Rows of the cache (n for a full matrix).
+    block : int
+        Bytes of the rows that are computed at once.
     square : int
         Largest working set whose square part may be copied.
+    free : int
+        Most coordinates whose part of the matrix may be factorised.
     n, itemsize : int
     """
 
@@ -61,9 +96,17 @@ class GramPlan:
     need: int
     allowed: int
     rows: int
+    block: int
     square: int
+    free: int
     n: int
     itemsize: int
+
+    @property
+    def most(self) -> int:
+        """Return the bytes that may be taken, the square part and the factor at their largest."""
+        paid = 8 * min(self.n, SQUARE) ** 2
+        return self.need + max(8 * self.square**2 - paid, 0) + FACTOR_BYTES * self.free**2
 
     def describe(self) -> str:
         """Return the sentence that is said before anything is allocated."""
@@ -74,7 +117,7 @@ class GramPlan:
         )
 
 
-def plan_gram(n: int, itemsize: int, max_memory: int | None, keep: str = "auto") -> GramPlan:
+def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str = "auto") -> GramPlan:
     """Decide how a kernel matrix of ``n`` rows is kept.
 
     Parameters
@@ -82,7 +125,7 @@ def plan_gram(n: int, itemsize: int, max_memory: int | None, keep: str = "auto")
     n : int
     itemsize : int
         Bytes of a stored value.
-    max_memory : int, optional
+    max_memory : int or Allowance, optional
         Bytes; half of the free memory by default.
     keep : {"auto", "full", "cache"}
         ``auto`` precomputes the matrix where it fits.
@@ -94,26 +137,51 @@ def plan_gram(n: int, itemsize: int, max_memory: int | None, keep: str = "auto")
     """
     if keep not in CHOICES:
         raise UsageError(f"unknown way '{keep}' of keeping the kernel matrix", f"use one of {', '.join(CHOICES)}")
-    allowed = free_memory() // 2 if max_memory is None else max_memory
+    given = max_memory if max_memory is not None else free_memory() // 2
+    given = given if isinstance(given, Allowance) else Allowance(given)
+    allowed = given.size
     row = n * itemsize
-    work = 2 * min(BLOCK_BYTES, 8 * n * n) + 8 * min(n, SQUARE) ** 2
+    block = _block(n, allowed)
+    work = 2 * block + 8 * min(n, SQUARE) ** 2
     need = n * row + work
     if keep != "cache" and need <= allowed:
-        square = min(n, int(np.sqrt((allowed - need) / 8 + min(n, SQUARE) ** 2)))
-        return GramPlan(True, need, allowed, n, square, n, itemsize)
+        return GramPlan(True, need, allowed, n, block, *_working_set(n, allowed - need), n, itemsize)
     if keep == "full":
+        enough = given.limit_for(_enough(n, need - 2 * block))
         raise ResourceError(
             f"the kernel matrix needs {show_bytes(need)}, but {show_bytes(allowed)} are allowed",
-            f"use --max-memory {show_bytes(need * 1.01).replace(' ', '')} if you have it, --dtype float32 for half of "
-            "the matrix, or --gram cache",
+            f"use `max_memory={enough}` if you have it, `dtype=float32` for half of the matrix, or `gram=cache`",
         )
     rows = min(n, int(CACHE_SHARE * (allowed - work)) // row)
     if rows < min(LEAST_ROWS, n):
-        least = int(work + row * min(LEAST_ROWS, n) / CACHE_SHARE) + 1
+        least = _enough(n, int(work - 2 * block + row * min(LEAST_ROWS, n) / CACHE_SHARE) + 1)
         raise ResourceError(
             f"a cache of {LEAST_ROWS} kernel rows needs {show_bytes(least)}, but {show_bytes(allowed)} are allowed",
-            f"use --max-memory {show_bytes(least * 1.01).replace(' ', '')}",
+            f"use `max_memory={given.limit_for(least)}`",
         )
     left = allowed - work - rows * row
-    square = min(n, int(np.sqrt(left / 8 + min(n, SQUARE) ** 2)))
-    return GramPlan(False, work + rows * row, allowed, rows, square, n, itemsize)
+    return GramPlan(False, work + rows * row, allowed, rows, block, *_working_set(n, left), n, itemsize)
+
+
+def _block(n: int, allowed: int) -> int:
+    """Return the bytes of the rows that are computed at once."""
+    return min(BLOCK_BYTES, 8 * n * n, max(int(BLOCK_SHARE * allowed), BLOCK_LEAST))
+
+
+def _enough(n: int, fixed: int) -> int:
+    """Return what has to be allowed for ``fixed`` bytes and two blocks, whose size depends on what is allowed."""
+    least = fixed
+    while fixed + 2 * _block(n, least) > least:
+        least = fixed + 2 * _block(n, least)
+    return least
+
+
+def _working_set(n: int, left: int) -> tuple[int, int]:
+    """Return the largest working set, and of it the most coordinates that are factorised, for what memory is left.
+
+    The square part of ``SQUARE`` rows is paid for already.
+    """
+    left += 8 * min(n, SQUARE) ** 2
+    square = max(int(np.sqrt(left / (8 + FACTOR_BYTES))), int(np.sqrt(max(left - FACTOR_BYTES * MOST_FREE**2, 0) / 8)))
+    square = min(max(square, SQUARE), n)
+    return square, min(int(np.sqrt(max(left - 8 * square**2, 0) / FACTOR_BYTES)), MOST_FREE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import uuid
 
 import numpy as np
 
@@ -20,21 +21,38 @@ from screenpath.rows.shards import ShardRows
 PACKED_ENTRY = 12  # bytes of a position and a value
 DRIVERS = 64  # tasks under way at once, at most
 
-_folders: dict = {}  # of a worker process: opened shard folders
+RUNS = 2  # of which a worker keeps the folder open: each may hold some hundred files
+
+_folders: dict = {}  # of a worker process: shard folders by path and run
 
 
-def run_task(path: str, sha256: str, k: int, task, plan, arguments):
-    """Run one task of a pass on a worker.
+def run_task(path: str, stamp: str, run: tuple, k: int, task, plan, arguments):
+    """Run one task of a pass on a worker, which looks at a shard when a run first takes it there.
+
+    Parameters
+    ----------
+    path : str
+    stamp : str
+        Of the folder (``ShardFolder.stamp``).
+    run : tuple (str, bool)
+        Tells the run from others: workers outlive runs, and files may change between them. And whether the content is
+        compared with its SHA-256.
+    k : int
+    task : callable
+    plan : Plan
+    arguments : tuple
 
     Raises
     ------
     DataError
-        Where the worker sees another folder under the same path.
+        Where the worker sees another folder under the same path, or a damaged one.
     """
-    folder = _folders.get(path)
-    if folder is None or folder.sha256 != sha256:
-        folder = _folders[path] = ShardFolder(path)
-    if folder.sha256 != sha256:
+    folder = _folders.get((path, run))
+    if folder is None:
+        for former in list(_folders)[: 1 - RUNS]:
+            _folders.pop(former, None)
+        folder = _folders[path, run] = ShardFolder(path, content=run[1])
+    if folder.stamp != stamp:
         raise DataError(f"a worker sees other data at {path}", "put the shard folder on a file system that all share")
     return task(folder.shard(k), plan, *(_unpacked(argument) for argument in arguments))
 
@@ -80,7 +98,7 @@ class ClusterRows(ShardRows):
     def __init__(self, client, cluster, folder: ShardFolder, *arguments, **options):
         self.client, self.cluster, self.moved = client, cluster, 0
         self._counting = threading.Lock()  # tasks are waited for in several threads
-        self._path = str(folder.path.resolve())
+        self._path, self._run_name = str(folder.path.resolve()), (uuid.uuid4().hex, folder.content)
         self._workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         super().__init__(folder, *arguments, **options)
 
@@ -101,7 +119,7 @@ class ClusterRows(ShardRows):
         for attempt in itertools.count():
             try:
                 result = self.client.submit(
-                    run_task, self._path, self.folder.sha256, k, task, plan, arguments,
+                    run_task, self._path, self.folder.stamp, self._run_name, k, task, plan, arguments,
                     workers=[home], allow_other_workers=True, pure=False,
                 ).result()  # fmt: skip
                 break

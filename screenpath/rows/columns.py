@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.csr import shared_csr
 from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
+from screenpath.memory import in_force
+from screenpath.needs import VALUES_AT_ONCE
 from screenpath.rows.memory import MemoryRows
 
+FEWER = "stop at a larger lambda, where fewer features have a weight"
 KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
@@ -38,7 +42,9 @@ class Columns(MemoryRows):
         signs = np.asarray(signs).astype(X.dtype)
         if sp.issparse(X):
             transposed = sp.csr_array(X).T.tocsr()
-            transposed.data = transposed.data * signs[transposed.indices]
+            for start in range(0, transposed.nnz, VALUES_AT_ONCE):
+                part = slice(start, start + VALUES_AT_ONCE)
+                transposed.data[part] *= signs[transposed.indices[part]]
         else:
             transposed = np.multiply(X.T, signs, order="C")
         super().__init__(transposed, threads)
@@ -50,7 +56,7 @@ class Columns(MemoryRows):
         """Return the signed columns of sample rows (a copy: the rows stay as they are)."""
         if not rows.sparse:
             return cls(rows.X, signs, threads)
-        X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d))
+        X = shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d))
         return cls(X, signs, threads)
 
     def products(self, v: np.ndarray) -> np.ndarray:
@@ -89,6 +95,7 @@ class Columns(MemoryRows):
         known, total = self._known, self._known.size + fresh.size
         if total > self._sums.size:
             old, size = known.size, max(total, min(2 * total, KEPT))
+            in_force().check(8 * (size**2 + index.size**2), f"inner products of {index.size:,} features", FEWER)
             gram, sums = np.empty((size, size)), np.empty(size)
             gram[:old, :old], sums[:old] = self._gram[:old, :old], self._sums[:old]
             self._gram, self._sums = gram, sums

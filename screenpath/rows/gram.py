@@ -10,11 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.kernels import gram as kernels
-from screenpath.rows.budget import BLOCK_BYTES, plan_gram
+from screenpath.memory import in_force
+from screenpath.rows.budget import BLOCK_BYTES, Allowance, GramPlan, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks, squares_of
 from screenpath.rows.memory import usable_threads
 
 FEW = 0.4  # share of the columns below which a sum over rows picks them one by one
+ROUND_TO = 4 << 20  # bytes, where what is left decides
+FLOAT32_RANGE = 2.0**-100, 2.0**127  # of squared norms whose products float32 rounds as it should
+FLOAT32 = 2.0**-23  # more than the relative error of a value that is rounded to float32
 TILE = 256  # rows and columns of one block while the matrix is precomputed
 
 
@@ -54,7 +58,7 @@ class GramRows:
     X : ndarray or scipy.sparse of shape (n, d)
     function : kernel_functions.KernelFunction
     signs : ndarray of shape (n,)
-    max_memory : int, optional
+    max_memory : int or budget.Allowance, optional
         Bytes; half of the free memory by default.
     dtype : float64 or float32
         Of the stored values. With float32 the solver works on rounded values; sums that certify or screen are formed
@@ -65,12 +69,18 @@ class GramRows:
         For computing blocks of the matrix. Results are the same bytes for every number.
     tell : callable, optional
         Called with one sentence about the memory before it is allocated.
+    inexact : float, default 0
+        Largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
 
     Attributes
     ----------
     n, d : int
     norms : ndarray of shape (n,)
-        ``sqrt(Q_ii)``.
+        ``sqrt(Q_ii)``, rounded up.
+    error : float
+        ``Q_ij`` is off by at most this times ``norms_i norms_j`` in sums that certify or screen.
+    stored_error : float
+        The same of the values that the solver sees.
     sparse : bool
         Whether the data came as a sparse array.
     touched : int
@@ -84,18 +94,21 @@ class GramRows:
         If the plan does not fit.
     """
 
-    def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, keep="auto", threads=1, tell=None):
+    def __init__(
+        self, X, function, signs, max_memory=None, dtype=np.float64, keep="auto", threads=1, tell=None, inexact=0.0
+    ):
         self.n, self.d = (int(size) for size in X.shape)
         self.sparse = sp.issparse(X)
         self.dtype = np.dtype(dtype)
-        self.plan = plan_gram(self.n, self.dtype.itemsize, max_memory, keep)
+        self.plan = _plan_within(self.n, self.dtype.itemsize, max_memory, keep)
         if tell is not None:
             tell(self.plan.describe())
         self.signs = np.asarray(signs, dtype=np.float64)
-        self.blocks = KernelBlocks(X, function)
-        self.norms = np.sqrt(self.blocks.diagonal)
+        self.blocks = KernelBlocks(X, function, inexact)
+        self.norms, self.error = self.blocks.sizes, self.blocks.error
+        self.stored_error = self.error if self.exact else self.error + self._float32_error()
         self.touched = 0
-        self._height = max(1, min(self.n, BLOCK_BYTES // (8 * self.n)))
+        self._height = max(1, min(self.n, self.plan.block // (8 * self.n)))
         self._slots = OrderedDict()  # row number to slot of the store, least recently used first
         self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
         self._scratch = np.empty(0)  # of the square part in use
@@ -130,6 +143,12 @@ class GramRows:
             "bytes": self.nbytes,
             "seconds": self.seconds,
         }
+
+    def _float32_error(self) -> float:
+        """Return what rounding the values to float32 does to them, relative as ``error`` is; inf beyond its range."""
+        some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
+        inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
+        return FLOAT32 if inside else np.inf
 
     def forget(self) -> None:
         """Empty the cache of rows, so that the next path starts as the first did; a precomputed matrix stays."""
@@ -177,6 +196,31 @@ class GramRows:
                 kernels.add_rows(self._store, self._fetch(part), weights[cut], out)
             else:
                 out += ((weights[cut] * self.signs[part]) @ self.blocks.block(part)) * self.signs
+
+    def depth(self, m: int) -> float:
+        """Return how many operations in a row a sum over ``m`` rows is, at most; more than ``kernels.gram`` makes."""
+        slices = 1 if self.whole else -(-m // min(self._height, self.plan.rows))
+        return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
+
+    def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return some entries of products of Q from the data, as sums of two doubles.
+
+        Parameters
+        ----------
+        target : ndarray of int64 of shape (m,)
+        weights : ndarray of shape (q, n)
+            What Q is multiplied with.
+
+        Returns
+        -------
+        sums : ndarray of shape (q, 2, m)
+        error : float
+            They are off by at most this times ``norms[target] (|weights| @ norms)``.
+        """
+        support = np.flatnonzero(weights.any(axis=0))
+        self.touched += support.size * target.size / self.n
+        sums = self.blocks.precise_sums(target, support, np.ascontiguousarray((weights * self.signs)[:, support]))
+        return sums * self.signs[target], self.blocks.precise_error(support.size)
 
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
@@ -267,6 +311,28 @@ class GramRows:
                 self._slots[i] = slot
                 self._store[slot] = block[k]
         return np.array([self._slots[i] for i in wanted], dtype=np.int64)
+
+
+def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str) -> GramPlan:
+    """Return how the matrix is kept, within what the limit in force leaves.
+
+    What was allowed follows from data and options alone, so that a command takes the same steps each time. Where more
+    has been taken before than was thought (another interpreter, other libraries), what is left counts, in large units
+    for the same reason. To refuse would be no answer: a larger limit would allow a larger matrix, and refuse it too.
+
+    Raises
+    ------
+    ResourceError
+    """
+    plan, limit = plan_gram(n, itemsize, max_memory, keep), in_force()
+    if limit and plan.most > limit.left:
+        given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
+        size = limit.left // ROUND_TO * ROUND_TO
+        # Of a larger limit, too, up to ROUND_TO is lost.
+        less = Allowance(size, given.beside + given.shares * (given.size - size + ROUND_TO), given.shares)
+        plan = plan_gram(n, itemsize, less, keep)
+        limit.check(plan.most, f"the kernel matrix of {n:,} rows")
+    return plan
 
 
 class HeldOutRows:

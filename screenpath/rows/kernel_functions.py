@@ -10,10 +10,17 @@ import scipy.sparse as sp
 
 from screenpath.errors import UsageError
 from screenpath.kernels import distances as kernels
+from screenpath.kernels import precise
+from screenpath.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS beats sparse products by far
 EXPONENT_ERROR = 1e-13  # exponents of the RBF kernel that the inner products cannot give this well are formed directly
+HIDDEN = 2.0**-900  # more than what underflow can hide of an inner product, over the rounding of one operation
+SHIFT_BITS = 12  # binary digits of an origin
+PRECISE_CELLS = 1 << 24  # of sums in twice the precision that are formed at a time
+CHUNK_CELLS = 1 << 17  # of rows that are looked at at a time
+LIBRARY = 8.0 * UNIT  # relative error of an exponential or a power: a few units in the last place on every machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +87,30 @@ class KernelBlocks:
     ----------
     X : ndarray or scipy.sparse of shape (n, d)
     function : KernelFunction
+    inexact : float, default 0
+        Largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
 
     Attributes
     ----------
     diagonal : ndarray of shape (n,)
         ``K(x_i, x_i)``.
+    sizes : ndarray of shape (n,)
+        Upper bounds of ``sqrt(K(x_i, x_i))``.
+    error : float
+        ``K(x_i, x_j)`` as :meth:`block` computes it is off by at most this times ``sizes_i sizes_j``.
     """
 
-    def __init__(self, X, function: KernelFunction):
-        self.function = function
+    def __init__(self, X, function: KernelFunction, inexact: float = 0.0):
+        self.function, self.inexact = function, inexact
         self.n, self.d = X.shape
         self.sparse = sp.issparse(X) and 8 * self.n * self.d > DENSE_BYTES
         X = X.toarray() if sp.issparse(X) and not self.sparse else X
-        # Distances do not change with the origin, and the inner products they are formed from cancel least around it.
-        self.shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" and not self.sparse else None
+        self.shift = exact_shift(X) if function.name == "rbf" and not self.sparse else None
         self.X = self.prepared(X)
         self.squares = squares_of(self.X)
         self.diagonal = self.diagonal_of(self.squares)
+        self.sizes = self._sizes()
+        self.error = self.value_error(self._inner_error(), LIBRARY)
 
     def prepared(self, X):
         """Return rows, float64, in the form that :meth:`block` takes."""
@@ -106,6 +120,107 @@ class KernelBlocks:
             return X
         X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         return np.ascontiguousarray(X if self.shift is None else X - self.shift)
+
+    # -- rounding ------------------------------------------------------------------------------------------------
+
+    def _sizes(self) -> np.ndarray:
+        """Return upper bounds of ``sqrt(K(x, x))``, rounding and underflow counted."""
+        f = self.function
+        if f.name == "rbf":
+            size = 1.0 if f.constant == 0.0 else np.sqrt(1.0 + f.constant) * OUTWARD
+            return np.full(self.n, size)
+        square = self.squares * (1.0 + gamma(self.d + 8) + 4.0 * self.inexact) + HIDDEN
+        if f.name == "poly":
+            square = (f.gamma * square + f.coef0 + HIDDEN) * OUTWARD
+            square = square**f.degree * (1.0 + gamma(2.0 * f.degree)) * (1.0 + 2.0 * LIBRARY) + HIDDEN
+        sizes = np.sqrt(square + f.constant) * OUTWARD
+        if f.constant == 0.0 and (f.name == "linear" or f.coef0 == 0.0):
+            hidden = np.flatnonzero(self.squares == 0.0)  # by underflow, or the row is 0 and so is its kernel
+            sizes[hidden[np.asarray((self.X[hidden] != 0.0).sum(axis=1)).ravel() == 0]] = 0.0
+        return sizes
+
+    def _inner_error(self) -> float:
+        """Return the rounding of what a kernel value is a function of.
+
+        Of an inner product, relative to the product of the norms: ``gamma(d)``, in whatever order it is summed. Of the
+        exponent ``gamma ||x - z||^2``: from inner products ``2 (||x||^2 + ||z||^2) gamma(d + 8)`` times the kernel's
+        gamma, and they are used only where that is small or the value is 0 in any case.
+        """
+        if self.function.name != "rbf":
+            return gamma(self.d + 8)
+        most = 2.0 * float(self.squares.max(initial=0.0))
+        most = min(self.function.gamma * most, EXPONENT_ERROR / (4.0 * kernels.EPSILON))
+        return 2.0 * gamma(self.d + 8) * most
+
+    def value_error(self, inner: float, library: float, unit: float = UNIT) -> float:
+        """Return what :attr:`error` is for an arithmetic.
+
+        A polynomial is ``b^D`` with ``|b| <= S_i S_j`` for ``S_i^2 = gamma ||x_i||^2 + coef0``, by Cauchy and Schwarz,
+        and an error of ``b`` is relative to ``S_i S_j`` as that of the inner product is to the norms.
+        The RBF kernel ``exp(-t)``, ``t >= 0``: a relative error ``g`` of ``t`` changes it by at most ``g / e``, an
+        absolute one by no more than itself, both and the library's by ``e^a - 1`` at most; and it changes by less than
+        ``sqrt(gamma)`` times what the distance does.
+
+        Parameters
+        ----------
+        inner : float
+            Of the inner product or the exponent, see above.
+        library : float
+            Relative error of a power or an exponential.
+        unit : float
+            Of one operation.
+        """
+        f, sums = self.function, (self.d + 8.0) * unit
+        rows = (2.0 + self.inexact) * self.inexact
+        if f.name == "linear":
+            error = inner + rows
+        elif f.name == "poly":
+            error = float(np.expm1(f.degree * np.log1p(inner + rows + 4.0 * unit))) + 2.0 * library
+        else:
+            moved = 2.0 * self.inexact * self._farthest()
+            error = float(np.expm1(inner + 2.0 * sums + 2.0 * library)) + float(np.sqrt(f.gamma)) * moved
+            error = min(error, 1.0) + HIDDEN
+        return (error + (2.0 * unit if f.constant else 0.0)) * OUTWARD if np.isfinite(error) else np.inf
+
+    def precise_sums(self, rows, support, weights) -> np.ndarray:
+        """Return ``sum_k weights[w, k] K(x_i, x_support[k])`` for some rows, shape (weights, 2, rows).
+
+        They are sums of two doubles, off by at most :meth:`precise_error` times ``sizes_i |weights[w]| @ sizes``.
+        """
+        f, out = self.function, np.empty((weights.shape[0], 2, rows.size))
+        if self.sparse:
+            X = self.X
+            parts = np.empty((0, 0)), X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64), True
+        else:
+            parts = self.X, np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), False
+        height = max(1, PRECISE_CELLS // max(support.size * (self.d + 64), 1))
+        for start in range(0, rows.size, height):  # so that a signal is heard in between
+            cut = slice(start, start + height)
+            part = np.empty((weights.shape[0], 2, rows[cut].size))
+            precise.sums(
+                *parts, rows[cut], support, weights, NAMES.index(f.name), float(f.gamma), int(f.degree),
+                float(f.coef0), float(f.constant), part,
+            )  # fmt: skip
+            out[:, :, cut] = part
+        return out
+
+    def precise_error(self, terms: int) -> float:
+        """Return the error of a sum of so many terms in :meth:`precise_sums`, over the sizes.
+
+        A sum of ``k`` products in pairs of doubles is off by ``4 gamma(k)^2`` of their magnitudes (Ogita, Rump and
+        Oishi 2005), but for what underflows.
+        """
+        inner = 4.0 * gamma(2 * self.d + 16) ** 2 + (self.d + 8.0) * 2.0**-160
+        library = precise.EXP if self.function.name == "rbf" else self.function.degree * precise.UNIT
+        values = self.value_error(inner, library, precise.UNIT)
+        return (values + 4.0 * gamma(terms + 8) ** 2 + (terms + 8.0) * 2.0**-160) * OUTWARD
+
+    def _farthest(self) -> float:
+        """Return an upper bound of the norms of the rows before they were shifted."""
+        shift = 0.0 if self.shift is None else float(np.linalg.norm(self.shift))
+        return (float(np.sqrt(self.squares.max(initial=0.0))) + shift) * (1.0 + gamma(self.d + 8))
+
+    # -- values --------------------------------------------------------------------------------------------------
 
     def block(self, rows, columns=None, others=None) -> np.ndarray:
         """Return the kernel between chosen data rows and the data rows ``columns`` (all by default).
@@ -149,6 +264,27 @@ class KernelBlocks:
             return np.full(squares.size, 1.0 + f.constant)
         values = squares if f.name == "linear" else (f.gamma * squares + f.coef0) ** f.degree
         return values + f.constant
+
+
+def exact_shift(X) -> np.ndarray | None:
+    """Return an origin around which the inner products of dense rows cancel less: subtracting it rounds nothing.
+
+    Distances do not change with the origin. It is near the mean, in few digits, of the features that it can be
+    subtracted from exactly (those far from 0 at least: Sterbenz 1974), and 0 of the others; None where it is all 0.
+    """
+    n, d = X.shape
+    shift = np.zeros(d)
+    width = max(1, CHUNK_CELLS // max(n, 1))
+    with np.errstate(all="ignore"):
+        for start in range(0, d if n else 0, width):
+            part = np.asarray(X[:, start : start + width], dtype=np.float64)
+            mantissa, exponent = np.frexp(part.mean(axis=0))
+            near = np.ldexp(np.round(np.ldexp(mantissa, SHIFT_BITS)), exponent - SHIFT_BITS)
+            total = part - near
+            back = total - part
+            exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # what two_sum of part, -near leaves
+            shift[start : start + width] = np.where(exact & np.isfinite(near), near, 0.0)
+    return shift if shift.any() else None
 
 
 def squares_of(X) -> np.ndarray:

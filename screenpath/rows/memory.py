@@ -18,7 +18,7 @@ BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on t
 def usable_threads(requested: int) -> int:
     """Return the requested thread count, never above what this process may use (its affinity mask)."""
     if requested < 1:
-        raise UsageError(f"--threads must be at least 1, not {requested}")
+        raise UsageError(f"`threads` must be at least 1, not {requested}")
     if requested == 1:
         return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
@@ -36,6 +36,9 @@ class MemoryRows:
         Threads used by passes over all rows, and by stretches of a path (``pool``). Results are the same bytes for
         every number.
 
+    inexact : float, default 0
+        Largest relative error of a stored value, see ``prepare.Preparation.inexact``.
+
     Attributes
     ----------
     n, d : int
@@ -46,8 +49,8 @@ class MemoryRows:
         Rows touched so far by any operation; ``touched / n`` is the number of data passes.
     """
 
-    def __init__(self, X, threads: int = 1):
-        self.sparse = sp.issparse(X)
+    def __init__(self, X, threads: int = 1, inexact: float = 0.0):
+        self.sparse, self.inexact = sp.issparse(X), inexact
         if self.sparse:
             X = X.tocsr()
             self.data = np.ascontiguousarray(X.data)
@@ -59,6 +62,7 @@ class MemoryRows:
         self.threads = usable_threads(threads)
         self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
+        self._room = {}
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
         self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
@@ -67,6 +71,17 @@ class MemoryRows:
     def size(self) -> int:
         """Return the number of stored values."""
         return int(self.data.size if self.sparse else self.X.size)
+
+    def values_of(self, index: np.ndarray) -> int:
+        """Return the number of stored values of some rows."""
+        return int(np.sum(self.indptr[index + 1] - self.indptr[index])) if self.sparse else index.size * self.d
+
+    def lent(self, key, make):
+        """Return room that is used within single calls, made by ``make()``: one for all paths on these rows."""
+        if key not in self._room:
+            self._room.clear()
+            self._room[key] = make()
+        return self._room[key]
 
     @property
     def nbytes(self) -> int:
@@ -203,18 +218,14 @@ def sum_blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
     return _parts(n, max(1, min(16, n // BLOCK, size // max(4 * d, 1))))
 
 
-def choose_storage(X, storage: str):
-    """Return ``X`` dense or CSR as ``storage`` (``auto``, ``dense``, ``sparse``) says.
+def stored_dense(X, storage: str) -> bool:
+    """Tell whether rows are kept dense as ``storage`` (``auto``, ``dense``, ``sparse``) says.
 
     ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster.
     """
     if storage not in ("auto", "dense", "sparse"):
         raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
-    cells = max(X.shape[0] * X.shape[1], 1)
-    if sp.issparse(X):
-        dense = storage == "dense" or (storage == "auto" and X.nnz >= DENSE_FROM * cells)
-        return X.toarray(order="C") if dense else sp.csr_array(X)
-    X = np.ascontiguousarray(X)
-    if storage == "sparse" or (storage == "auto" and np.count_nonzero(X) < DENSE_FROM * cells):
-        return sp.csr_array(X)
-    return X
+    if storage != "auto":
+        return storage == "dense"
+    stored = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)

@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.csr import shared_csr
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 from screenpath.memory import MemoryLimit
-from screenpath.prepare import SCALES, Preparation, spread_or_one
+from screenpath.needs import BOX, F8, SCREEN_MORE, Shape
+from screenpath.prepare import CHUNK_CELLS, SCALES, Preparation, spread_or_one
+from screenpath.read.checks import ranges_of
 from screenpath.read.shards import Shard, ShardFolder
 from screenpath.rows.memory import DENSE_FROM, sum_blocks, usable_threads
 
-COPY_FACTOR = 2.5  # the solver's working set and its temporaries beside the copy of the survivors
-CHUNK_CELLS = 1 << 18  # of dense rows that are prepared at a time: they stay in the processor's cache
+ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,13 @@ class Plan:
         if shard.dense is not None:
             X = shard.matrix(self.raw_d)
         else:
-            X = sp.csr_array((shard.data, shard.indices, shard.indptr), shape=(shard.rows, shard.columns.size))
+            X = shared_csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size))
         X = sp.csr_array(self.preparation.apply(X[index]))
         return X.data.astype(np.float64, copy=False), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
+
+
+def shard_checked(shard: Shard, plan: Plan) -> None:
+    """Nothing more: the folder has looked at the shard where it was opened, here or on a worker."""
 
 
 # -- what one shard contributes to a pass; `v` and `carry` have an entry for each column that its rows count -----------
@@ -140,6 +146,12 @@ def shard_squared_norms(shard: Shard, plan: Plan):
     return out
 
 
+def shard_ranges(shard: Shard, plan: Plan):
+    """Return smallest value, largest value and number of values of each column that the shard counts."""
+    columns = shard.columns.size if shard.dense is None else shard.dense.shape[1]
+    return ranges_of(shard.dense, shard.data, shard.indices, columns)
+
+
 def shard_take(shard: Shard, plan: Plan, index, signs):
     """Return rows ``signs[k] * x_index[k]`` of a shard as float64."""
     return plan.take(shard, index, signs)
@@ -160,6 +172,8 @@ class ShardRows:
         Width, at least that of the folder.
     threads : int, default 1
     limit : MemoryLimit, optional
+    weights : ndarray of shape (n,), optional
+        How often each row counts in what the scaling measures.
 
     Attributes
     ----------
@@ -177,8 +191,9 @@ class ShardRows:
     """
 
     def __init__(
-        self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, threads=1, limit=None
-    ):
+        self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, threads=1, limit=None,
+        weights=None,
+    ):  # fmt: skip
         self.folder, self.limit = folder, limit or MemoryLimit()
         if scale not in SCALES:
             raise UsageError(f"unknown scaling '{scale}'", f"use one of {', '.join(SCALES)}")
@@ -188,16 +203,22 @@ class ShardRows:
             raise UsageError(f"the bias must be a finite number, not {bias}")
         self.raw_d = folder.d if n_features is None else folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
-        self.limit.check_vectors(self.n, self.d, str(folder.path))
         self.sparse = storage == "sparse" or (storage == "auto" and folder.nnz < DENSE_FROM * self.n * self.raw_d)
         self.threads = usable_threads(threads)
         self._at_once = self._tasks_at_once()
+        self.limit.check_vectors(self.needs(BOX, bool(scale != "none" or bias)), self.n, self.d, str(folder.path))
         self._pool = ThreadPoolExecutor(self._at_once) if self._at_once > 1 else None
         self.touched = 0
         self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
-        self.preparation = self._prepare(scale, bias)
+        deque(self._each(shard_checked, ((k,) for k in range(folder.count))), maxlen=0)  # before anything is made of it
+        self.preparation = self._prepare(scale, bias, weights)
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
+
+    @property
+    def inexact(self) -> float:
+        """Return the largest relative error of a value of the prepared rows."""
+        return self.preparation.inexact
 
     stored = None  # nothing in memory that compiled code could read in place
 
@@ -216,6 +237,22 @@ class ShardRows:
         """Return the types of the rows that :meth:`take` gives: of values, and of indices (None for dense rows)."""
         indices = np.int64 if self.d > np.iinfo(np.int32).max else np.int32
         return np.dtype(np.float64), np.dtype(indices) if self.sparse else None
+
+    def needs(self, model, prepared: bool, classes: int = 1) -> int:
+        """Return the bytes of a path's vectors, and of the shards that are prepared at once on the way.
+
+        Parameters
+        ----------
+        model : needs.BoxNeeds
+        prepared : bool
+            Whether rows are scaled or have a bias.
+        classes : int
+        """
+        largest = max((shard["nnz"] if self.sparse else 0 for shard in self.folder.meta["shards"]), default=0)
+        passing = 12 * ON_ITS_WAY * largest if prepared else 0
+        passing += 0 if self.sparse else ON_ITS_WAY * F8 * CHUNK_CELLS
+        shape = Shape(self.n, self.d, self.size, not self.sparse, classes=classes)
+        return model.vectors(shape) + (self._at_once + 1) * passing
 
     def warm_up(self) -> None:
         """Compile the kernels of the passes on the first row of a shard of each form."""
@@ -266,24 +303,47 @@ class ShardRows:
         ResourceError
             Where the copy and what a solver needs beside it cross the limit.
         """
-        values = index.size * self.size / max(self.n, 1) * (1.5 if self.sparse else 1.0)
-        self.limit.check(
-            int(COPY_FACTOR * 8 * values), f"solving for {index.size:,} of {self.n:,} rows",
-            "let more rows be screened: more grid points closer together, or a smaller --cmax; or raise --max-memory",
-        )  # fmt: skip
-        self.touched += index.size
-        signs = np.asarray(signs, dtype=np.float64)
+        signs, d = np.asarray(signs, dtype=np.float64), self.d
         if not self.sparse:
-            out = np.empty((index.size, self.d))
+            self._ask(index.size, F8 * index.size * d, 0)
+            self.touched += index.size
+            out = np.empty((index.size, d))
             for where, rows in self._taken(index, signs):
                 out[where] = rows
             return out
-        kind = self.kinds[1]
-        found = [rows for _, rows in self._taken(index, signs)]
-        data = np.concatenate([np.empty(0), *(rows[0] for rows in found)])
-        indices = np.concatenate([np.empty(0, dtype=kind), *(rows[1].astype(kind, copy=False) for rows in found)])
-        counts = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(rows[2]) for rows in found)])
-        return data, indices, np.cumsum(counts)
+        counts = self._counts(index)
+        total, kind = int(counts.sum()), self.kinds[1]
+        self._ask(index.size, (F8 + kind.itemsize) * total, index.size)
+        self.touched += index.size
+        data, indices, indptr = np.empty(total), np.empty(total, dtype=kind), np.zeros(index.size + 1, dtype=np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        for where, rows in self._taken(index, signs):
+            part = slice(indptr[where.start], indptr[where.stop])
+            data[part], indices[part] = rows[0], rows[1]
+        return data, indices, indptr
+
+    def values_of(self, index: np.ndarray) -> int:
+        """Return the number of values that :meth:`take` gives for some rows."""
+        return int(self._counts(index).sum()) if self.sparse else index.size * self.d
+
+    def _counts(self, index) -> np.ndarray:
+        """Return the stored values of prepared sparse rows."""
+        counts = np.empty(index.size, dtype=np.int64)
+        for a, b, k in self._runs(index):
+            shard, where = self.folder.shard(k), index[a:b] - self.folder.starts[k]
+            if shard.dense is None:
+                counts[a:b] = shard.indptr[where + 1] - shard.indptr[where]
+            else:
+                counts[a:b] = np.count_nonzero(shard.dense[where], axis=1)
+        return counts + bool(self.preparation.bias)
+
+    def _ask(self, count: int, copy: int, rows: int) -> None:
+        """Ask for the copy of some rows, and for what a shard's share of it takes on its way."""
+        most = max((shard["rows"] for shard in self.folder.meta["shards"]), default=0)
+        share = min(1.0, most * (self._at_once + 1) / max(count, 1)) if count else 0.0
+        self.limit.check(
+            int(copy * (1.0 + ON_ITS_WAY * share)) + 16 * rows, f"solving for {count:,} of {self.n:,} rows", SCREEN_MORE
+        )
 
     def whole(self):
         """Return a copy of all rows as :meth:`take` does."""
@@ -362,7 +422,7 @@ class ShardRows:
 
     def _columns(self, k: int):
         """Return the columns of the model that prepared rows of shard ``k`` count, as an index."""
-        if not self.sparse or self.folder.meta["shards"][k]["dense"]:
+        if not self.sparse or self.folder.is_dense(k):
             return slice(None)
         columns = self.folder.part(k, "columns")
         return np.append(columns, self.raw_d) if self.preparation.bias else columns
@@ -370,7 +430,7 @@ class ShardRows:
     def _plan(self, k: int) -> Plan:
         """Return how rows of shard ``k`` become rows of the model."""
         p = self.preparation
-        if self.sparse and not self.folder.meta["shards"][k]["dense"]:
+        if self.sparse and not self.folder.is_dense(k):
             columns = self.folder.part(k, "columns")
             p = replace(p, scale=None if p.scale is None else p.scale[columns], n_features=columns.size)
         return Plan(not self.sparse, self.raw_d, p)
@@ -381,32 +441,49 @@ class ShardRows:
 
     # -- preparation ---------------------------------------------------------------------------------------------------
 
-    def _prepare(self, scale: str, bias: float) -> Preparation:
+    def _prepare(self, scale: str, bias: float, weights) -> Preparation:
         """Measure what the scaling needs, as ``prepare.fit_preparation`` does for data in memory."""
         factors = shift = None
         if scale == "maxabs":
-            low, high = self.folder.ranges(self.raw_d)
-            peak = np.maximum(-low, high)
+            peak = self._peak(weights)
             factors = np.where(peak > 0.0, peak, 1.0)
         elif scale == "standard":
             if self.sparse:
                 raise UsageError(
-                    "--scale standard subtracts the mean, which would fill these sparse rows",
-                    "use --scale maxabs, or --storage dense if the survivors fit in memory as dense rows",
+                    "`scale=standard` subtracts the mean, which would fill these sparse rows",
+                    "use `scale=maxabs`, or `storage=dense` if the survivors fit in memory as dense rows",
                 )
-            shift = self._mean(None)
-            factors = spread_or_one(np.sqrt(self._mean(shift)), shift)
+            weights = np.ones(self.n) if weights is None else weights
+            shift = self._mean(weights)
+            factors = spread_or_one(np.sqrt(self._mean(weights, shift)), shift)
         return Preparation(scale, factors, shift, bias, self.raw_d)
 
-    def _mean(self, shift):
+    def _peak(self, weights) -> np.ndarray:
+        """Return the largest magnitude of every column, over rows whose weight is not 0."""
+        peak = np.zeros(self.raw_d)  # where a value is not stored it is 0
+        if weights is None or weights.all():
+            for k, (low, high, _) in enumerate(self._each(shard_ranges, ((k,) for k in range(self.folder.count)))):
+                columns = slice(low.size) if self.folder.is_dense(k) else self.folder.part(k, "columns")
+                peak[columns] = np.maximum(peak[columns], np.maximum(-low, high))
+            return peak
+        for k in range(self.folder.count):
+            shard = self.folder.shard(k)
+            counted = np.flatnonzero(weights[self.folder.starts[k] : self.folder.starts[k + 1]])
+            if counted.size:
+                rows = sp.coo_array(abs(shard.matrix(self.raw_d)[counted]).max(axis=0))
+                np.maximum.at(peak, rows.coords[-1], rows.data)
+        return peak
+
+    def _mean(self, weights, shift=None):
         """Return the mean of every column, or of its squared differences from ``shift``, added row by row."""
         total = np.zeros(self.raw_d)
         for k in range(self.folder.count):
-            shard = self.folder.shard(k)
-            for _, rows in self._plan(k).prepared(shard, 0, shard.rows):
+            shard, begin = self.folder.shard(k), int(self.folder.starts[k])
+            for first, rows in self._plan(k).prepared(shard, 0, shard.rows):
                 values = rows if shift is None else np.square(rows - shift)
-                kernels.dense_sum(values, np.ones(len(rows)), total, 0, len(rows))
-        return total / self.n
+                here = weights[begin + first : begin + first + len(rows)]
+                kernels.dense_sum(values, here, total, 0, len(rows))
+        return total / weights.sum()
 
     def _squared_norms(self) -> np.ndarray:
         # As they were computed when the shards were written, unless the rows have another form or width here.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.csr import shared_csr
 from screenpath.errors import DataError
 from screenpath.kernels import rows as kernels
 
@@ -67,7 +68,7 @@ class Views:
         """Return both views of ``MemoryRows``; the row view shares its memory."""
         if not rows.sparse:
             return cls(rows.X)
-        return cls(sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d)))
+        return cls(shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d)))
 
     @classmethod
     def from_parts(cls, n, d, dense, by_row, by_column, row_sqnorms, column_sqnorms) -> Views:

@@ -10,14 +10,15 @@ from math import sqrt
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Dome, Lens, Point
+from screenpath.geometry import ROUNDING, Ball, Dome, Lens, Point
 from screenpath.kernels import box as kernels
 
 
 def pair_ball(reference, C: float) -> Ball:
     r"""Ball around the optimum at ``C`` from the reference's pair (w, theta).
 
-    ``||w* - (w + C G'theta)/2||^2 <= gap_C - ||w - C G'theta||^2 / 4``: strong convexity on both sides. For an exact
+    ``||w* - (w + C G'theta)/2||^2 <= gap_C - ||w - C G'theta||^2 / 4``: strong convexity on both sides. The right side
+    is ``||w - C G'theta||^2 / 4 + C sum (phi_i(t_i) - theta_i t_i)``, where rounding counts least. For an exact
     reference at ``C0`` it is DVI_s / BT1: centre ``(C + C0)/(2 C0) w0``, radius ``|C - C0|/(2 C0) ||w0||`` (Wang 2014,
     Corollaries 8, 11, 14; Ogawa 2014, Theorem 6).
 
@@ -35,16 +36,16 @@ def pair_ball(reference, C: float) -> Ball:
     """
     ratio, point = C / reference.C, reference.point
     mismatch = kernels.pair_mismatch(
-        C, reference.C, point.sqnorm, reference.total_sq, reference.inner, reference.total_error, GAP_ROUNDING
+        C, reference.C, point.sqnorm, reference.total_sq, reference.inner, reference.total_error, reference.relative
     )
     return Ball(point.scaled(0.5 * (1.0 + ratio)), pair_radius(reference, C) + 0.5 * mismatch)
 
 
 def pair_radius(reference, C: float) -> float:
-    """Return the radius of the pair's ball around its true centre ``(w + C G'theta)/2``, rounding included."""
+    """Return the radius of the pair's ball around its centre ``(w + C G'theta)/2`` as computed, rounding included."""
     return kernels.pair_radius(
-        C, reference.C, reference.point.sqnorm, reference.total_sq, reference.inner, reference.xi, reference.ell,
-        reference.error, reference.total_error, GAP_ROUNDING,
+        C, reference.C, reference.point.sqnorm, reference.total_sq, reference.inner, reference.slack,
+        reference.sum_error, reference.total_error, reference.relative,
     )  # fmt: skip
 
 
@@ -99,12 +100,12 @@ def guess_ball(model, reference, C: float) -> Ball:
     """
     factor = 0.5 * (1.0 + C / reference.C)
     guess = np.empty(model.size)
-    ell, magnitude = kernels.box_guess(model.c, reference.point.products, factor, model.lo, model.hi, guess)
-    center, dual_sq, rounding = model.middle(reference, guess, C)
+    ell = kernels.box_guess(model.c, reference.point.products, factor, model.lo, model.hi, guess)
+    center, dual_sq, rounding, shift = model.middle(reference, guess, C)
     slope = C * (reference.xi - ell)
-    error = C * (reference.error + GAP_ROUNDING * magnitude) + rounding
-    error += GAP_ROUNDING * (reference.point.sqnorm + dual_sq)
-    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error))
+    error = 2.0 * C * reference.error + rounding  # the error of `ell` has the bound of that of the reference's
+    error += reference.relative * (reference.point.sqnorm + dual_sq)
+    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error) + shift)
 
 
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
@@ -129,7 +130,7 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
     -------
     Dome, or Ball where the reference is the origin and there is no half-space
     """
-    size = sqrt(far.center.sqnorm) * (1.0 + GAP_ROUNDING)
+    size = sqrt(far.center.sqnorm) * (1.0 + reference.relative)
     if enhanced:
         center, radius = far.center.scaled(0.5), 0.5 * size + far.radius
     else:
@@ -143,7 +144,8 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
     for C in parameters:
         least = min(least, 0.5 * (length + C * reference.inner / length) - pair_radius(reference, C))
     offset = -least - float(normal.vector @ center.vector)
-    return Dome(center, float(radius), normal, float(offset + ROUNDING * radius))
+    slack = ROUNDING * radius + reference.relative * max(parameters) * sqrt(reference.total_sq)
+    return Dome(center, float(radius), normal, float(offset + slack))
 
 
 class SSNSV:

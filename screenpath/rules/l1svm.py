@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.geometry import ROUNDING, Ball, Point
+from screenpath.geometry import Ball, Point
 from screenpath.kernels import l1svm as kernels
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
@@ -33,11 +33,10 @@ class VariationalInequality:
 
     def keep(self, model, reference, lam: float):
         """Return the features that the dome leaves undecided; in one traversal, without writing down its vectors."""
-        here = 1.0 / reference.lam
-        gap = (reference.gap + reference.error) * here * here
         index = kernels.dome_keep(
             reference.theta, model.signs, model.null_bias, reference.products, model.null_products,
-            model.coarse_norms, here, 1.0 / float(lam), gap, DIRECTION, ROUNDING,
+            model.coarse_norms, model.norm_unit, reference.lam, reference.lam / float(lam), reference.theta_gap,
+            DIRECTION, model.slack_of(reference),
         )  # fmt: skip
         return model.kept(index)
 
@@ -46,7 +45,7 @@ def gap_ball(reference) -> Ball:
     """Ball of a certified pair at its own parameter: ``||theta - theta_1||^2 <= 2 gap / lambda^2``."""
     theta = reference.theta
     center = Point(theta, reference.products, kernels.inner(theta, theta))
-    return Ball(center, math.sqrt(2.0 * (reference.gap + reference.error)) / reference.lam)
+    return Ball(center, math.sqrt(2.0 * reference.theta_gap) / reference.lam)
 
 
 def contradicted(model, accurate, lam: float, decided) -> int:
@@ -55,7 +54,7 @@ def contradicted(model, accurate, lam: float, decided) -> int:
     A weight that is 0 at the optimum may still be left over in a solution with a small gap; one whose penalty
     ``lam |w_j|`` exceeds that gap is counted.
     """
-    return int(((decided != 0) & (lam * abs(accurate.w) > accurate.gap + accurate.error)).sum())
+    return int(((decided != 0) & (lam * abs(accurate.w) > accurate.gap)).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class FeatureScreening:
 
     def again(self, model, certificate, lam: float):
         """Screen with the ball of a certified pair at the same parameter."""
-        return model.screen(gap_ball(certificate))
+        return model.screen(gap_ball(certificate), model.slack_of(certificate))
 
 
 def parse_feature_rule(text: str) -> FeatureScreening:

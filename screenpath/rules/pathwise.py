@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from screenpath import states
 from screenpath.errors import UsageError
-from screenpath.geometry import GAP_ROUNDING, Ball, Point
+from screenpath.geometry import Ball, Point
 from screenpath.models.box import Screened
+from screenpath.rounding import gamma
 from screenpath.rules.box import feasible_dome, pair_ball
 
 BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
@@ -30,18 +32,21 @@ def loss_floor(reference, C: float, primal: float) -> float:
         Supplies theta; of any parameter.
     C : float
     primal : float
-        ``P_C(w)`` of any w.
+        At least ``P_C(w)`` of any w, rounding included: :func:`primal_value`.
     """
-    total = np.sqrt(reference.total_sq)
-    dual = C * reference.ell - 0.5 * C * C * reference.total_sq
-    gap = max(primal - dual, 0.0) + C * reference.error + GAP_ROUNDING * (abs(primal) + C * C * reference.total_sq)
-    slack = reference.error + GAP_ROUNDING * C * reference.total_sq
-    return float(reference.ell - C * reference.total_sq - total * np.sqrt(2.0 * gap) - slack)
+    # Each term at the end of what rounding may have made of it; the last slack is that of this function itself.
+    ell, total = reference.ell - reference.error, np.sqrt(reference.total_sq)
+    total_sq = reference.total_sq * (1.0 + reference.relative) + reference.total_error
+    total_sq += reference.sum_error * (2.0 * total + reference.sum_error)
+    slack = reference.relative * (abs(reference.ell) + C * total_sq)
+    gap = max(primal - C * ell + 0.5 * C * C * total_sq, 0.0) + C * slack + reference.relative * abs(primal)
+    return float(ell - C * total_sq - np.sqrt(2.0 * total_sq * gap) * (1.0 + reference.relative) - slack)
 
 
 def primal_value(reference, C: float) -> float:
-    """Return ``P_C(w)`` of the reference's w at another parameter."""
-    return 0.5 * reference.point.sqnorm + C * reference.xi + C * reference.error
+    """Return an upper bound of ``P_C(w)`` of the reference's w at another parameter."""
+    value = 0.5 * reference.point.sqnorm + C * (reference.xi + reference.error)
+    return value * (1.0 + reference.relative)
 
 
 def feasible_point(model, near, far, floor: float) -> Ball | None:
@@ -54,11 +59,11 @@ def feasible_point(model, near, far, floor: float) -> Ball | None:
     Ball of radius 0, or None where even ``far.w`` has a larger loss
     """
     ends = near.point, far.point
-    error = near.error + far.error
+    error = near.error + far.error + _loss_error(model, *ends)
 
     def loss(share):
         t = model.c - ((1.0 - share) * ends[0].products + share * ends[1].products)
-        return float(np.maximum(model.lo * t, model.hi * t).sum()) + error
+        return float(np.maximum(model.lo * t, model.hi * t).sum()) * (1.0 + gamma(model.size)) + error
 
     if loss(1.0) > floor:
         return None
@@ -69,6 +74,17 @@ def feasible_point(model, near, far, floor: float) -> Ball | None:
     vector = (1.0 - high) * ends[0].vector + high * ends[1].vector
     products = (1.0 - high) * ends[0].products + high * ends[1].products
     return Ball(Point(vector, products, float(vector @ vector)), 0.0)
+
+
+def _loss_error(model, a: Point, b: Point) -> float:
+    """Return by how much rounding of the margins can change the loss of a point between two.
+
+    A margin is off by what its row's product with a vector may be, and by that of the two that are put together; none
+    of it is relative to the loss itself, which cancels where targets are met.
+    """
+    product = gamma(2 * model.rows.d + 8) * (np.sqrt(a.sqnorm) + np.sqrt(b.sqnorm))
+    terms = product * model.norms + gamma(8) * (np.abs(model.c) + np.abs(a.products) + np.abs(b.products))
+    return float(np.maximum(np.abs(model.lo), np.abs(model.hi)) @ terms) * (1.0 + gamma(model.size))
 
 
 class Pathwise:
@@ -113,7 +129,7 @@ class Pathwise:
         """Screen from the previous grid point and the far end, or go on with the chunk's decisions."""
         if self.chunk is None:
             return model.screen(self.static.region(model, reference, parameter, self.far))
-        if self.left == 0 or not self._proven(reference):
+        if self.left == 0:
             self.left, self.floor, self.status = self._new_rule(model, reference, parameter)
         self.left -= 1
         return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
@@ -129,19 +145,46 @@ class Pathwise:
         self._restart()
         return model.screen(self.static.region(model, certificate, certificate.C, self.far))
 
+    def proven(self, model, certificate, screened: Screened, decided) -> tuple:
+        """Return what may be claimed of the decisions at a grid point that is not solved again, whatever its gap.
+
+        Parameters
+        ----------
+        model : models.box.BoxModel
+        certificate : models.box.Certificate
+            Of the pair that is reported.
+        screened : Screened
+            What was fixed before the solve.
+        decided : ndarray of int8 of shape (N,) or None
+            That and what the dynamic rule fixed.
+
+        Returns
+        -------
+        Screened, ndarray of int8 or None
+            The arguments, or where ``s_b`` stays unproven, only those of the decisions that a safe rule makes too. What
+            a dynamic rule found among the survivors of an unproven one is withdrawn with it.
+        """
+        if self._proven(certificate):
+            return screened, decided
+        safe = self.corrected(model, certificate, screened, 0)
+        kept = _screened(np.where(safe.status == screened.status, screened.status, np.int8(0)))
+        return kept, None if decided is None else kept.status.copy()
+
     def _proven(self, certificate) -> bool:
         """Tell whether the optimum at the certificate's parameter has at least the loss ``s_b`` (C-form: always)."""
-        return self.floor == -np.inf or loss_floor(certificate, certificate.C, certificate.primal) >= self.floor
+        if self.floor == -np.inf:
+            return True
+        return loss_floor(certificate, certificate.C, primal_value(certificate, certificate.C)) >= self.floor
 
     def state(self) -> dict:
         """Return what a resumed walk needs to go on within a chunk."""
         return {} if self.chunk is None else {"left": self.left, "floor": self.floor, "status": self.status}
 
-    def restore(self, state) -> None:
-        """Take up the state of an earlier walk."""
+    def restore(self, state, model) -> None:
+        """Take up the state of an earlier walk of a model."""
         if self.chunk is not None:
-            self.left, self.floor = int(state["left"]), float(state["floor"])
-            self.status = np.asarray(state["status"], dtype=np.int8)
+            self.left, self.floor = states.count(state, "left"), states.number(state, "floor")
+            self.status = states.decisions(state, "status", model.size if self.left else np.size(state.get("status")))
 
     def _new_rule(self, model, reference, parameter):
         start = int(np.flatnonzero(self.grid == parameter)[0])

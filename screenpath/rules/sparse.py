@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import sifs as kernels
 from screenpath.models.sparse import Screened
 
@@ -67,7 +66,7 @@ def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
         For an unknown rule or order, naming the ones that exist.
     """
     if first not in FIRST:
-        raise UsageError(f"unknown order '{first}'", f"use --first {' or --first '.join(FIRST)}")
+        raise UsageError(f"unknown order '{first}'", f"use {' or '.join(f'`first={name}`' for name in FIRST)}")
     static, _, rest = text.strip().lower().partition("+")
     if static in RULES and rest in ("", "gap"):
         samples, features = RULES[static]
@@ -100,7 +99,11 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     """
     at = model.nothing_screened()
     regions = _regions(model, reference, alpha)
-    model.reach = math.sqrt(regions.second_sq) if features and regions.second_sq <= regions.first_sq else 0.0
+    model.reach = 0.0
+    if not regions.known:
+        return at
+    if features and regions.second_sq <= regions.first_sq:
+        model.reach = math.sqrt(regions.second_sq)
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
     return Screened(at.duals, at.keep, at.row_part, at.col_part, record)
 
@@ -109,7 +112,7 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Scree
     """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
     at, record = model.nothing_screened(), []
     if features:
-        zero = np.abs(model.u_ones) <= model.beta * (1.0 - ROUNDING)
+        zero = np.abs(model.u_ones) + model.ones_error <= model.beta
         at.keep[zero] = 0
         record.append([-1, int(np.count_nonzero(zero))])
     if samples:
@@ -138,7 +141,7 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
 
 @dataclass(slots=True)
 class _Regions:
-    """Centres as multiples of the reference, and squared radii."""
+    """Centres as multiples of the reference, squared radii, and the squared distance of the dual centres at least."""
 
     scale: float
     primal_sq: float
@@ -149,36 +152,49 @@ class _Regions:
     between_sq: float
     paper: bool
 
+    @property
+    def known(self) -> bool:
+        """Tell whether every number is one: where a square has overflowed, the regions say nothing."""
+        return math.isfinite(
+            self.primal_sq + self.first_sq + self.second_sq + self.between_sq + self.scale + self.ones_part
+        )
+
 
 def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
-    n, gamma = model.n, model.gamma
-    gap = model.gap_at(ref, alpha)
-    w_theta_sq = ref.shrunk_sq / alpha**2
-    apart_sq = ref.w_sq - 2.0 * ref.w_shrunk / alpha + w_theta_sq
-    primal_sq = gap / alpha - 0.25 * apart_sq + GAP_ROUNDING * (ref.w_sq + w_theta_sq)
-    primal = math.sqrt(max(primal_sq, 0.0)) + 0.5 * math.sqrt(ref.lag_sq) / alpha
-    ratio = 0.5 * (ref.alpha - alpha) / alpha
-    ones_part, theta_part = -ratio / gamma, 1.0 + ratio
-    to_ones_sq = ref.theta_sq - 2.0 / gamma * ref.theta_sum + model.pairs / gamma**2  # ||theta0 - 1/gamma||^2
-    error = math.sqrt(2.0 * n / gamma * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
-    first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0)) + (theta_part + abs(ratio)) * error
-    second = math.sqrt(max(n * gap / gamma - 0.25 * ref.apart_sq, 0.0)) + 0.5 * math.sqrt(ref.apart_sq)
-    grown = 1.0 + ROUNDING
-    return _Regions(1.0 + ratio, grown * primal**2, ones_part, theta_part, grown * first**2, grown * second**2,
-                    ratio**2 * max(to_ones_sq, 0.0), paper)  # fmt: skip
+    n, gamma, bounds = model.n, model.gamma, model.rounding
+    rest, lag_sq, error = bounds.parts(ref, alpha)
+    # The gap is rest + lag_sq / 2, and ||w0 - w_theta||^2 = lag_sq / alpha. What rounding does to the latter is below
+    # what it may do to the gap.
+    moved = (math.sqrt(ref.alpha) * math.sqrt(ref.lag_sq) + ref.u_error) / alpha
+    primal = math.sqrt((rest + 0.25 * lag_sq + 2.0 * error) / alpha) + 0.5 * moved
+    ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
+    ones_part, theta_part = -ratio * inverse, 1.0 + ratio
+    to_ones_sq = (
+        ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
+    )  # ||theta0 - 1/gamma||^2
+    blur = 4.0 * bounds.total * model.pairs * inverse * inverse
+    off = math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
+    first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
+    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.pairs))
+    second_sq = n * (rest + 0.5 * lag_sq + error) * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
+    second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure)
+    grown = bounds.grown
+    return _Regions(1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first,
+                    grown * second * second, ratio * ratio * max(to_ones_sq - blur, 0.0), paper)  # fmt: skip
 
 
 def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
     views = model.views
     samples, features, features_first = what
     record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
+    w_norm = math.sqrt(ref.w_sq / ref.alpha)
     touched, used = kernels.sifs(
         views.by_column, views.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w, ref.theta,
         model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
-        model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, math.sqrt(ref.w_sq), r.ones_part, r.theta_part,
-        r.first_sq, r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
-        samples, features, r.paper, True, features_first, ROUNDING, at.duals, at.keep, at.row_part, at.col_part,
-        *model.known_norms, ref.formed, ref.room, record,
+        model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, w_norm, r.ones_part, r.theta_part, r.first_sq,
+        r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
+        samples, features, r.paper, True, features_first, tuple(model.rounding.slacks), at.duals, at.keep,
+        at.row_part, at.col_part, *model.known_norms, ref.formed, ref.room, record,
     )  # fmt: skip
     model.rows.touched += touched
     return record[:used]
@@ -202,5 +218,7 @@ def tighten(model, at: Screened, point, alpha: float) -> int:
         Dual variables and features newly decided.
     """
     regions = _regions(model, point, alpha, paper=False)
+    if not regions.known:
+        return 0
     record = _run(model, point, at, regions, point.scores.copy(), (True, True, True))
     return int(record[record > 0].sum())

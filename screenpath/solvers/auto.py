@@ -37,7 +37,7 @@ class Auto:
         return sparse and d >= WIDE
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :meth:`screenpath.solvers.cd.CoordinateDescent.solve`."""
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         if not self.sweeps_first(reduced.sparse, reduced.start_w.size) or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
         few = Budget(min(SWEEPS, budget.epochs), budget.deadline)

@@ -1,9 +1,10 @@
-"""What every solver takes and returns besides the reduced problem."""
+"""The contract of solvers: what each takes and returns besides the reduced problem."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -57,3 +58,37 @@ class Solution:
     screened: int
     solver: str
     decided: Callable[[], np.ndarray] | None = None
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Solves reduced problems of its model, from the start they bring, for any rule.
+
+    Attributes
+    ----------
+    name : str
+        For records.
+    """
+
+    name: str
+
+    def solve(self, reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Parameters
+        ----------
+        reduced : Reduced
+            Of the model: what screening left, with a start.
+        tol : float
+            Relative gap of the reduced problem to reach.
+        budget : Budget
+        dynamic : bool
+            Screen with the gap ball of the current iterate whenever the gap is evaluated.
+        rank : int
+            Number of the grid point: a solver that draws random numbers mixes it into its seed.
+
+        Returns
+        -------
+        Solution
+        """
+        ...

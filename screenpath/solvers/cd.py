@@ -16,6 +16,7 @@ from screenpath.kernels import box as box_kernels
 from screenpath.kernels import cd as kernels
 from screenpath.kernels import rows as row_kernels
 from screenpath.models.reduced import Reduced
+from screenpath.rounding import UNIT
 from screenpath.solvers.base import Budget, Solution
 
 VISITS = 2_000_000  # row visits of one kernel call: bounds the time until a signal or a deadline is noticed
@@ -40,28 +41,12 @@ class CoordinateDescent:
         self.seed, self.shrinking = seed, shrinking
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap.
-
-        Parameters
-        ----------
-        reduced : Reduced
-        tol : float
-            Relative gap of the reduced problem to reach.
-        budget : Budget
-        dynamic : bool
-            Screen with the gap ball of the current iterate whenever the gap is evaluated.
-        rank : int
-            Number of the grid point, mixed into the random seed.
-
-        Returns
-        -------
-        Solution
-        """
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run = _Run(reduced, np.random.SeedSequence((self.seed, rank)))
         interval, epochs, converged = FIRST_CHECK, 0, False
         while True:
             converged = run.check(tol, dynamic)
-            if converged or run.alive.size == 0:
+            if converged or not np.isfinite(run.gap) or run.alive.size == 0:
                 break
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
@@ -90,6 +75,7 @@ class _Run:
         self.screened = 0
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.w = reduced.start_sum.copy()
+        self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
 
     def sweep(self, sweeps: int, shrinking: bool, deadline: float) -> None:
         """Run ``sweeps`` sweeps in kernel calls of bounded length."""
@@ -113,10 +99,13 @@ class _Run:
         pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w
         primal = 0.5 * w_sq - pull + loss + r.offset
         gap = w_sq - pull + loss - linear
+        self.gap = gap
         if gap <= tol * abs(primal):
             return True
-        if dynamic:
-            error = GAP_ROUNDING * (w_sq + abs(pull) + loss + magnitude)
+        if dynamic and np.isfinite(gap):
+            # Margins are off by the rounding of a product, and w by that of its updates.
+            size, off = np.sqrt(w_sq), UNIT * (self.touched + 64.0)
+            error = (GAP_ROUNDING + off) * (w_sq + abs(pull) + loss + magnitude + size * self.widths)
             self._screen(margins, max(gap, 0.0) + error, w_sq)
         return False
 

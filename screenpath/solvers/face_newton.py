@@ -13,8 +13,8 @@ from scipy.linalg.lapack import dpotrf
 
 from screenpath.kernels import gram as gram_kernels
 from screenpath.kernels import smo as kernels
+from screenpath.rows.budget import MOST_FREE
 
-MOST_FREE = 4000  # coordinates of one step: beyond it the factor takes longer than the pair steps it saves
 STEPS = 30  # of one call
 FACES = 10  # solves on ever smaller faces of the box before a step is taken
 RIDGE = 1e-4  # first ridge, relative to the largest diagonal entry
@@ -30,10 +30,15 @@ class FaceNewton:
     Where the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
     directions that change nothing until it meets the box. Steps that stay inside the box lower it, those that are cut
     raise it.
+
+    Parameters
+    ----------
+    most : int
+        Coordinates of one step for whose factor there is memory.
     """
 
-    def __init__(self):
-        self.ridge = RIDGE
+    def __init__(self, most: int = MOST_FREE):
+        self.ridge, self.most = RIDGE, min(most, MOST_FREE)
         self.factor = None
 
     def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
@@ -63,7 +68,7 @@ class FaceNewton:
             if left <= target:
                 break
             free = np.flatnonzero(((alpha > lo) | (t > 0.0)) & ((alpha < hi) | (t < 0.0)))
-            if free.size == 0 or free.size > MOST_FREE:
+            if free.size == 0 or free.size > self.most:
                 break
             values, fresh = Q.rows(free), self.factor is None
             step = self.face_step(values, free, t[free], lo[free] - alpha[free], hi[free] - alpha[free])

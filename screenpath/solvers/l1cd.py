@@ -10,13 +10,18 @@ Stops when the duality gap of the reduced problem is at most ``tol`` times its p
 from __future__ import annotations
 
 import time
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.geometry import ROUNDING
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
+from screenpath.memory import in_force
 from screenpath.models.l1svm import L1Reduced, dual_scale
+from screenpath.rounding import OUTWARD, UNIT, gamma
+from screenpath.rows.columns import FEWER
 from screenpath.solvers.base import Budget, Solution
 
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
@@ -24,8 +29,10 @@ FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first
 FIRST_SET = 16  # features of the smallest working set beyond the support
 # Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
 SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
+DRIFT = 1e-3  # share of the gap that slack's rounding may make up before slack is formed anew
 IDLE = 60  # gap evaluations without progress after which rounding is to blame
 NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
+SQUARES = 3  # matrices of its order: over all samples, over those inside the margin, and the factor
 # Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
 # ridge of the Hessian relative to ||f_j||^2.
 NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
@@ -52,23 +59,7 @@ class FeatureDescent:
         self.name = "cd+newton" if self.newton else "cd"
 
     def solve(self, reduced: L1Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap.
-
-        Parameters
-        ----------
-        reduced : L1Reduced
-        tol : float
-            Relative gap of the reduced problem to reach.
-        budget : Budget
-        dynamic : bool
-            Screen with the gap ball of the current iterate whenever the gap is evaluated.
-        rank : int
-            Not used: the order is cyclic.
-
-        Returns
-        -------
-        Solution
-        """
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run = _Run(reduced, budget, self)
         interval = FIRST_CHECK
         share = NEWTON_SHARE if self.newton else SWEEP_SHARE
@@ -93,6 +84,21 @@ class FeatureDescent:
         return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
 
 
+class _Sums(NamedTuple):
+    """Sums of a point over some features; ``products`` of the columns with ``r = max(slack, 0)``."""
+
+    products: np.ndarray
+    primal: float
+    gap: float
+    scale: float
+    total: float
+    squares: float
+    balance: float
+    terms: int
+    weight: float
+    reach: float
+
+
 class _Run:
     """Working arrays of one solve."""
 
@@ -113,12 +119,10 @@ class _Run:
         cold = reduced.fresh and not options.warm
         self.w = np.zeros(reduced.size) if cold else reduced.start_w.copy()
         self.bias = np.array([0.0 if cold else reduced.start_bias])
+        self.updates, self.moved, self.size = 0.0, 0.0, None  # of slack, since it was formed; see `drift`
+        self.terms = int(np.count_nonzero(self.w))  # weights when it was formed
         if cold or reduced.start_slack is None:
-            self.slack = 1.0 - self.bias * reduced.signs
-            support = np.flatnonzero(self.w)
-            kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
-            self.touched += support.size
-            self.bias[0] = kernels.bias_root(self.slack, reduced.signs, self.bias[0])
+            self.form_slack()
         else:
             self.slack = reduced.start_slack.copy()
         self.products = np.zeros(reduced.size)
@@ -137,50 +141,82 @@ class _Run:
         self.best = min(gap, self.best)
         return gap <= target
 
-    def evaluate(self, index: np.ndarray) -> tuple[np.ndarray, float, float, float]:
-        """Return ``f_j . alpha``, primal, gap and dual scale of the problem on some features."""
+    def form_slack(self) -> None:
+        """Form the slack of all samples anew: changed many times, it gathers rounding errors."""
+        self.slack = 1.0 - self.bias * self.reduced.signs
+        support = np.flatnonzero(self.w)
+        kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
+        self.touched += support.size
+        self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        self.updates, self.moved, self.size, self.terms = 0.0, 0.0, None, support.size
+
+    def changed(self, updates: float, moved: float) -> None:
+        """Count changes of the slack, and the sum of their norms."""
+        if self.size is None:
+            self.size = sqrt(kernels.inner(self.slack, self.slack)) + moved  # of the slack that was formed
+        self.updates, self.moved = self.updates + updates, self.moved + moved
+
+    def drift(self, sums: _Sums) -> float:
+        """Return a bound on the norm of the error of the slack: as it was formed, and from its changes."""
+        formed = self.reduced.rounding.slack(self.terms, sums.reach + self.moved, float(self.bias[0]))
+        return formed + 2.0 * UNIT * (self.updates + 2.0) * ((self.size or 0.0) + 2.0 * self.moved)
+
+    def evaluate(self, index: np.ndarray) -> _Sums:
+        """Return the sums of the problem on some features."""
+        r = self.reduced
         if self.known is not None:  # the certificate of the starting point has them
             products, self.known = self.known, None
-            _, total, squares = kernels.positive_part(self.slack)
-            reach = GAP_ROUNDING * np.sqrt(squares) * self.reduced.norms
-            largest, weight = float(np.max(np.abs(products) + reach, initial=0.0)), float(np.abs(self.w).sum())
+            _, total, squares, balance = kernels.positive_part(self.slack, r.signs)
+            unsure = kernels.blur(total, squares, balance, r.rounding.column)
+            largest, _, _, weight, reach, _ = kernels.weight_terms(
+                self.w, products, r.norms, r.spreads, unsure, sqrt(squares) * OUTWARD
+            )
         else:
             products = np.empty(index.size)
-            total, squares, largest, weight = kernels.evaluate(
-                *self.columns, index, self.slack, self.w, self.reduced.norms, GAP_ROUNDING, products
+            total, squares, balance, largest, weight, reach = kernels.evaluate(
+                *self.columns, index, r.signs, self.slack, self.w, r.norms, r.rounding.column, products
             )
             self.touched += index.size
-        scale = dual_scale(self.reduced.lam, total, squares, largest)
-        primal = 0.5 * squares + self.reduced.lam * weight
-        return products, primal, primal - scale * (total - 0.5 * scale * squares), scale
+        scale = dual_scale(r.lam, total, squares, largest)
+        primal = 0.5 * squares + r.lam * weight
+        gap = primal - scale * (total - 0.5 * scale * squares)
+        return _Sums(products, primal, gap, scale, total, squares, balance, index.size, weight, reach)
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
-        products, self.primal, self.gap, scale = self.evaluate(self.alive)
-        self.products[self.alive] = products
+        sums = self.evaluate(self.alive)
+        self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
         if self.note(self.gap, tol * self.primal):
             return True
-        if dynamic and self._screen(products, scale):
-            self.products[self.alive], self.primal, self.gap, _ = self.evaluate(self.alive)
+        if dynamic and self.updates and self.drift(sums) * sqrt(sums.squares) > DRIFT * self.gap:
+            self.form_slack()
+            sums = self.evaluate(self.alive)
+        if dynamic and self._screen(sums):
+            sums = self.evaluate(self.alive)
+            self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
         return False
 
-    def _screen(self, products: np.ndarray, scale: float) -> bool:
+    def _screen(self, sums: _Sums) -> bool:
         """Drop the features the gap ball decides; return whether the point moved (a weight had to be set to 0)."""
         # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha.
-        lam = self.reduced.lam
-        radius = np.sqrt(2.0 * (max(self.gap, 0.0) + GAP_ROUNDING * self.primal))
-        extent = radius + np.sqrt(2.0 * self.primal)
-        bound = scale * np.abs(products) + radius * self.reduced.spreads[self.alive]
-        gone = bound < lam - ROUNDING * (lam + extent * self.reduced.norms[self.alive])
+        r, lam, scale = self.reduced, self.reduced.lam, sums.scale
+        column, norm, off = r.rounding.column, sqrt(sums.squares), self.drift(sums)
+        taken = kernels.imbalance(sums.total, sums.balance, column)
+        gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
+        gap += (column + gamma(sums.terms)) * (sums.primal + sums.squares + scale * (sums.total + scale * sums.squares))
+        radius = sqrt(2.0 * max(gap, 0.0)) + taken * scale * norm
+        extent = radius + sqrt(2.0 * sums.primal)
+        bound = scale * np.abs(sums.products) + radius * r.spreads[self.alive]
+        slack = max(ROUNDING, 8.0 * (column + taken))
+        gone = bound < lam - slack * (lam + extent * r.norms[self.alive])
         dropped = self.alive[gone]
         self.alive = self.alive[~gone]
         self.screened += dropped.size
         nonzero = dropped[self.w[dropped] != 0.0]
         if nonzero.size == 0:
             return False
-        kernels.columns_add(*self.columns, nonzero, self.w[nonzero], self.slack)
         self.w[nonzero] = 0.0
-        self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        self.form_slack()
         return True
 
     def choose(self) -> np.ndarray:
@@ -209,10 +245,11 @@ class _Run:
         each = max(1, self.visits // max(active.size, 1))
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
-            visited, violation = kernels.descend(
+            visited, violation, updates, moved = kernels.descend(
                 *self.columns, r.signs, r.lam, self.sqnorms, self.w, self.slack, self.bias, active.copy(),
                 self.options.shrinking, now,
             )  # fmt: skip
+            self.changed(updates, moved)
             self.touched += visited
             self.epochs += now
             sweeps -= now
@@ -228,8 +265,9 @@ class _Run:
             if newton is None or not newton.step(products):
                 self.sweep(chosen, interval)
                 interval = min(LAST_CHECK, 2 * interval)
-            products, _, gap, _ = self.evaluate(chosen)
-            if self.note(gap, target):
+            sums = self.evaluate(chosen)
+            products = sums.products
+            if self.note(sums.gap, target):
                 return True
             if self.spent():
                 return False
@@ -241,6 +279,7 @@ class _Newton:
     def __init__(self, run: _Run, chosen: np.ndarray):
         self.run, self.chosen = run, chosen
         k, n = chosen.size, run.slack.size
+        in_force().check(SQUARES * 8 * k**2, f"Newton steps on {k:,} features", FEWER)
         # Where most samples are inside the margin, the others are subtracted from products over all samples.
         if run.reduced.sparse and 2 * np.count_nonzero(run.slack > 0.0) > n:
             self.gram, self.sums = run.reduced.inner_products(chosen)
@@ -263,8 +302,9 @@ class _Newton:
             return False
         run.epochs += 1
         run.touched += self.chosen.size
-        taken = l1newton.newton_step(
+        taken, moved = l1newton.newton_step(
             *run.columns, self.chosen, y, run.reduced.lam, run.sqnorms, run.w, run.slack, run.bias, products,
             self.gram, self.sums, float(inside), NEWTON_OPTIONS,
         )  # fmt: skip
+        run.changed(self.chosen.size + 2.0, moved)
         return taken > 0.0

@@ -7,6 +7,7 @@ crawl. Stops when the duality gap of the reduced problem is at most ``tol`` time
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -28,24 +29,7 @@ class Newton:
     name = "newton"
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap.
-
-        Parameters
-        ----------
-        reduced : Reduced
-        tol : float
-            Relative gap of the reduced problem to reach.
-        budget : Budget
-            ``epochs`` bounds the Newton iterations.
-        dynamic : bool
-            Screen with the gap ball of the current pair before each choice of a working set.
-        rank : int
-            Number of the grid point; not used, nothing here is random.
-
-        Returns
-        -------
-        Solution
-        """
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         stored, where, signs = reduced.stored()
         dense, csr = (NO_DENSE, stored) if reduced.sparse else (stored, NO_CSR)
         k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
@@ -66,7 +50,13 @@ class Newton:
             )  # fmt: skip
             iterations, touched = iterations + done, touched + work
             converged = gap <= tol * abs(primal)
-            if converged or done < limit or iterations >= budget.epochs or time.monotonic() > budget.deadline:
+            if (
+                converged
+                or done < limit
+                or not math.isfinite(gap)
+                or iterations >= budget.epochs
+                or time.monotonic() > budget.deadline
+            ):
                 break
             margins = reduced.products(w)
             touched += reduced.size

@@ -18,6 +18,7 @@ import numpy as np
 from screenpath.kernels import rows as row_kernels
 from screenpath.kernels import sdca as kernels
 from screenpath.kernels import sparse as sums
+from screenpath.memory import in_force
 from screenpath.models.sparse import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution
@@ -46,7 +47,7 @@ class ProximalSDCA:
         self.copies = _Copies()
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap.
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`.
 
         Returns
         -------
@@ -125,6 +126,9 @@ class _Copies:
             whole = np.arange(model.n), np.arange(model.d), views.by_row, views.row_sqnorms
             self._last = _Copy(model, *whole)
             return self._last, 0
+        survivors = at.duals.reshape(model.classes, -1).min(axis=0) <= 0  # samples, and a few more
+        most = int(np.diff(views.by_row[2])[survivors].sum())
+        in_force().check(12 * most, "a copy of the samples and features that survive", "use `solver=newton`")
         lines, columns, *part = kernels.gather_rows(
             *views.by_row, views.by_column[0], views.dense, model.n, model.d, at.duals, at.keep
         )
@@ -141,7 +145,7 @@ class _Run:
         self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
         self.own_copy = False
         self.touched, self.epochs, self.random = 0, 0, random
-        self.state, self.terms = np.array([0, FIRST_CHECK, FIRST_CHECK]), np.empty(4)
+        self.state, self.terms = np.array([0, FIRST_CHECK, FIRST_CHECK]), np.empty(3)
         start = reduced.start
         self._gather(start.theta, warm, start.u, start.u_slack)
 
@@ -215,20 +219,19 @@ class _Run:
         m = self.model
         if not self.own_copy:
             self.at, self.own_copy = self.at.copy(), True
-        theta, w = self.point()
-        u = np.zeros(w.size)
-        u.reshape(m.classes, m.d)[:, self.copy.columns] = self.v.reshape(m.classes, -1)
-        found = tighten(m, self.at, self._certificate(theta, w, u), self.alpha)
+        point = self._certificate(*self.point())
+        found = tighten(m, self.at, point, self.alpha)
         if found:
-            self._gather(theta, True, u, np.ones(u.size))  # a `v` kept over many steps has rounding errors
+            self._gather(point.theta, True, point.u, point.u_slack)
         return found
 
-    def _certificate(self, theta: np.ndarray, w: np.ndarray, u: np.ndarray) -> Certificate:
-        """Return what the gap balls need of the current pair."""
-        alpha, (primal, gap, w_sq, apart_sq) = self.alpha, (float(term) for term in self.terms)
-        scores = np.empty(theta.size)
-        self.touched += sums.products(*self.model.views.by_column, self.model.n, w, scores)
-        return Certificate(
-            alpha, self.model.beta, w, scores, theta, u, np.zeros(u.size), primal, 0.0, w_sq, 0.0, alpha**2 * w_sq,
-            0.0, alpha * w_sq, 0.0, 0.0, 0.0, apart_sq, primal, gap, 0, 0, 0,
-        )  # fmt: skip
+    def _certificate(self, theta: np.ndarray, w: np.ndarray) -> Certificate:
+        """Return what the gap balls need of the current pair; a ``v`` kept over many steps has rounding errors."""
+        m, view = self.model, self.model.views.by_column
+        features, _ = sums.mask(w, self.at.keep, np.empty(w.size))
+        scores, u, psi = np.empty(theta.size), np.zeros(w.size), m.weigh(theta)
+        self.touched += sums.products(*view, m.n, w, scores)
+        self.touched += sums.column_sums(*view, m.n, features, psi, 1.0 / m.n, u)
+        primal, gap, apart_sq = (float(term) for term in self.terms)
+        samples = primal, gap, 0.0, float(m.pairs), apart_sq, 0, 0
+        return m.pair(self.alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)

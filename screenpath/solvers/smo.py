@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.geometry import ROUNDING
 from screenpath.kernels import box as box_kernels
+from screenpath.kernels import gram
 from screenpath.kernels import smo as kernels
-from screenpath.models.kernel import KernelModel, KernelReduced, product_rounding
+from screenpath.models.kernel import KernelReduced, sum_error
+from screenpath.rounding import OUTWARD, UNIT, gamma
 from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.face_newton import FaceNewton
 
@@ -70,23 +72,7 @@ class Smo:
         self.name = "smo+newton" if newton else "smo"
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap.
-
-        Parameters
-        ----------
-        reduced : KernelReduced
-        tol : float
-            Relative gap of the reduced problem to reach.
-        budget : Budget
-        dynamic : bool
-            Screen with the gap ball of the current iterate whenever the gap is evaluated.
-        rank : int
-            Not used: nothing here is random.
-
-        Returns
-        -------
-        Solution
-        """
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run = _Run(reduced)
         epochs, converged = 0, False
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
@@ -114,27 +100,24 @@ class _Run:
         self.alive = np.arange(reduced.size)
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
-        self.newton = FaceNewton()
-        self.moves = KernelModel.fresh_every + 2  # updates of the products at the start, at most
+        self.newton = FaceNewton(reduced.rows.plan.free)
+        self.error = reduced.start_error  # of a product, over the norm of its row
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
         self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
         self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
         self.times = 1  # by how much its next epoch may be longer than the first
+        # Products of points of the box, fixed rows included, are at most this large, over the norm of their row.
+        self.reach = 2.0 * reduced.reach
         step = self.alpha - reduced.start_alpha
         if step.any():
             self._move(np.flatnonzero(step), step[step != 0.0])
-
-    @property
-    def rounding(self) -> float:
-        """Return the rounding of a product, relative to what it is formed from."""
-        return product_rounding(self.moves)
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
-        loss, linear, magnitude = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
+        loss, linear, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         gap = loss - linear + float(self.alpha @ self.products)
         self.primal = r.offset + linear - 0.5 * self.w_sq + gap
@@ -145,15 +128,15 @@ class _Run:
         self.highest = max(dual, self.highest)
         self.stuck = self.stuck or self.waited > PATIENCE
         if dynamic:
-            spread = float(np.abs(self.alpha) @ r.norms)
-            error = GAP_ROUNDING * (loss + magnitude + self.w_sq) + self.rounding * spread * spread
-            self._screen(np.sqrt(max(gap, 0.0) + error), spread)
+            # At least the gap of the reduced problem, rounding counted as a certificate does.
+            terms = r.c, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, 0.0, 0, r.size
+            self._screen(np.sqrt(box_kernels.box_terms(*terms)[3] * (1.0 + gamma(r.size + 16))) * OUTWARD)
         return False
 
-    def _screen(self, radius: float, spread: float) -> None:
+    def _screen(self, radius: float) -> None:
         r = self.reduced
         status = np.empty(r.size, dtype=np.int8)
-        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + self.rounding / ROUNDING * spread
+        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + self.error / ROUNDING * OUTWARD
         box_kernels.box_decide_ball(self.products, 1.0, r.norms, radius, extent, r.c, ROUNDING, status, 0, r.size)
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
@@ -172,8 +155,10 @@ class _Run:
         """Bring products and norm to an alpha that has changed by ``step``."""
         r = self.reduced
         before = float(step @ self.products[index])
-        self.moves += 1
         self.products += r.rows.sum_at(r.index[index], step, r.index)
+        spread = gram.spread_at(step, r.norms, index) * (1.0 + gamma(index.size + 8))
+        added = sum_error(r.rows, index.size, spread, True)
+        self.error = (self.error + added + 2.0 * UNIT * self.reach) * OUTWARD
         self.w_sq += before + float(step @ self.products[index])
 
     # -- one epoch -----------------------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_newton as kernels
+from screenpath.memory import in_force
 from screenpath.models.sparse import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution
@@ -27,6 +28,8 @@ DENSE_FROM = 0.67  # density of the active columns from which the zone is copied
 ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
+IDLE = 60  # steps that do not lower the objective, after which its rounding is to blame (or an overflow)
+FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
 
@@ -36,7 +39,7 @@ class SparseNewton:
     name = "newton"
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap.
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`.
 
         Returns
         -------
@@ -44,11 +47,13 @@ class SparseNewton:
             ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself.
         """
         run = _Run(reduced)
-        epochs, screened, converged = 0, 0, False
+        epochs, screened, converged, best, idle = 0, 0, False, np.inf, 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
             converged = run.gap <= tol * abs(run.primal)
-            if converged or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            idle = 0 if run.primal < best else idle + 1
+            best = min(run.primal, best)
+            if converged or idle > IDLE or epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             if dynamic and run.gap <= screen_below:
                 screened += run.screen()
@@ -77,19 +82,22 @@ class _Run:
     def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
         """Take over ``w`` on the surviving features; sums over the data are formed anew only where they change."""
         self.w = np.empty(w.size)
-        self.features, dropped, self.w_sq, self.w_l1 = sums.mask(w, self.at.keep, self.w)
+        self.features, dropped = sums.mask(w, self.at.keep, self.w)
         if dropped:
-            self.scores = np.empty(self.theta.size)
-            self.touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+            self._multiply()
         self._respond()
         if sums.differ(self.theta, theta):
             self._new_u()
         self._evaluate()
 
+    def _multiply(self) -> None:
+        self.scores = np.empty(self.theta.size)
+        self.touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+
     def _respond(self) -> None:
         m = self.model
         loss = sums.respond(self.scores, m.labels, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi)
-        self.primal = loss / m.n + 0.5 * self.alpha * self.w_sq + m.beta * self.w_l1
+        self.loss = loss / m.n
 
     def _new_u(self) -> None:
         n = self.model.n
@@ -97,9 +105,12 @@ class _Run:
         self.touched += sums.column_sums(*self.view, n, self.features, self.psi, 1.0 / n, self.u)
 
     def _evaluate(self) -> None:
-        terms = kernels.gap_terms(self.w, self.u, self.alpha, self.model.beta, self.features)
-        self.gap, self.w_sq, self.lag_sq, self.w_shrunk, self.shrunk_sq = terms
-        self.gap = max(self.gap, 0.0)
+        """Form objective and gap; of the gap the losses have no share."""
+        m = self.model
+        w_sq, w_l1, kink, lag_sq, *_ = sums.feature_terms(
+            self.w, self.u, self.features, m.feature_norm, self.alpha, m.beta
+        )
+        self.primal, self.gap = self.loss + (0.5 * w_sq + m.beta * w_l1), kink + 0.5 * lag_sq
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
@@ -113,18 +124,21 @@ class _Run:
             return False
         active, signs, rhs = active[:count], signs[:count], rhs[:count]
         accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
-        direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
+        try:
+            direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
+        except LinAlgError:  # rounding, or an overflow, has taken the definiteness
+            return False
         step = 1.0
         new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
         while step >= SHORTEST:
-            primal, expected, touched = kernels.trial(
+            loss, penalty, expected, touched = kernels.trial(
                 *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w, active,
                 count, signs, rhs, direction, step, *new,
             )  # fmt: skip
             self.touched += touched
-            if expected > 0.0 and primal <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
+            if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
                 self.w, self.scores, self.theta, self.psi = new
-                self.primal = primal
+                self.loss = loss
                 self._new_u()
                 self._evaluate()
                 return True
@@ -134,12 +148,12 @@ class _Run:
     def sweep(self) -> None:
         """Run one sweep of proximal coordinate descent over the surviving features."""
         m = self.model
-        self.w, self.scores = self.w.copy(), self.scores.copy()
+        self.w, scores = self.w.copy(), self.scores.copy()
         self.touched += kernels.descend(
             *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, m.col_sq,
-            self.features, self.w, self.scores,
+            self.features, self.w, scores,
         )  # fmt: skip
-        self.w_sq, self.w_l1 = float(self.w @ self.w), float(np.sum(np.abs(self.w)))
+        self._multiply()  # scores that were changed step by step have gathered rounding errors
         self._respond()
         self._new_u()
         self._evaluate()
@@ -155,17 +169,23 @@ class _Run:
         direct = min(active.size, inside.size) <= DIRECT_LIMIT
         limit = CG_LIMIT if direct else 20 * CG_LIMIT
         if m.classes == 1 and room > DENSE_FROM * active.size * m.n:
+            in_force().check(
+                8 * active.size * inside.size, f"{active.size:,} weights on {inside.size:,} samples", FEWER
+            )
             Z = np.empty((active.size, inside.size))
             kernels.gather_dense(*self.view, m.n, m.labels, active, place, inside, Z)
             _, converged = kernels.dense_conjugate_gradients(Z, self.alpha, scale, rhs, accuracy, limit, out)
             return out if converged or not direct else _factorised(Z, self.alpha, scale, rhs)
         ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
+        in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int32)
             stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, place, data, where, ptr)
             if stored <= room or stored > most:
                 break
+            data = where = None
             room = stored
+            in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data
             its, _ = kernels.implicit_conjugate_gradients(
                 *self.view, m.n, m.labels, m.classes, active, place, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
@@ -178,6 +198,9 @@ class _Run:
         )
         if converged or not direct:
             return out
+        square = min(active.size, inside.size)
+        needed = 8 * active.size * inside.size + 12 * stored + 16 * square**2
+        in_force().check(needed, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         Z = np.zeros((active.size, inside.size))
         Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
         return _factorised(Z, self.alpha, scale, rhs)
@@ -196,11 +219,11 @@ class _Run:
 
     def _point(self) -> Certificate:
         """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
-        return Certificate(
-            self.alpha, self.model.beta, self.w, self.scores, self.theta, self.u, self.u_slack, self.primal, 0.0,
-            self.w_sq, 0.0, self.shrunk_sq, 0.0, self.w_shrunk, self.lag_sq, 0.0, 0.0, 0.0, self.primal, self.gap,
-            0, 0, 0,
-        )  # fmt: skip
+        m = self.model
+        samples = self.loss, 0.0, 0.0, float(m.pairs), 0.0, 0, 0  # ||theta||^2 is at most that
+        return m.pair(
+            self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi
+        )
 
 
 def _factorised(Z: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:

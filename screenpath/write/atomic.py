@@ -1,11 +1,19 @@
-"""Writing that a crash, a full disk or a second process cannot turn into half a file."""
+"""Writing that a crash, a full disk or a second process cannot turn into half a file, and that follows no links.
+
+What is made under a name of ours is a new file: a symbolic link that lies there leads nowhere, and a file that has
+another name as well is not written to.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
+import re
+import secrets
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +21,10 @@ import numpy as np
 from screenpath.errors import InUseError, RunFolderError
 
 LOCK = ".lock"
+TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that is to take another's place
+NAME = 60  # letters of a name that its temporary name keeps
+CHUNK = 1 << 20  # bytes read at a time
+OWNER = re.compile(rb"(screenpath )?([0-9]*)\n?")  # all that a lock ever holds; 0.1.0 wrote the number alone
 
 
 def sync_folder(folder: Path) -> None:
@@ -28,44 +40,141 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def short_writes_named(path: Path):
-    """Call a full disk by its name where numpy says "16 requested and 11 written"."""
+def failures_named(path: Path):
+    """Name the file that a write failed on; where numpy says "16 requested and 11 written" the disk is full."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None:
+        if error.filename is not None:
             raise
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+        number = errno.ENOSPC if error.errno is None else error.errno
+        raise OSError(number, os.strerror(number), str(path)) from None
 
 
 def save_arrays(folder: Path, arrays: dict) -> None:
     """Write arrays to ``NAME.npy`` in a temporary folder."""
     for name, array in arrays.items():
         file = folder / f"{name}.npy"
-        with short_writes_named(file):
+        with failures_named(file):
             np.save(file, array, allow_pickle=False)
 
 
 @contextlib.contextmanager
-def replacing(path: Path):
+def replacing(path: Path, last_look=None):
     """Open a binary file beside ``path`` that takes its place when the block ends without an error.
+
+    Parameters
+    ----------
+    path : Path
+        A link under this name is replaced, not followed.
+    last_look : callable, optional
+        Called without arguments just before the new file gets its name; may raise to keep what is there.
 
     Yields
     ------
     file : binary file
-        Removed again if the block raises; ``path`` is then untouched.
+        For writing and reading. Removed again if the block raises; ``path`` is then untouched.
     """
-    beside = path.with_name(path.name + ".new")
-    try:
-        with short_writes_named(path), open(beside, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
+    with failures_named(path):
+        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            with open(descriptor, "w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if last_look is not None:
+                last_look()
+            os.replace(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
     sync_folder(path.parent)
+
+
+def remove_temporaries(folder: Path, is_ours) -> None:
+    """Remove what kills have left of :func:`replacing` in a folder that nobody else writes to.
+
+    Parameters
+    ----------
+    folder : Path
+    is_ours : callable
+        ``is_ours(name) -> bool``: whether a file of that name was to be replaced.
+    """
+    for entry in list(os.scandir(folder)):
+        found = TEMPORARY.fullmatch(entry.name)
+        if found and is_ours(found[1]) and entry.is_file(follow_symlinks=False):
+            os.unlink(entry.path)
+
+
+def open_own(path: Path) -> int:
+    """Return a descriptor for reading and writing a file of ours, made where it is missing.
+
+    Raises
+    ------
+    RunFolderError
+        If something else lies there: a link, a file with a second name, a folder or a device.
+    """
+    what = None
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO):
+            raise
+        what = "a folder" if error.errno == errno.EISDIR else "a symbolic link"
+    else:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            what = "not a file"
+        elif found.st_nlink > 1:
+            what = "a file with a second name (a hard link)"
+        if what:
+            os.close(descriptor)
+    if what:
+        raise RunFolderError(f"{path} is {what}: it is not written to", f"remove {path}, or choose another folder")
+    return descriptor
+
+
+def prefix_sha256(descriptor: int, size: int):
+    """Return the SHA-256 (an object that can go on) of the first bytes of a file, and how many there were."""
+    digest, done = hashlib.sha256(), 0
+    while done < size:
+        data = os.pread(descriptor, min(CHUNK, size - done), done)
+        if not data:
+            break
+        digest.update(data)
+        done += len(data)
+    return digest, done
+
+
+def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
+    """Return the hash (an object that can go on) of the bytes to keep, or say that they are not what they were."""
+    digest, found = prefix_sha256(descriptor, keep)
+    if found < keep or sha256 not in (None, digest.hexdigest()):
+        why = "is shorter than" if found < keep else "has other content than"
+        raise RunFolderError(f"{path} {why} its checkpoint says: the run folder is damaged", "start again with --force")
+    return digest
+
+
+def check_kept(path: Path, keep: int, sha256: str) -> None:
+    """Make sure, changing nothing, that an :class:`Appender` would find the bytes to keep.
+
+    Raises
+    ------
+    RunFolderError
+    """
+    if not keep:
+        return
+    partial = path.with_name(path.name + ".partial")
+    found = partial if os.path.lexists(partial) else path
+    try:
+        descriptor = os.open(found, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise RunFolderError(f"{found} cannot be continued: {error.strerror}", "start again with --force") from None
+    try:
+        _kept(found, descriptor, keep, sha256)
+    finally:
+        os.close(descriptor)
 
 
 class Appender:
@@ -79,47 +188,66 @@ class Appender:
         Bytes to keep of what an earlier run left under the final or the partial name.
     named : bool, default False
         Whether it has its final name from the beginning.
+    sha256 : str, optional
+        Of the bytes to keep.
+
+    Attributes
+    ----------
+    size : int
+        Bytes appended or kept.
 
     Raises
     ------
     RunFolderError
-        If there are fewer bytes than ``keep``.
+        If there are fewer bytes than ``keep``, or others than those ``sha256`` belongs to.
     """
 
-    def __init__(self, path: Path, keep: int = 0, named: bool = False):
+    def __init__(self, path: Path, keep: int = 0, named: bool = False, sha256: str | None = None):
         self.path = path
         self.partial = path if named else path.with_name(path.name + ".partial")
-        if keep and not self.partial.exists() and path.exists():
+        if keep and not os.path.lexists(self.partial) and os.path.lexists(path):
             os.replace(path, self.partial)
-        self._descriptor = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
-        if os.fstat(self._descriptor).st_size < keep:
+        self._descriptor = open_own(self.partial)
+        try:
+            self._digest = _kept(self.partial, self._descriptor, keep, sha256)
+            with failures_named(self.partial):
+                os.ftruncate(self._descriptor, keep)
+                os.lseek(self._descriptor, 0, os.SEEK_END)
+        except BaseException:
             os.close(self._descriptor)
-            raise RunFolderError(
-                f"{self.partial} is shorter than its checkpoint says: the run folder is damaged",
-                "start again with --force",
-            )
-        os.ftruncate(self._descriptor, keep)
-        os.lseek(self._descriptor, 0, os.SEEK_END)
+            raise
         self.size = keep
+
+    @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of everything appended so far."""
+        return self._digest.hexdigest()
 
     def append(self, data: bytes) -> None:
         """Append a record; on an error (full disk) the file ends with the last whole record."""
         view = memoryview(data)
         try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+            with failures_named(self.partial):
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
         except OSError:
             os.ftruncate(self._descriptor, self.size)
             raise
+        self._digest.update(data)
         self.size += len(data)
 
     def sync(self) -> None:
         """Force what was appended to the disk."""
-        os.fsync(self._descriptor)
+        with failures_named(self.partial):
+            os.fsync(self._descriptor)
 
     def read(self) -> bytes:
         """Return everything appended so far."""
-        return os.pread(self._descriptor, self.size, 0)
+        parts, done = [], 0
+        while data := os.pread(self._descriptor, self.size - done, done):  # one call reads 2 GB at most
+            parts.append(data)
+            done += len(data)
+        return b"".join(parts)
 
     def complete(self) -> None:
         """Give the file its final name."""
@@ -145,34 +273,48 @@ class FolderLock:
     ------
     InUseError
         If another process holds the lock.
+    RunFolderError
+        If what lies under the lock's name is not a lock of ours.
     """
 
     def __init__(self, folder: Path):
         self.path = folder / LOCK
         while True:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._descriptor = open_own(self.path)
+            owner = OWNER.fullmatch(os.pread(self._descriptor, 64, 0))
             try:
+                if owner is None:
+                    raise RunFolderError(f"{self.path} is not a lock of screenpath", "choose another folder")
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                owner = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
                 os.close(self._descriptor)
                 raise InUseError(
-                    f"{folder} is in use by another run (process {owner or 'unknown'})",
+                    f"{folder} is in use by another run (process {owner[2].decode() or 'unknown'})",
                     "wait for it, or choose another folder with --out",
                 ) from None
+            except BaseException:
+                os.close(self._descriptor)
+                raise
             if self._is_current():
                 break
             os.close(self._descriptor)  # the former owner removed the file between our open and our lock
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        try:
+            with failures_named(self.path):
+                os.ftruncate(self._descriptor, 0)
+                os.write(self._descriptor, f"screenpath {os.getpid()}\n".encode())
+        except BaseException:
+            self.release()
+            raise
 
     def _is_current(self) -> bool:
         try:
-            return os.stat(self.path).st_ino == os.fstat(self._descriptor).st_ino
+            found, ours = os.lstat(self.path), os.fstat(self._descriptor)
         except FileNotFoundError:
             return False
+        return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
 
     def release(self) -> None:
-        """Remove the lock file and let others in."""
-        self.path.unlink(missing_ok=True)
+        """Remove the lock file, if it is still ours, and let others in."""
+        if self._is_current():
+            self.path.unlink(missing_ok=True)
         os.close(self._descriptor)

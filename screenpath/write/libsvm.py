@@ -77,34 +77,22 @@ def write_libsvm(path, X, y) -> None:
     if hasattr(path, "write"):
         path.writelines(line.encode() for line in lines)
         return
-    with open_text(Path(path)) as out:
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file, compressed(file, path.suffix) as out:
         for line in lines:
             out.write(line.encode())
 
 
-@contextlib.contextmanager
-def open_text(path: Path):
-    """Open a file for writing, compressed if its name ends in .gz, .bz2 or .xz; it takes its place when complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file, contextlib.closing(_compressor(file, path.suffix)) as out:
-        yield out
+def compressed(file, suffix: str):
+    """Return a context that yields what compresses into a binary file as the ending of its name says.
 
-
-def _compressor(file, suffix: str):
+    The file itself, where the ending says nothing; it is left open in any case.
+    """
     if suffix == ".gz":
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # no time stamp: the same data gives the same bytes
     if suffix == ".bz2":
         return bz2.BZ2File(file, "wb")
     if suffix == ".xz":
         return lzma.LZMAFile(file, "wb")
-    return _Plain(file)
-
-
-class _Plain:
-    """The file itself; closing it is left to :func:`replacing`."""
-
-    def __init__(self, file):
-        self.write = file.write
-
-    def close(self):
-        """Leave the file open: it has yet to be synced."""
+    return contextlib.nullcontext(file)

@@ -7,20 +7,11 @@ import io
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.models.specs import SPECS
 from screenpath.read.labels import label_text
 from screenpath.runs import Run
 from screenpath.write.tables import SCHEMA_VERSION, dump_json, readable_json
 
-# LIBLINEAR's name for each loss and penalty. Its predict only looks at the kind: binary, MCSVM_CS (largest of the
-# linear forms) or regression. The regressions and the sparse SVM have no solver of the same loss; the nearest is named.
-LIBLINEAR_TYPES = {
-    "svm": "L2R_L1LOSS_SVC_DUAL",
-    "l1svm": "L1R_L2LOSS_SVC",
-    "sparse-svm": "L2R_L1LOSS_SVC_DUAL",
-    "lad": "L2R_L1LOSS_SVR_DUAL",
-    "quantile": "L2R_L1LOSS_SVR_DUAL",
-    "svr": "L2R_L1LOSS_SVR_DUAL",
-}
 INT_MAX = 2**31 - 1  # LIBLINEAR's labels are C ints
 
 
@@ -50,16 +41,20 @@ def liblinear_text(run: Run, step: dict) -> str:
     if run.classes:
         kind, labels = "MCSVM_CS", run.classes
     else:
-        kind = LIBLINEAR_TYPES[run.model]
+        kind = SPECS[run.model].liblinear
         labels = [run.labels["+1"], _rest(run.labels)] if run.labels else None
     bias = bool(np.any(intercepts))
     lines = [f"solver_type {kind}", f"nr_class {len(labels) if labels else 2}"]
     if labels:
         lines.append("label " + " ".join(_whole(label) for label in labels))
     lines += [f"nr_feature {run.n_features}", f"bias {1 if bias else -1}", "w"]
-    columns = np.vstack([weights.T, intercepts]) if bias else weights.T
-    lines += [" ".join(repr(v) for v in row) + " " for row in columns.tolist()]
-    return "\n".join(lines) + "\n"
+    rows = [" ".join(repr(v) for v in row) + " \n" for row in weights.T.tolist()]
+    if run.numbers is not None:  # the format has a line for every feature
+        empty, gaps = " ".join(["0.0"] * len(weights)) + " \n", np.diff(run.numbers, prepend=0) - 1
+        rows = [empty * gap + row for gap, row in zip(gaps.tolist(), rows, strict=True)]
+        rows.append(empty * (run.n_features - int(run.numbers[-1])))
+    rows += [" ".join(repr(v) for v in intercepts.tolist()) + " \n"] if bias else []
+    return "\n".join(lines) + "\n" + "".join(rows)
 
 
 def _rest(labels: dict):
@@ -102,7 +97,8 @@ def json_text(run: Run, step: dict) -> str:
     blocks = []
     for w, b in zip(weights, intercepts, strict=True):
         where = np.flatnonzero(w)
-        blocks.append({"intercept": float(b), "features": (where + 1).tolist(), "values": w[where].tolist()})
+        features = where + 1 if run.numbers is None else run.numbers[where]
+        blocks.append({"intercept": float(b), "features": features.tolist(), "values": w[where].tolist()})
     if run.classes:
         blocks = [{"label": label, **block} for label, block in zip(run.classes, blocks, strict=True)]
     return readable_json({**_description(run, step), "weights": blocks}, levels=1) + "\n"
@@ -112,14 +108,16 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     """Return the model as NPZ: ``weights`` (k, d), ``intercepts`` (k,), ``labels`` as text, ``description`` as JSON.
 
     ``labels`` are those of the rows of ``weights``; with one row those of negative and positive linear forms; of a
-    regression there are none.
+    regression there are none. Of wide data with few values ``weights`` is (k, m): it has the features that ``features``
+    numbers, from 1.
     """
     weights, intercepts = run.coefficients(step)
     labels = run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
     names = np.array([v if isinstance(v, str) else label_text(v) for v in labels], dtype=np.str_)
     file = io.BytesIO()
     description = np.array(dump_json(_description(run, step)))
-    np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=description)
+    more = {} if run.numbers is None else {"features": run.numbers}
+    np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=description, **more)
     return file.getvalue()
 
 

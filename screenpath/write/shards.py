@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
 import os
-import shutil
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +13,14 @@ import numpy as np
 from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms
-from screenpath.read.shards import META, part_name
+from screenpath.read.checks import are_words, entry_fits, is_count, record_crc
+from screenpath.read.shards import META, content_sha256, part_name
 from screenpath.rows.memory import DENSE_FROM
 from screenpath.write.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.write.folder import check_same
+from screenpath.write.ours import LOG, check_ours, marks_last, remove_ours
 from screenpath.write.tables import dump_json, readable_json
 
-LOG = "progress.jsonl"  # of an unfinished folder: how it is made, then a line for each shard that is done
 SPARSE_WIDTH = 16  # columns a stored value from which the columns that occur are found by sorting
 
 
@@ -47,19 +48,22 @@ class ShardWriter:
     Raises
     ------
     RunFolderError
-        If ``path`` exists already and ``force`` is not set, another process is writing it, or what is to be resumed had
-        other settings.
+        If ``path`` exists already and ``force`` is not set, another process is writing it, what is to be resumed had
+        other settings, or something under a name that is needed does not carry the mark of ``convert``.
     """
 
     def __init__(self, path, force: bool = False, settings: dict | None = None, resume: bool = False):
         self.path, settings = Path(path), settings or {}
+        if self.path.name in ("", ".."):
+            raise RunFolderError(f"{path} is no name for a new folder", "write the name that it is to have")
         self.partial = partial_folder(self.path)
+        check_ours(self.partial)
         begun = _read_log(self.partial / LOG) if resume else None
         force = force or (begun is not None and begun[0]["replace"])
-        if self.path.exists() and not force:
-            raise RunFolderError(f"{self.path} exists already", "use --force to replace it, or another name")
-        if self.path.exists() and not (self.path / META).is_file():
-            raise RunFolderError(f"{self.path} is not a folder of shards and is not replaced", "choose another name")
+        if os.path.lexists(self.path):
+            if not force:
+                raise RunFolderError(f"{self.path} exists already", "use --force to replace it, or another name")
+            self._check_replaced()
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
             self._lock = FolderLock(self.partial)
@@ -73,6 +77,13 @@ class ShardWriter:
             self._lock.release()
             raise
 
+    def _check_replaced(self) -> None:
+        """Make sure that the folder that is replaced, and the name it gets meanwhile, are ours."""
+        if not (self.path / META).is_file():
+            raise RunFolderError(f"{self.path} is not a folder of shards and is not replaced", "choose another name")
+        check_ours(self.path)
+        check_ours(_older(self.path))
+
     def _take_up(self, begun, settings: dict, replace: bool) -> None:
         """Open the log, and remove what does not belong to the shards it names."""
         self.known, size, self._noted = {}, 0, 0
@@ -80,9 +91,9 @@ class ShardWriter:
             head, records, size = begun
             check_same(self.partial, head["settings"], settings)
             self.known = {record["shard"]: record for record in records if self._is_whole(record)}
-        keep = {name for record in self.known.values() for name in record["files"]}
+        keep = {part_name(k, name) for k, record in self.known.items() for name in record["entry"]["crc32"]}
         keep |= {self._lock.path.name, *([LOG] if begun is not None else [])}
-        for file in self.partial.iterdir():
+        for file in marks_last(self.partial):
             if file.name not in keep:
                 file.unlink()
         self._log = Appender(self.partial / LOG, size, named=True)
@@ -90,9 +101,9 @@ class ShardWriter:
             self.note({"settings": settings, "replace": replace})
 
     def _is_whole(self, record: dict) -> bool:
-        """Tell whether the files of a shard are there, each as long as it was."""
-        files = ((self.partial / name, size) for name, size in record["files"].items())
-        return all(file.is_file() and file.stat().st_size == size for file, size in files)
+        """Tell whether the files of a shard are there, each as it was."""
+        k, hashes = record["shard"], record["entry"]["crc32"]
+        return all(_crc32(self.partial / part_name(k, name)) == hashes[name] for name in hashes)
 
     def note(self, record: dict) -> None:
         """Log that a shard is done, so that a later call can keep it.
@@ -102,7 +113,7 @@ class ShardWriter:
         record : dict
             As returned by :meth:`write`, with whatever else the later call needs.
         """
-        self._log.append((dump_json(record) + "\n").encode())
+        self._log.append((dump_json({**record, "crc32": record_crc(record)}) + "\n").encode())
         self._log.sync()
         self._noted += "shard" in record
 
@@ -120,7 +131,7 @@ class ShardWriter:
         Returns
         -------
         dict
-            ``shard`` is the number, ``entry`` the entry in meta.json, ``files`` are the sizes by name.
+            ``shard`` is the number, ``entry`` the entry in meta.json.
         """
         cells = rows.shape[0] * rows.shape[1]
         dense = storage == "dense" or (storage == "auto" and rows.nnz >= DENSE_FROM * cells)
@@ -139,29 +150,30 @@ class ShardWriter:
             parts["dense"] = full
         else:
             parts |= {"data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
-        digest, files = hashlib.sha256(), {}
+        hashes = {}
         for name, array in parts.items():
             with replacing(self.partial / part_name(k, name)) as file:
-                np.save(file, array, allow_pickle=False)
-                files[part_name(k, name)] = file.tell()
-            digest.update(f"{name} {array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                hashed = _Hashed(file)
+                np.save(hashed, array, allow_pickle=False)
+                hashes[name] = hashed.crc32
         entry = {
             "rows": rows.shape[0],
             "nnz": int(rows.nnz),
             "dense": bool(dense),
             "columns": count,
-            "sha256": digest.hexdigest(),
+            "sha256": content_sha256(parts),
+            "crc32": hashes,
         }
-        return {"shard": k, "entry": entry, "files": files}
+        return {"shard": k, "entry": entry}
 
     def finish(self, meta: dict) -> None:
         """Write meta.json and give the folder its name, in place of an older one."""
         with replacing(self.partial / META) as file:
-            file.write((readable_json(meta) + "\n").encode())
+            file.write((readable_json({**meta, "crc32": record_crc(meta)}) + "\n").encode())
         old = _older(self.path)
-        if self.path.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        if os.path.lexists(self.path):
+            self._check_replaced()  # again: a conversion may take hours
+            remove_ours(old)
             os.replace(self.path, old)
         self._log.abandon(remove=True)
         self._log = None
@@ -169,17 +181,38 @@ class ShardWriter:
         sync_folder(self.path.parent)
         (self.path / self._lock.path.name).unlink(missing_ok=True)
         self._lock.path = self.path / self._lock.path.name
-        shutil.rmtree(old, ignore_errors=True)
+        _remove_older(self.path)
 
     def close(self) -> None:
         """Let other processes write the folder; shards that are done stay in a partial folder until the next call."""
         unfinished = self._log is not None
         if unfinished:
             self._log.abandon()
-        empty = unfinished and not self.known and not self._noted
-        if empty:  # no shard worth keeping: a wrong file name leaves no folder behind
-            shutil.rmtree(self.partial, ignore_errors=True)
+        if unfinished and not self.known and not self._noted:  # a wrong file name leaves no folder behind
+            remove_ours(self.partial)
         self._lock.release()
+
+
+class _Hashed:
+    """A file that counts the CRC-32 of what is written to it."""
+
+    def __init__(self, file):
+        self._file, self.crc32 = file, 0
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self.crc32 = zlib.crc32(data, self.crc32)
+
+
+def _crc32(file: Path) -> int | None:
+    """Return the CRC-32 of a file; None where there is none."""
+    if not file.is_file():
+        return None
+    value = 0
+    with open(file, "rb") as stream:
+        while data := stream.read(1 << 20):
+            value = zlib.crc32(data, value)
+    return value
 
 
 def partial_folder(path: Path) -> Path:
@@ -191,7 +224,7 @@ def clear_leftovers(path: Path) -> None:
     """Remove what a crash in the last moment of a conversion leaves beside a complete folder and in it."""
     if (path / LOCK).exists():
         FolderLock(path).release()
-    shutil.rmtree(_older(path), ignore_errors=True)
+    _remove_older(path)
 
 
 def _older(path: Path) -> Path:
@@ -199,18 +232,59 @@ def _older(path: Path) -> Path:
     return path.with_name(path.name + ".old")
 
 
+def _remove_older(path: Path) -> None:
+    with contextlib.suppress(RunFolderError):  # somebody else's: it is not in the way
+        remove_ours(_older(path))
+
+
 def _read_log(file: Path):
-    """Return first record, other records and size of a log without half a line at its end; None where there is none."""
+    """Return first record, other records and size of a log up to the first damaged line; None where there is none."""
     if not file.is_file():
         return None
-    text = file.read_bytes()
-    text = text[: text.rfind(b"\n") + 1]
+    records, size = [], 0
+    for line in file.read_bytes().splitlines(keepends=True):
+        record = _logged(line, first=not records)
+        if record is None:  # stopped while it was written, or damaged: all that follows is made anew
+            break
+        records.append(record)
+        size += len(line)
+    return (records[0], records[1:], size) if records else None
+
+
+def _logged(line: bytes, first: bool) -> dict | None:
+    """Return the record of a line of the log; None where it is none."""
     try:
-        head, *records = (json.loads(line) for line in text.splitlines())
-        head["settings"], head["replace"], [(record["shard"], record["files"]) for record in records]
-    except (ValueError, KeyError, TypeError):
-        return None  # stopped before its first line was written, or no log of ours: all is made anew
-    return head, records, len(text)
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not line.endswith(b"\n") or type(record) is not dict or record.get("crc32") != record_crc(record):
+        return None
+    if first:
+        fits = type(record.get("settings")) is dict and type(record.get("replace")) is bool
+    else:
+        fits = _is_shard_record(record)
+    return record if fits else None
+
+
+def _is_shard_record(record: dict) -> bool:
+    """Tell whether a record of a shard has all that a later call takes from it."""
+    entry, seen = record.get("entry"), record.get("seen")
+    if not is_count(record.get("shard")) or type(record.get("text")) is not str:
+        return False
+    if not entry_fits(entry) or entry.get("crc32") is None or type(seen) is not dict:
+        return False
+    return (
+        is_count(seen.get("rows"))
+        and is_count(seen.get("width"))
+        and are_words(seen.get("notices"))
+        and (seen.get("labels") is None or _are_counts(seen["labels"]))
+    )
+
+
+def _are_counts(labels) -> bool:
+    """Tell whether a value of a log is a list of labels with the number of their rows."""
+    pairs = type(labels) is list and all(type(pair) is list and len(pair) == 2 for pair in labels)
+    return pairs and all(type(label) is float and is_count(count) for label, count in labels)
 
 
 def _compact(indices: np.ndarray, width: int, dense: bool):

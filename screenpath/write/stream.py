@@ -24,7 +24,7 @@ class Stream:
     def clear(self) -> None:
         """A stream holds nothing of earlier runs."""
 
-    def open(self, columns, n_features, checkpoint=None, classes=None, unit="feature") -> None:
+    def open(self, columns, n_features, checkpoint=None, classes=None, unit="feature", numbers=None) -> None:
         """Write the header."""
         self._write(self.table.opening())
 

@@ -122,7 +122,8 @@ def test_fold_file_and_weights(call, data, tmp_path):
     training = k % 3 != 0
     weights = (1.0 + k % 2)[training]
     path = svm_path(X[training], y[training], grid=[0.01, 0.1, 1.0], sample_weight=weights, class_weight="balanced")
-    right = ((X[~training] @ path.coefficients.T > 0.0) == (y[~training, None] == 2.0)).mean(axis=0)
+    right = (X[~training] @ path.coefficients.T > 0.0) == (y[~training, None] == 2.0)
+    right = np.average(right, axis=0, weights=(1.0 + k % 2)[~training])
     cells = read_csv(tmp_path / "run" / "folds.csv")
     assert [float(r["score"]) for r in cells[:3]] == pytest.approx(right.tolist())
 

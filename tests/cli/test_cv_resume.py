@@ -139,7 +139,7 @@ def test_a_file_of_another_grid_is_refused(call, data, stop_at, tmp_path):
     parts = tmp_path / "cut" / "parts.partial" / "0"
     os.replace(parts / "0-0.npz", parts / "0-1.npz")
     found = call("cv", "svm", data, *GRID, "--out", "cut", "--resume")
-    assert found.code == 1 and "another fold or grid" in found.err
+    assert found.code == 1 and "another run, fold or grid" in found.err
 
 
 @pytest.mark.parametrize("certify", [(), ("--certify-to", 0.1)])

@@ -1,10 +1,16 @@
 """The group of commands: help, version, exit codes, imports."""
 
+import signal
+import time
+
 import click
 import pytest
 
 from screenpath import __version__
 from screenpath.cli.app import COMMANDS, cli
+from screenpath.cli.signals import Signals, Stopped
+from screenpath.report.console import Console
+from screenpath.words import shown, shown_lines
 from tests.cli.conftest import ROOT, in_process, screenpath
 
 HEAVY = ("numba", "numpy", "scipy", "rich")
@@ -180,3 +186,119 @@ def test_warnings_are_one_line_and_quiet_silences_them(call, data, monkeypatch):
         result = call("svm", data, "--grid", 2, "-o", "a")
         assert result.code == 0 and result.err.startswith("warning: mind the gap\n")
         assert call("svm", data, "--grid", 2, "-o", "b", "--quiet").err == ""
+
+
+# Something that happens when a module is first imported; the module that Ctrl-C hits may be anybody's.
+AT_IMPORT = """
+import os, signal, sys, time
+from importlib.abc import MetaPathFinder
+
+class AtImport(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == module:
+            {happens}
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, AtImport())
+from screenpath.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["click", "numpy", "numpy._core.multiarray", "numba", "llvmlite.binding", "antigravity"]
+)
+def test_ctrl_c_within_an_import_is_no_traceback(data, module):
+    """Neither does it become another error: what is imported may turn an exception into one of its own."""
+    listening = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # wherever the tests run
+    script = listening + AT_IMPORT.format(happens="os.kill(os.getpid(), signal.SIGINT)")
+    done = in_process(script, module, "svm", data, "--grid", "3", "-o", data.parent / "r")
+    assert done.returncode == (130 if module != "antigravity" else 0), done.stderr
+    assert "Traceback" not in done.stderr and (done.stderr == "" or module == "antigravity")
+    assert (data.parent / "r").exists() == (module == "antigravity")  # which nobody imports
+
+
+def test_ctrl_c_in_the_background_is_not_heard(data):
+    """A shell starts jobs in the background with SIGINT ignored."""
+    script = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_IMPORT
+    done = in_process(script.format(happens="os.kill(os.getpid(), signal.SIGINT)"), "click", "--version")
+    assert done.returncode == 0 and done.stdout
+
+
+def test_ctrl_c_within_an_import_of_a_run_waits_for_its_end(tmp_path, monkeypatch):
+    """Where there are files to keep; the module is whole then, and the signal is not lost."""
+    (tmp_path / "hit_by_a_signal.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nfor _ in range(10_000):\n    pass\nwhole = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with Signals() as signals:
+        signals.keeping = True
+        import hit_by_a_signal
+
+        assert hit_by_a_signal.whole
+        with pytest.raises(Stopped) as stopped:
+            time.sleep(30.0)
+    assert stopped.value.number == signal.SIGTERM
+
+
+def test_time_limit_counts_from_the_start_of_the_command(data):
+    """Imports and reading are part of it."""
+    script = AT_IMPORT.format(happens="time.sleep(3.0)")
+    for module, code, status in (("numpy", 3, "skipped"), ("antigravity", 0, "certified")):
+        limit = 2.0 if code else 500.0
+        done = in_process(script, module, "svm", data, "--grid", 2, "--time-limit", limit, "-o", "-", "--quiet")
+        assert done.returncode == code, done.stderr
+        assert [line.split(",")[2] for line in done.stdout.splitlines()[1:]] == [status] * 2
+
+
+HOSTILE = "\x1b]0;pwned\x07\x1b[31mred\u202etxt\n[bold]x"
+
+
+def test_terminal_commands_in_names_are_shown(call, data, tmp_path):
+    """A name that clears the screen, colours it, or hides a line: errors, warnings, progress, results, faults."""
+    named = tmp_path / HOSTILE
+    named.write_text(data.read_text())
+    folder = tmp_path / f"out{HOSTILE}"
+    bad = tmp_path / f"bad{HOSTILE}"
+    bad.write_text("1 1:2\n2 1:x\n")
+    said = [
+        call("svm", tmp_path / f"missing{HOSTILE}", "-o", "a"),
+        call("svm", bad, "-o", "b"),
+        call("svm", named, "--grid", 2, "-o", folder),
+        call("svm", named, "--grid", 2, "-o", folder),  # refused: it is there
+        call("svm", named, "--grid", 2, "-o", folder, "--resume"),
+        call("svm", named, f"--{HOSTILE}"),
+        call("svm", named, "--weights", tmp_path / f"w{HOSTILE}", "-o", "d"),
+        call("predict", folder, tmp_path / f"gone{HOSTILE}", "--step", 1),
+        call("report", folder, "-o", f"page{HOSTILE}"),
+        call("plot", folder, "--terminal", "--kind", "gap"),
+        call("inspect", bad),
+        call("convert", named, tmp_path / f"shards{HOSTILE}"),
+        call("convert", named, tmp_path / f"shards{HOSTILE}"),
+    ]
+    assert {result.code for result in said} == {0, 1, 2}
+    for result in said:
+        text = result.err + result.out
+        assert "\\x1b[31mred\\u202etxt" in text, text
+        assert all(c.isprintable() or c == "\n" for c in text), text
+        assert "\n[bold]" not in text
+
+
+def test_a_terminal_shows_names_as_they_are(capfd):
+    """Neither its commands nor the mark-up of the table are obeyed."""
+    console = Console(False, None)
+    console.terminal = True
+    console.summary([("results", f"runs/[red]x[/red]{HOSTILE}")])
+    err = capfd.readouterr().err
+    assert "[red]x[/red]" in err and "\\x1b]0;pwned\\x07" in err.replace("\n", "") and "\x07" not in err
+
+
+def test_shown():
+    assert shown("plain é 中 \\x1b") == "plain é 中 \\x1b"
+    assert shown("a\tb\r\n\x00\x9b\u2066\udcff") == "a\\tb\\r\\n\\x00\\x9b\\u2066\\udcff"
+    assert shown_lines("one\n\ttwo\x1b") == "one\n  two\\x1b"
+
+
+def test_the_shell_hears_flags(call, data):
+    found = call("svm", data, "--cmin", "2", "--cmax", "1")
+    assert found.code == 2 and "swap --cmin and --cmax" in found.err and "`" not in found.err

@@ -1,6 +1,6 @@
 """Runs that are killed at random moments, again and again: what --resume completes has the bytes of a run left alone.
 
-SCREENPATH_KILLS multiplies the number of kills (default 1: 64 of them).
+SCREENPATH_KILLS multiplies the number of kills (default 1: 80 of them).
 """
 
 import json
@@ -20,7 +20,7 @@ SVM = ("--grid", "40", "--cmax", "1", "--bias", "1", "--quiet")
 SPARSE = ("--betas", "3", "--alphas", "12", "--quiet")
 TARGETS = ("process", "group", "worker")
 CV = ("--folds", "3", "--quiet", "-o")
-CERTIFIED = ("--grid", "4", "--certify-to", "0.05", "--certify-points", "6")
+CERTIFIED = ("--grid", "4", "--certify-to", "0.02", "--certify-points", "12")
 # Name, command up to the folder, kills.
 RUNS = [
     ("svm", ["svm", "DATA", *SVM, "-o"], 8),
@@ -28,7 +28,9 @@ RUNS = [
     ("npz", ["lad", "DATA", *SVM, "--coefficients", "npz", "-o"], 4),
     ("sparse-svm", ["sparse-svm", "DATA", *SPARSE, "-o"], 6),
     ("sparse-svm-jobs", ["sparse-svm", "DATA", *SPARSE, "--jobs", "2", "-o"], 6),
-    ("cv", ["cv", "svm", "DATA", *CERTIFIED, *CV], 8),
+    ("cv", ["cv", "svm", "DATA", *CERTIFIED, *CV], 10),
+    ("cv-certify-jobs", ["cv", "svm", "DATA", *CERTIFIED, "--jobs", "2", *CV], 6),
+    ("cv-certify-kernel", ["cv", "svm", "DATA", "--kernel", "rbf", *CERTIFIED, *CV], 6),
     ("cv-jobs", ["cv", "svm", "DATA", "--grid", "10", "--jobs", "2", *CV], 10),
     ("cv-sparse-svm", ["cv", "sparse-svm", "DATA", "--betas", "2", "--alphas", "4", *CV], 6),
     ("convert", ["convert", "DATA", "--block-mb", "1", "--jobs", "2", "--quiet"], 10),
@@ -129,6 +131,36 @@ def test_killed_runs(zygote, where, run):
                     seconds = min(seconds, took)
                 break
         assert zygote.run(arguments(run, folder))[0] == 0
+        assert content(where / folder) == expected
+
+
+def test_certified_runs_are_killed_while_they_refine(zygote, where):
+    """The runs above have rounds of folds behind the first grid."""
+    for run in (run for run in RUNS if "--certify-to" in run[1]):
+        certified = json.loads((where / f"whole-{run[0]}" / "cv.json").read_text())["certified"]
+        assert certified["added_points"] >= 4, run[0]
+
+
+def test_killed_while_replacing(zygote, where):
+    """A run that --force begins in place of another: what is left is the old run, or an unfinished new one."""
+    rng, kills, number, expected = np.random.default_rng(7), 0, 0, content(where / "whole-svm")
+    old = ["svm", "data.libsvm", "--grid", "30", "--tol", "1e-3", "--bias", "1", "--quiet", "-o"]
+    new = arguments(RUNS[0], "folder", False)[:-1]
+    seconds = zygote.run([*new, "timed-replaced"])[1]
+    while kills < 6 * MANY:
+        number, folder = number + 1, f"replaced-{number}"
+        assert number < 60 * MANY
+        assert zygote.run([*old, folder])[0] == 0
+        # Mostly at the beginning, where the old run goes.
+        after = float(seconds * rng.choice([rng.uniform(0.0, 0.9), rng.uniform(0.0, 0.3)]))
+        status, _ = zygote.run([*new, folder, "--force"], after)
+        kills += status != 0
+        record = json.loads((where / folder / "run.json").read_text())
+        resumed = zygote.run([*new, folder, "--resume"])[0]
+        if record["status"] == "complete" and status != 0 and resumed != 0:  # not yet begun to be replaced
+            assert record["options"]["tol"] == 1e-3
+            resumed = zygote.run([*new, folder, "--force"])[0]
+        assert resumed == 0
         assert content(where / folder) == expected
 
 

@@ -139,3 +139,12 @@ def test_steps_that_do_not_exist(call, data):
         assert found.code == 2 and message in found.err, (step, found.err)
     assert "step 0 (C = 0.1); step 1 (C = 1)" in call("predict", "run", data, "--step", "7").err
     assert call("predict", "run", data, "--step", 0, "-o", "no/such/out.csv").code == 2
+
+
+def test_a_step_that_says_why_it_is_not_certified(call, data):
+    """The words of the column `reason` are no damage to the run."""
+    cut = ("--solver", "cd", "--max-epochs", "1", "--tol", "1e-9", "--grid", "2", "--quiet")
+    assert call("svm", data, *cut, "-o", "r").code == 3
+    assert read_csv("r/steps.csv")[1]["reason"]
+    assert call("predict", "r", data, "--step", "1", "-o", "labels.csv").code == 0
+    assert call("report", "r", "-o", "r.html").code == 0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from screenpath.report.console import Console
+from screenpath.runs import open_run
 from screenpath.write.atomic import FolderLock
 from screenpath.write.folder import RunFolder
 from tests.cli.conftest import in_process, read_csv, screenpath, without_times
@@ -54,8 +55,9 @@ def test_signal_then_resume(call, data, stop_at, monkeypatch, number, code, step
     assert call("svm", data, *more, "-o", "cut").code == code
     monkeypatch.undo()
     monkeypatch.chdir(data.parent)
-    statuses = [row["status"] for row in read_csv("cut/steps.csv")]
-    assert statuses == ["certified"] * (step + 1) + ["skipped"] * (11 - step)
+    rows = read_csv("cut/steps.csv")
+    assert [row["status"] for row in rows] == ["certified"] * (step + 1) + ["skipped"] * (11 - step)
+    assert rows[-1]["reason"] == "a signal ended the path before this point"
     assert json.loads(Path("cut/run.json").read_text())["status"] == "interrupted"
     assert call("svm", data, *more, "-o", "cut").code == 1
     result = call("svm", data, *more, "-o", "cut", "--resume")
@@ -70,6 +72,7 @@ def test_signal_then_resume(call, data, stop_at, monkeypatch, number, code, step
 KILL = """
 import os, signal, sys
 from screenpath.report.console import Console
+from screenpath.runs import open_run
 from screenpath.write.folder import RunFolder
 saved, killed = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 RunFolder.due = lambda self: self.count == saved
@@ -142,8 +145,10 @@ def test_time_limit_between_steps(call, data, monkeypatch):
 
         patch.setattr(Console, "advance", advance)
         assert call("svm", data, *GRID, "-o", "cut", "--time-limit", "1000").code == 3
-    statuses = [row["status"] for row in read_csv("cut/steps.csv")]
-    assert statuses == ["certified"] * 4 + ["skipped"] * 8
+    rows = read_csv("cut/steps.csv")
+    assert [row["status"] for row in rows] == ["certified"] * 4 + ["skipped"] * 8
+    assert {row["reason"] for row in rows} == {"", "the time limit ended the path before this point"}
+    assert len(open_run("cut").steps) == 4
     assert call("svm", data, *GRID, "-o", "cut", "--resume", "--time-limit", "1000").code == 0
     same_run("whole", "cut")
 

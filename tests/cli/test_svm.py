@@ -24,7 +24,7 @@ def test_run_folder(call, data):
     assert float(steps[0]["C"]) == 0.01 and float(steps[-1]["C"]) == 0.5
     assert all(float(row["gap"]) <= 1e-6 * float(row["primal"]) for row in steps)
     run = json.loads((folder / "run.json").read_text())
-    assert run["schema_version"] == 1 and run["status"] == "complete"
+    assert run["schema_version"] == 2 and run["status"] == "complete"
     assert run["labels"] == {"+1": 2.0, "-1": 1.0}
     assert run["data"]["n_samples"] == 120 and run["data"]["n_features"] == 5
     assert len(run["data"]["sha256"]) == 64

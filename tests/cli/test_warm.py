@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.cli.sparse_svm import SPEC
 from screenpath.cli.warm import warm_model
 from screenpath.kernels import sdca
+from screenpath.models.specs import SPARSE_SVM
 from screenpath.rows.memory import MemoryRows
 
 
@@ -15,5 +15,5 @@ def test_the_copy_of_the_survivors_is_made_on_the_toy_path_too(monkeypatch, stor
     copies, gather = [], sdca.gather_rows
     monkeypatch.setattr(sdca, "gather_rows", lambda *arrays: copies.append(1) or gather(*arrays))
     options = {"solver": "sdca", "rule": "sifs", "first": "features", "smoothing": 0.5, "threads": 1}
-    warm_model(SPEC, options, MemoryRows(storage(np.ones((3, 3)))))
+    warm_model(SPARSE_SVM, options, MemoryRows(storage(np.ones((3, 3)))))
     assert copies

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from screenpath import convert, parallel
-from screenpath.cli.app import THREAD_VARIABLES, run
+from screenpath.cli import THREAD_VARIABLES
+from screenpath.cli.app import run
 from screenpath.cv import saved
 from screenpath.write import folder
 

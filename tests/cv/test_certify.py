@@ -9,7 +9,8 @@ from screenpath.cv.certify import Certified, HeldOut, Line, bend, certified_line
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.refine import new_points, refine
 from screenpath.grid import log_grid
-from screenpath.models.builders import kernel_svm_model, svm_model
+from screenpath.models.builders import kernel_svm_model
+from screenpath.models.losses import SVM
 from screenpath.path import PathOptions, walk
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -25,7 +26,7 @@ FINE = 2000
 
 def certificates(X, signs, grid, tol, max_epochs=100_000):
     """Return the model and the certificates of a path."""
-    model = svm_model(MemoryRows(X), signs)
+    model = SVM.model(MemoryRows(X), signs)
     options = PathOptions(tol=tol, max_epochs=max_epochs)
     return model, [c for _, c in walk(model, grid, parse_rule("dvi+gap"), make_solver("auto", 0), options)]
 
@@ -35,7 +36,9 @@ def held_out(X, signs, split, grid, tol, max_epochs=100_000):
     training = split.training(signs.size)
     _, found = certificates(X[training], signs[training], grid, tol, max_epochs)
     test, true = X[split.held_out], signs[split.held_out]
-    return HeldOut.of(test, true, [certified_line(c, test, test @ c.point.vector, true) for c in found])
+    fold = HeldOut.of(test, true, [])
+    fold.lines.extend(certified_line(c, test, test @ c.point.vector, fold) for c in found)
+    return fold
 
 
 def true_errors(X, signs, splits, grid):
@@ -61,8 +64,9 @@ def kernel_fold(X, signs, split, grid, tol):
     found = [c for _, c in walk(model, grid, parse_kernel_rule("dvi+gap"), make_kernel_solver("auto"), options)]
     test, true = rows.held_out(X[split.held_out]), signs[split.held_out]
     products = [test @ (signs[training] * c.point.vector) for c in found]
-    lines = [certified_line(c, test, p, true) for c, p in zip(found, products, strict=True)]
-    return found, np.array(products), HeldOut.of(test, true, lines)
+    fold = HeldOut.of(test, true, [])
+    fold.lines.extend(certified_line(c, test, p, fold) for c, p in zip(found, products, strict=True))
+    return found, np.array(products), fold
 
 
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-6])
@@ -125,7 +129,8 @@ def test_the_ball_between_two_points_is_not_smaller_than_that_of_the_interpolate
     X, signs = two_classes(n=80, d=5, seed=3)
     for tol in (1e-1, 1e-3, 1e-9):
         model, (first, second) = certificates(X, signs, [0.05, 0.2], tol)
-        lines = [certified_line(c, X, X @ c.point.vector, signs) for c in (first, second)]
+        fold = HeldOut.of(X, signs, [])
+        lines = [certified_line(c, X, X @ c.point.vector, fold) for c in (first, second)]
         K = bend(*lines)
         for s in np.linspace(0.0, 1.0, 21):
             C = (1 - s) * 0.05 + s * 0.2
@@ -194,7 +199,7 @@ def refined(tol, target, budget):
         merged = []
         for old, new in zip(state["folds"], more, strict=True):
             lines = {line.C: line for line in (*old.lines, *new.lines)}
-            merged.append(HeldOut(old.signs, old.norms, [lines[C] for C in sorted(lines)]))
+            merged.append(HeldOut(old.signs, old.norms, old.weights, [lines[C] for C in sorted(lines)]))
         state["folds"] = merged
         certified.update(merged, again=points)
         return True

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.cli.svm import SPEC
 from screenpath.cv import saved
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.run import Samples, Task, fold_path, fold_paths
 from screenpath.cv.saved import FoldFile, FoldMemory
 from screenpath.errors import RunFolderError
+from screenpath.models.specs import LINEAR_SVM
 from screenpath.scores import CLASSIFICATION, choose_score
 from tests.conftest import two_classes
 
 GRID = [0.01, 0.1, 1.0, 10.0]
 OPTIONS = {
-    "max_epochs": 1000, "rule": "dvi+gap", "solver": "auto", "seed": 0, "scale": "standard", "bias": 1.0,
+    "tol": 1e-6, "max_epochs": 1000, "rule": "dvi+gap", "solver": "auto", "seed": 0, "scale": "standard", "bias": 1.0,
     "dtype": "float64", "threads": 1, "jobs": 1,
 }  # fmt: skip
 
@@ -23,9 +23,9 @@ OPTIONS = {
 def svm_task(n=80, certify=False):
     """Return samples and what the folds of an SVM have in common."""
     X, signs = two_classes(n=n, d=4, seed=4)
-    score = choose_score(None, "svm", CLASSIFICATION, 2, None)
+    score = choose_score(None, LINEAR_SVM, CLASSIFICATION, 2, None)
     samples = Samples(sp.csr_array(X), signs, signs)
-    return samples, Task(SPEC, OPTIONS, score, {"+1": 1.0, "-1": -1.0}, None, "dense", float("inf"), certify)
+    return samples, Task(LINEAR_SVM, OPTIONS, score, {"+1": 1.0, "-1": -1.0}, None, "dense", float("inf"), certify)
 
 
 def same(one, other):
@@ -78,9 +78,9 @@ def test_finished_folds_come_from_their_files(tmp_path, monkeypatch):
     for one, other in zip(first, fold_paths(samples, task, splits, GRID, 1e-6, 1, tmp_path), strict=True):
         same(one, other)
     for other in ([0.01, 0.1, 1.0], [0.01, 0.1, 1.0, 11.0]):
-        with pytest.raises(RunFolderError, match="another fold or grid"):
+        with pytest.raises(RunFolderError, match="another run, fold or grid"):
             list(fold_paths(samples, task, splits, other, 1e-6, folder=tmp_path))
-    with pytest.raises(RunFolderError, match="another fold or grid"):
+    with pytest.raises(RunFolderError, match="another run, fold or grid"):
         list(fold_paths(samples, task, splits, GRID, 1e-7, folder=tmp_path))
 
 
@@ -88,13 +88,13 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
     """After a slow writing the next one is put off."""
     now = [0.0]
     monkeypatch.setattr(saved.time, "monotonic", lambda: now[0])
-    plain = np.savez
+    plain = saved.save_archive
 
-    def slow(*arguments, **arrays):
+    def slow(path, arrays):
         now[0] += 3.0
-        plain(*arguments, **arrays)
+        plain(path, arrays)
 
-    monkeypatch.setattr(saved.np, "savez", slow)
+    monkeypatch.setattr(saved, "save_archive", slow)
     file = FoldFile(tmp_path, draw_folds(10, 2, 1, 0)[0], GRID, 1e-6)
     assert not file.due()
     now[0] += 1.0

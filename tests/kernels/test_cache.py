@@ -117,11 +117,73 @@ def test_unwritable_home_falls_back_to_a_private_temporary_folder(choose, tmp_pa
     assert private.stat().st_mode & 0o777 == 0o700
 
 
-def test_temporary_folder_that_others_may_write_to_is_not_trusted(choose, tmp_path, blocked):
-    (tmp_path / f"screenpath-{os.getuid()}").mkdir()
-    (tmp_path / f"screenpath-{os.getuid()}").chmod(0o777)
-    with pytest.warns(cache.KernelCacheWarning, match="Set NUMBA_CACHE_DIR"):
-        assert choose(HOME=blocked) is None
+def squat(place, how):
+    """Put what another user might have prepared at the name of the private folder."""
+    if how == "link":
+        (place.parent / "elsewhere").mkdir(mode=0o700)
+        place.symlink_to(place.parent / "elsewhere")
+    elif how == "dangling link":
+        place.symlink_to(place.parent / "nowhere")
+    elif how == "file":
+        place.write_text("")
+    else:
+        place.mkdir()
+        place.chmod(int(how, 8))
+
+
+@pytest.mark.parametrize("how", ["777", "770", "755", "link", "dangling link", "file"])
+def test_temporary_folder_that_is_not_private_is_not_trusted(choose, tmp_path, blocked, monkeypatch, how):
+    """Another one is made, for this process alone; nothing is written to what was there."""
+    ended = []
+    monkeypatch.setattr(cache.atexit, "register", lambda *arguments, **options: ended.append((arguments, options)))
+    place = tmp_path / f"screenpath-{os.getuid()}"
+    squat(place, how)
+    with pytest.warns(cache.KernelCacheWarning, match="is not private to this user"):
+        folder = choose(HOME=blocked)
+    own = folder.parent
+    assert own.parent == tmp_path and own.name.startswith("screenpath-") and own != place
+    assert own.stat().st_mode & 0o777 == 0o700 and own.stat().st_uid == os.getuid()
+    assert not (place.is_dir() and list(place.iterdir())) and not (tmp_path / "nowhere").exists()
+    (((remove, *arguments), options),) = ended
+    remove(*arguments, **options)
+    assert not own.exists()
+
+
+def test_temporary_folder_of_somebody_else_is_not_trusted(choose, tmp_path, blocked, monkeypatch):
+    place = tmp_path / f"screenpath-{os.getuid() + 1}"
+    place.mkdir(mode=0o700)
+    somebody = os.getuid() + 1
+    monkeypatch.setattr(cache.os, "getuid", lambda: somebody)
+    with pytest.warns(cache.KernelCacheWarning, match="is not private to this user"):
+        assert place not in choose(HOME=blocked).parents
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077, 0o277])
+def test_umask_decides_who_may_read_and_never_who_may_write(choose, tmp_path, blocked, umask):
+    before = os.umask(umask)
+    try:
+        private = choose(HOME=blocked) if umask != 0o277 else cache._private_temporary()
+        if umask != 0o277:
+            cache.write_entry(tmp_path / "kept" / "version" / "entry.kernel", ("key", 1))
+    finally:
+        os.umask(before)
+    place = tmp_path / f"screenpath-{os.getuid()}"
+    assert place in (private, private.parent) and place.stat().st_mode & 0o777 == 0o700
+    for path in (tmp_path / "kept", *(tmp_path / "kept").rglob("*"), *place.rglob("*")):
+        if path.exists():
+            assert path.stat().st_mode & 0o777 == (0o644 if path.is_file() else 0o755) & ~umask
+
+
+def test_cache_folder_that_everybody_may_write_to_is_not_read(choose, tmp_path):
+    """A pickle that another user has put there would run as this one."""
+    shared = tmp_path / "shared" / "screenpath"
+    cache.write_entry(shared / cache.cache_key() / "a.kernel", ("key", 1))
+    for open_one in (shared, shared / cache.cache_key()):
+        open_one.chmod(0o777)
+        with pytest.warns(cache.KernelCacheWarning, match="every user may write to it"):
+            assert shared not in choose(XDG_CACHE_HOME=str(shared.parent), HOME=str(tmp_path / "home")).parents
+        open_one.chmod(0o755)
+    assert choose(XDG_CACHE_HOME=str(shared.parent)) == shared / cache.cache_key()
 
 
 def test_unwritable_numba_cache_dir_falls_back_with_a_warning(choose, tmp_path, blocked):
@@ -130,12 +192,22 @@ def test_unwritable_numba_cache_dir_falls_back_with_a_warning(choose, tmp_path, 
 
 
 def test_no_folder_at_all_runs_uncached_with_one_warning(tiny, tmp_path, blocked):
-    # The temporary folder itself must exist for Python's tempfile; the name in it is taken by a file.
+    script = tmp_path / "tiny.py"
+    refused = "import tempfile\ndef refuse(**_): raise PermissionError(13, 'no')\ntempfile.mkdtemp = refuse\n"
+    script.write_text(refused + script.read_text())
     (tmp_path / f"screenpath-{os.getuid()}").write_text("")
     missed, folder, err = tiny(HOME=blocked, NUMBA_CACHE_DIR=blocked, TMPDIR=str(tmp_path))
     assert (missed, folder) == ("2", "None")
     assert err.count("KernelCacheWarning") == 1
     assert "Set NUMBA_CACHE_DIR" in err
+
+
+def test_name_that_is_taken_costs_a_compilation_and_leaves_nothing(tiny, tmp_path, blocked):
+    place = tmp_path / f"screenpath-{os.getuid()}"
+    place.write_text("")
+    missed, folder, err = tiny(HOME=blocked, TMPDIR=str(tmp_path))
+    assert missed == "2" and str(tmp_path) in folder and not Path(folder).parent.exists()
+    assert err.count("KernelCacheWarning") == 1 and "not private" in err
 
 
 def test_second_process_loads_what_the_first_compiled(tiny, warmed):
@@ -273,6 +345,10 @@ def test_key_changes_with_an_edited_source(monkeypatch):
     before = cache.cache_key()
     read = cache._source
     monkeypatch.setattr(cache, "_source", lambda path: read(path) + b"#" * path.endswith("cd.py"))
+    assert cache.cache_key.__wrapped__() != before
+    monkeypatch.setattr(cache, "_source", lambda path: read(path) + b"#" * path.endswith("cache.py"))
+    assert cache.cache_key.__wrapped__() == before  # it holds no kernel
+    monkeypatch.setattr(cache, "FORMAT", 0)
     assert cache.cache_key.__wrapped__() != before
 
 

@@ -32,6 +32,25 @@ def objectives(model, G, C, w, theta):
 
 
 @pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
+def test_no_primal_point_is_kept_that_is_worse_than_zero_or_the_one_before(kind):
+    model, G = random_box(5, kind)
+    rng = np.random.default_rng(6)
+    theta, near, far = rng.uniform(model.lo, model.hi), 0.01 * rng.normal(size=4), 50.0 * rng.normal(size=4)
+    zero, dual = objectives(model, G, 0.3, 0.0 * near, theta)
+    good, bad = (objectives(model, G, 0.1, w, theta)[0] for w in (near, far))
+    assert good < bad
+    expected = min(objectives(model, G, 0.3, near, theta)[0], zero)
+    for w, primal in ((near, expected), (far, zero)):
+        reference, worse = model.certify(0.1, w, theta), model.certify(0.3, 2.0 * far, theta)
+        touched = model.rows.touched
+        found = model.no_worse(0.3, worse, reference)
+        assert model.rows.touched == touched
+        assert found.primal == pytest.approx(primal, rel=1e-12)
+        assert found.gap == pytest.approx(primal - dual, rel=1e-9)
+        assert model.no_worse(0.3, found, reference) is found
+
+
+@pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_certificate_is_the_objectives_written_out(kind, sparse):
     model, G = random_box(3, kind, sparse=sparse)
@@ -41,8 +60,9 @@ def test_certificate_is_the_objectives_written_out(kind, sparse):
     certificate = model.certify(0.7, w, theta)
     primal, dual = objectives(model, G, 0.7, w, theta)
     assert certificate.primal == pytest.approx(primal, rel=1e-12)
-    assert certificate.dual == pytest.approx(dual, rel=1e-12)
+    assert certificate.dual == pytest.approx(dual, rel=1e-10) and certificate.dual <= dual + 1e-13 * abs(primal)
     assert certificate.gap == pytest.approx(primal - dual, rel=1e-10)
+    assert certificate.gap >= primal - dual - 1e-13 * abs(primal)
     np.testing.assert_allclose(certificate.point.products, G @ w, rtol=1e-12, atol=1e-12)
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from screenpath import lad_path, quantile_path, svm_path, svr_path
 from screenpath.errors import UsageError
-from screenpath.models.builders import lad_model, quantile_model, row_weights, svm_model, svr_model
+from screenpath.models.builders import row_weights
+from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
 
@@ -27,10 +28,10 @@ def regression(n=70, d=5, seed=0):
 def models(weights):
     X, signs = two_classes(70, 5)
     Z, y = regression()
-    yield svm_model(MemoryRows(X), signs, weights), X, signs, "svm", None
-    yield lad_model(MemoryRows(Z), y, weights), Z, y, "lad", None
-    yield quantile_model(MemoryRows(Z), y, 0.8, weights), Z, y, "quantile", 0.8
-    yield svr_model(MemoryRows(Z), y, 0.3, weights), Z, y, "svr", 0.3
+    yield SVM.model(MemoryRows(X), signs, weights), X, signs, "svm", None
+    yield LAD.model(MemoryRows(Z), y, weights), Z, y, "lad", None
+    yield QUANTILE.model(MemoryRows(Z), y, weights, tau=0.8), Z, y, "quantile", 0.8
+    yield SVR.model(MemoryRows(Z), y, weights, epsilon=0.3), Z, y, "svr", 0.3
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -93,7 +94,7 @@ def test_class_weights():
 def test_bad_parameters_are_named():
     X, y = regression(10, 2)
     signs = np.where(y > 0, 1.0, -1.0)
-    with pytest.raises(UsageError, match="quantile level must lie between 0 and 1, not 1.5"):
+    with pytest.raises(UsageError, match="tau must lie between 0 and 1, not 1.5"):
         quantile_path(X, y, tau=1.5)
     with pytest.raises(UsageError, match="epsilon must be a number of at least 0"):
         svr_path(X, y, epsilon=-0.1)

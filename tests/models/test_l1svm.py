@@ -46,7 +46,9 @@ def test_dual_point_is_feasible_and_the_gap_true():
         assert alpha.min() >= 0.0
         assert abs(y @ alpha) <= 1e-12 * alpha.sum()
         assert np.abs((y[:, None] * X).T @ alpha).max() <= lam * (1 + 1e-12)
-        assert certificate.dual == pytest.approx(alpha.sum() - 0.5 * alpha @ alpha, rel=1e-12)
+        dual = alpha.sum() - 0.5 * alpha @ alpha
+        assert certificate.dual <= dual <= certificate.dual + 2.0 * (certificate.rounding + certificate.primal_error)
+        assert certificate.rounding <= 1e-11 * certificate.primal
         assert certificate.primal == pytest.approx(objective(X, y, w, certificate.bias, lam), rel=1e-12)
         for shift in (-1e-4, 1e-4):  # the bias is the exact minimiser
             assert objective(X, y, w, certificate.bias + shift, lam) > certificate.primal

@@ -155,7 +155,7 @@ def test_width_and_base():
     assert read(b"1 2:1\n", n_features=9).d == 9
     assert read(b"1 0:1 2:1\n", zero_based=True).X.toarray().tolist() == [[1, 0, 1]]
     assert read(b"1\n-1\n").X.shape == (2, 1)
-    with pytest.raises(DataError, match="index 3 lies beyond --n-features 2"):
+    with pytest.raises(DataError, match="index 3 lies beyond `n_features=2`"):
         read(b"1 3:1\n", n_features=2)
 
 
@@ -231,7 +231,7 @@ def assert_same(data, X, y):
 
 # file, line, token, what the message says, what the hint says
 MALFORMED = [
-    ("index_zero.libsvm", 3, "0", "index 0 in a file counted from 1", "--zero-based"),
+    ("index_zero.libsvm", 3, "0", "index 0 in a file counted from 1", "`zero_based`"),
     ("negative_index.libsvm", 3, "-3", "a negative index", "indices from 1"),
     ("unsorted.libsvm", 3, "2", "not in increasing order", "sort"),
     ("duplicate.libsvm", 3, "2", "twice", "one value"),

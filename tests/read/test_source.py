@@ -53,6 +53,57 @@ def test_several_gzip_members_are_one_file():
     assert read(gzip.compress(b"1 1:1\n-1 ") + gzip.compress(b"2:2\n")).n == 2
 
 
+PACK = [gzip.compress, bz2.compress, lzma.compress]
+ROWS = b"1 1:1\n-1 2:2\n", b"1 3:3\n" * 2000
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_several_streams_are_one_file(pack):
+    one, other = map(pack, ROWS)
+    assert read(one + other).n == 2002
+    assert read(other + one + one).n == 2004
+    assert read(Trickle(one + other).content.read()).n == read_libsvm(Trickle(one + other)).n == 2002
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_a_damaged_second_stream_loses_no_rows_in_silence(pack):
+    """What does not begin as a stream does was taken for rubbish behind the first one, and dropped."""
+    one, other = map(pack, ROWS)
+    for at in range(5):
+        damaged = bytearray(one + other)
+        damaged[len(one) + at] ^= 0x10
+        if pack is gzip.compress and at == 4:  # a byte of the time at which it was compressed
+            continue
+        with pytest.raises(DataError, match="the compressed data is damaged or cut short"):
+            read(bytes(damaged))
+    for cut in (1, 2, 3, 5, 7, 12, len(other) // 2, len(other) - 1):
+        with pytest.raises(DataError, match="the compressed data is damaged or cut short"):
+            read(one + other[:cut])
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("rubbish", [b"x", b"1 1:1\n", b"\0x", b"BZ", b"\xfd7zXZ", b"\x1f"])
+def test_rubbish_behind_a_stream(pack, rubbish):
+    with pytest.raises(DataError, match="the compressed data is damaged or cut short"):
+        read(pack(ROWS[0]) + rubbish)
+
+
+def test_zeros_behind_a_stream():
+    """As the tools have it: gzip ignores them, xz takes them in multiples of four, bzip2 knows of none."""
+    for zeros in (1, 4, 8, 100_000):
+        assert read(gzip.compress(ROWS[0]) + bytes(zeros)).n == 2
+        with pytest.raises(DataError):
+            read(bz2.compress(ROWS[0]) + bytes(zeros))
+    one, other = map(lzma.compress, ROWS)
+    for zeros in (4, 8, 100_000):
+        assert read(one + bytes(zeros)).n == 2
+        assert read(one + bytes(zeros) + other).n == 2002
+    for zeros in (1, 2, 3, 5, 99_999):
+        for end in (b"", other):
+            with pytest.raises(DataError, match="not a multiple of 4"):
+                read(one + bytes(zeros) + end)
+
+
 def test_text_streams_are_refused():
     with pytest.raises(TypeError, match="binary mode"):
         read_libsvm(io.StringIO("1 1:1\n"))

@@ -10,6 +10,7 @@ import pytest
 from screenpath.cli.app import run as screenpath
 from screenpath.runs import open_run
 from tests.cli.conftest import clouds, libsvm_text
+from tests.run_folders import reseal
 
 COMMANDS = {
     "path": ["svm", "two", "--grid", "12", "--scale", "standard"],
@@ -64,4 +65,5 @@ def write_cv(run, path, certified=True):
     if certified:
         lines = [f"{a!r},{b!r},0.08,0.2" for a, b in zip(values, values[1:], strict=False)]
         (path / "bounds.csv").write_text("\n".join(["C_from,C_to,lower,upper", *lines]) + "\n")
+    reseal(path)
     return open_run(path), mean

@@ -48,7 +48,7 @@ def test_an_unfinished_grid_leaves_holes():
 
 def test_cross_validation_is_read(runs, tmp_path):
     run, mean = write_cv(runs["path"], tmp_path / "cv")
-    cv = series.read_cv(run.path)
+    cv = series.read_cv(run)
     assert np.allclose([row["mean"] for row in cv.steps], mean) and cv.bounds.shape == (11, 3)
     assert series.available(run)[0] == "cv"
 
@@ -57,7 +57,7 @@ def test_cross_validation_is_read(runs, tmp_path):
     "name, text, word",
     [
         ("cv.json", "{", "cv.json"), ("cv.json", "{}", "no 'parameters'"), ("cv.csv", "step,C\n0,1\n", "no 'mean'"),
-        ("cv.csv", "step,C,mean,se\n0,1,x,0\n", "'x'"), ("cv.csv", "step,C,mean,se\n", "no grid point"),
+        ("cv.csv", "step,C,mean,se\n0,1,x,0\n", "'x'"), ("cv.csv", "step,C,mean,se\n", "not numbered"),
         ("bounds.csv", "C_from,C_to\n1,2\n", "no 'lower'"),
     ],
 )  # fmt: skip
@@ -65,7 +65,7 @@ def test_a_damaged_cross_validation(runs, tmp_path, name, text, word):
     run, _ = write_cv(runs["path"], tmp_path / "cv")
     (run.path / name).write_text(text)
     with pytest.raises(RunFolderError, match="is damaged") as caught:
-        series.read_cv(run.path)
+        series.read_cv(run)
     assert word in str(caught.value)
 
 

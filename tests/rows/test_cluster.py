@@ -12,8 +12,10 @@ pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 from screenpath.cluster import check_versions, connect
 from screenpath.errors import DataError, ResourceError
+from screenpath.read.shards import ShardFolder
 from screenpath.rows.cluster import ClusterRows, run_task
 from screenpath.rows.shards import ShardRows, shard_products
+from tests import shard_folders
 from tests.rows.test_shards import as_array, make_folder, random_rows
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
@@ -87,13 +89,31 @@ def test_other_data_other_version_no_cluster(cluster, tmp_path, monkeypatch):
     X, y = random_rows()
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
     with pytest.raises(DataError, match="sees other data"):
-        run_task(str(folder.path), "another hash", 0, shard_products, None, ())
+        run_task(str(folder.path), "another hash", ("run", False), 0, shard_products, None, ())
     monkeypatch.setattr("screenpath.cluster.__version__", "9.9")
     with pytest.raises(ResourceError, match="the workers have screenpath"):
         check_versions(cluster)
     monkeypatch.setattr("screenpath.cluster.WAIT", 0.2)
     with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9"):
         connect("tcp://127.0.0.1:9")
+
+
+def test_workers_look_at_what_they_open(cluster, tmp_path, monkeypatch):
+    """The one who asks reads no rows: a fault in them is found where they are read."""
+    X, y = random_rows()
+    folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
+    Shared(cluster, None, folder).close()
+    shard_folders.edit(folder.path, 1, "dense", lambda array: array + 1.0)
+    folder = ShardFolder(folder.path)
+    folder.joined("targets")
+    with pytest.raises(DataError, match=r"000001-dense.npy .* not what was written \(CRC-32\)") as caught:
+        Shared(cluster, None, folder)
+    assert "convert the text again" in caught.value.hint
+    shard_folders.seal(folder.path)
+    with pytest.raises(DataError, match="000001-sqnorms.npy .* not those of the rows"):
+        Shared(cluster, None, ShardFolder(folder.path))
+    with pytest.raises(DataError, match="a worker sees other data"):
+        Shared(cluster, None, folder)
 
 
 def test_bytes_are_counted_whatever_thread_counts_them(cluster, tmp_path, monkeypatch):

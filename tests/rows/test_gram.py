@@ -97,14 +97,14 @@ def test_memory_is_told_before_it_is_taken_and_refused_with_the_figure():
     X, signs, _ = problem(100)
     GramRows(X, FUNCTIONS["rbf"][0], signs, 1 << 24, tell=said.append)
     assert len(said) == 1 and "100 x 100" in said[0] and "16 MB" in said[0]
-    with pytest.raises(ResourceError, match="--max-memory") as caught:
+    with pytest.raises(ResourceError, match="`max_memory=") as caught:
         GramRows(X, FUNCTIONS["rbf"][0], signs, 100_000, keep="full", tell=said.append)
     assert "float32" in str(caught.value) and len(said) == 1
-    needed = str(caught.value).split("--max-memory ")[1].split(" ")[0]
+    needed = str(caught.value).split("`max_memory=")[1].split("`")[0]
     assert plan_gram(100, 8, parse_bytes(needed), "full").full  # what the message says is enough
     with pytest.raises(ResourceError, match="cache of 64") as caught:
         plan_gram(100_000, 8, 1 << 20)
-    needed = str(caught.value).split("--max-memory ")[1].split(" ")[0]
+    needed = str(caught.value).split("`max_memory=")[1].split("`")[0]
     assert not plan_gram(100_000, 8, parse_bytes(needed)).full
 
 

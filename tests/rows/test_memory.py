@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.errors import UsageError
-from screenpath.rows.memory import BLOCK, MemoryRows, choose_storage
+from screenpath.rows.memory import BLOCK, MemoryRows, stored_dense
 
 
 def matrix(n, d, density, seed):
@@ -57,12 +57,12 @@ def test_float32_rows_compute_in_float64(sparse):
 
 def test_storage_follows_density():
     thin = sp.random_array((40, 30), density=0.1, rng=np.random.default_rng(0), format="csr")
-    assert sp.issparse(choose_storage(thin, "auto"))
-    assert sp.issparse(choose_storage(thin.toarray(), "auto"))
-    assert not sp.issparse(choose_storage(thin, "dense"))
-    assert not sp.issparse(choose_storage(sp.csr_array(np.ones((3, 3))), "auto"))
+    assert not stored_dense(thin, "auto")
+    assert not stored_dense(thin.toarray(), "auto")
+    assert stored_dense(thin, "dense") and not stored_dense(thin.toarray(), "sparse")
+    assert stored_dense(sp.csr_array(np.ones((3, 3))), "auto")
     with pytest.raises(UsageError, match="unknown storage"):
-        choose_storage(thin, "disk")
+        stored_dense(thin, "disk")
 
 
 def test_threads_must_be_positive():

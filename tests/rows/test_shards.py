@@ -79,6 +79,26 @@ def test_operations_agree_with_memory(tmp_path, monkeypatch, density, scale, sto
     assert ours.touched == theirs.touched  # setting up is no pass
 
 
+@pytest.mark.parametrize(("density", "scale"), [(1.0, "standard"), (1.0, "maxabs"), (0.1, "maxabs"), (0.1, "l2")])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scaling_with_weights_agrees_with_memory(tmp_path, monkeypatch, density, scale, dtype):
+    """To the last bit, whatever the cuts between shards; the largest value of a column may be in a row of weight 0."""
+    X, y = random_rows(density=density)
+    folder, data = make_folder(tmp_path / "s", X, y, monkeypatch, jobs=2, dtype=dtype)
+    weights = np.where(np.random.default_rng(2).random(400) < 0.3, 0.0, np.linspace(0.1, 5.0, 400))
+    weights[np.argmax(abs(X.toarray()[:, 1]))] = 0.0
+    monkeypatch.setattr("screenpath.prepare.CHUNK_CELLS", 100)
+    ours = ShardRows(folder, scale, weights=weights).preparation
+    X = data.X.astype(dtype).astype(np.float64)
+    theirs, plain = (prepare(X, scale, weights=given)[1] for given in (weights, None))
+    for name in ("scale", "shift"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_array_equal(one, other)
+            assert not np.array_equal(one, getattr(plain, name))
+
+
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many rows: slow as plain Python")
 def test_many_blocks_agree_with_memory(tmp_path, monkeypatch):
     """Sums of many rows are formed in blocks that begin and end within shards."""
@@ -139,7 +159,7 @@ def test_limits_and_faults(tmp_path, monkeypatch):
     rows.limit = MemoryLimit(1000)
     with pytest.raises(ResourceError, match="solving for 100 of 400 rows"):
         rows.take(np.arange(100), np.ones(100))
-    with pytest.raises(DataError, match="--n-features 9"):
+    with pytest.raises(DataError, match="`n_features=9`"):
         ShardRows(folder, n_features=3)
     with pytest.raises(UsageError, match="unknown scaling"):
         ShardRows(folder, "zscore")

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from screenpath.geometry import Ball, Dome, Point
 from screenpath.kernels import l1svm as kernels
 from screenpath.rules.l1svm import DIRECTION
@@ -10,12 +12,15 @@ from screenpath.rules.l1svm import DIRECTION
 def dome(model, reference, lam: float) -> Dome | Ball:
     """Return the dome between two values of lambda; the ball where the half-space has no direction."""
     here, there, theta = 1.0 / reference.lam, 1.0 / float(lam), reference.theta
-    gap = (reference.gap + reference.error) * here * here
-    size, radius, length, offset = kernels.dome_shape(theta, model.signs, model.null_bias, here, there, gap)
+    size, radius, length, offset = here * np.array(
+        kernels.dome_shape(
+            theta, model.signs, model.null_bias, reference.lam, reference.lam * there, reference.theta_gap
+        )
+    )
     u = 1.0 - model.null_bias * model.signs
     products = 0.5 * (there * model.null_products + reference.products)
     center = Point(0.5 * (there * u + theta), products, size * size)
     if length <= DIRECTION * math.sqrt(model.samples) * here:  # without the half-space the region is only larger
         return Ball(center, radius)
     across = (here * model.null_products - reference.products) / length
-    return Dome(center, radius, Point((here * u - theta) / length, across, 1.0), offset / length)
+    return Dome(center, radius, Point((here * u - theta) / length, across, 1.0), offset * here / length)

@@ -7,7 +7,7 @@ import pytest
 
 from screenpath.geometry import Ball
 from screenpath.grid import log_grid
-from screenpath.models.builders import lad_model, quantile_model, svm_model, svr_model
+from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.path import PathOptions, far_end, walk
 from screenpath.prepare import prepare
 from screenpath.read.libsvm import read_libsvm
@@ -32,10 +32,10 @@ def sample(name):
     rows, y = MemoryRows(X), data.y
     kind = SAMPLES[name]
     if kind == "svm":
-        model = svm_model(rows, np.where(y == np.unique(y)[-1], 1.0, -1.0))
+        model = SVM.model(rows, np.where(y == np.unique(y)[-1], 1.0, -1.0))
     else:
-        build = {"lad": (lad_model,), "quantile": (quantile_model, 0.9), "svr": (svr_model, 20.0)}[kind]
-        model = build[0](rows, y, *build[1:])
+        loss, values = {"lad": (LAD, {}), "quantile": (QUANTILE, {"tau": 0.9}), "svr": (SVR, {"epsilon": 20.0})}[kind]
+        model = loss.model(rows, y, **values)
     options = PathOptions(tol=1e-8)
     found = [certificate for _, certificate in walk(model, GRID, parse_rule("dvi+gap"), make_solver("newton"), options)]
     return model, found, far_end(model, GRID, make_solver("newton"), options)[1]
@@ -76,7 +76,7 @@ def test_the_gap_ball_at_convergence_rejects_everything_strictly_inactive(name):
 
 def exact_pair(C=0.7, seed=5):
     X, y = two_classes(60, 4, seed)
-    model = svm_model(MemoryRows(X), y)
+    model = SVM.model(MemoryRows(X), y)
     step = list(walk(model, [C], parse_rule("none"), make_solver("newton"), PathOptions(tol=1e-14, max_epochs=500)))
     return model, step[0][1]
 
@@ -112,7 +112,7 @@ def test_an_exact_reference_gives_the_papers_dome(enhanced):
 
 def test_a_reference_at_the_origin_has_no_half_space():
     X, y = two_classes(20, 3)
-    model = svm_model(MemoryRows(X), y)
+    model = SVM.model(MemoryRows(X), y)
     near = model.certify(1.0, np.zeros(3), np.zeros(20))
     _, far = exact_pair(2.0)
     assert isinstance(STATIC["ssnsv"]().region(model, near, 1.0, model.certify(2.0, None, np.full(20, 0.1))), Ball)

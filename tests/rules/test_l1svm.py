@@ -23,7 +23,7 @@ def reference_at(model, lam, tol=1e-13):
 
 
 def exact(certificate):
-    return replace(certificate, dual=certificate.primal, error=0.0)
+    return replace(certificate, theta_gap=0.0)
 
 
 def largest(region, products, norms):
@@ -49,7 +49,7 @@ def test_dome_against_a_cone_solver(noise):
     assert isinstance(region, Dome)
     found = largest(region, tuple(p.products for p in region.points), model.spreads)
     # The same region written in the original space, with the hyperplane as a constraint.
-    theta1, gap = certificate.theta, (certificate.gap + certificate.error) / lam1**2
+    theta1, gap = certificate.theta, certificate.theta_gap / lam1**2
     theta = cp.Variable(y.size)
     center, radius = 0.5 * (1 / lam2 + theta1), 0.5 * np.linalg.norm(1 / lam2 - theta1)
     slack = gap + np.sqrt(2 * gap) * 2 * region.radius

@@ -18,11 +18,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from screenpath.geometry import ROUNDING
+from screenpath.path import PathOptions, solve_point
 from screenpath.rules import STATIC
 from screenpath.rules.box import pair_ball
 from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
+from screenpath.solvers import make_solver
 from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference
 
+TOLERANCES = (0.1, 1e-2, 1e-3, 1e-6)  # of the chunks' walks
 RULES = ("dvi", "bt2", "it", "ssnsv", "essnsv", "gap", "loss floor", "chunk C", "chunk s")
 
 
@@ -61,19 +64,24 @@ def check_problem(seed: int):
         yield ("gap", accuracy, *judge(model, pair_ball(near, near.C), optimum(model, G, near.C)), words)
         served = parameters[1:]  # a chunk is decided once, from the first
         for form in "Cs":
-            yield from check_chunk(model, near, far, served, exact[1:], form, accuracy, words)
+            yield from check_chunk(rng, model, near, far, served, exact[1:], form, accuracy, words)
 
 
-def check_chunk(model, near, far, parameters, exact, form, accuracy, words):
-    """Judge the decisions of a chunk at each of its points (s-form: those that lie in the rule's range)."""
-    screening = Pathwise(STATIC["essnsv"](), False, "essnsv", chunk=len(parameters), form=form)
+def check_chunk(rng, model, near, far, parameters, exact, form, accuracy, words):
+    """Walk a chunk and judge what its steps claim to have decided, proven or withdrawn, however the walk ended."""
+    dynamic, solver = bool(rng.random() < 0.3), make_solver(str(rng.choice(["cd", "newton"])))
+    screening = Pathwise(STATIC["essnsv"](), dynamic, "essnsv", chunk=len(parameters), form=form)
     screening.begin(parameters, far, resumed=False)
-    status = screening.before(model, near, parameters[0]).status
-    for truth in exact:
-        # The certificate would prove this before the decisions are believed.
-        if form == "s" and float(loss(model, truth) - loss_error(model, truth)) < screening.floor:
-            continue
-        yield (f"chunk {form}", accuracy, *wrong_decisions(model, status, truth), words)
+    claimed = []
+    options = PathOptions(
+        tol=float(rng.choice(TOLERANCES)), max_epochs=int(rng.choice([1, 5, 400])),
+        audit=lambda *arguments: claimed.append(arguments[-1]) or {},
+    )  # fmt: skip
+    for rank, (C, truth) in enumerate(zip(parameters, exact, strict=True)):
+        step, near = solve_point(model, C, rank, near, screening, solver, options)
+        decided, faults = wrong_decisions(model, claimed[-1], truth)
+        counted = (step.screened_R, step.screened_L) == tuple(np.count_nonzero(claimed[-1] == k) for k in (-1, 1))
+        yield (f"chunk {form}", accuracy, decided, faults + int(not (counted or dynamic)), words)
 
 
 def judge(model, region, truth):
@@ -90,6 +98,7 @@ def judge(model, region, truth):
 def wrong_decisions(model, status, truth):
     """Return how many rows are decided and how many of them the accurate optimum contradicts."""
     wrong = np.where(status < 0, truth.high < model.c, (status > 0) & (truth.low > model.c))
+    wrong &= model.lo < model.hi  # the dual variable of a row of weight 0 has one end only, which is right
     return int(np.count_nonzero(status)), int(np.count_nonzero(wrong))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.models.builders import lad_model, quantile_model, svm_model, svr_model
+from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.path import PathOptions, solve_point
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening
@@ -50,13 +50,13 @@ def random_problem(rng):
         "wide": 10.0 ** rng.uniform(-3.0, 3.0, n),
     }[weighting]
     if kind == "svm":
-        model = svm_model(rows, signs, weights)
+        model = SVM.model(rows, signs, weights)
     else:
         y = X.astype(float) @ rng.normal(size=X.shape[1]) + rng.standard_t(2, n)
         build = {
-            "lad": lambda: lad_model(rows, y, weights),
-            "quantile": lambda: quantile_model(rows, y, rng.uniform(0.05, 0.95), weights),
-            "svr": lambda: svr_model(rows, y, rng.uniform(0.0, 1.0), weights),
+            "lad": lambda: LAD.model(rows, y, weights),
+            "quantile": lambda: QUANTILE.model(rows, y, weights, tau=rng.uniform(0.05, 0.95)),
+            "svr": lambda: SVR.model(rows, y, weights, epsilon=rng.uniform(0.0, 1.0)),
         }
         model = build[kind]()
     return model, f"{kind}, {storage}, weights {weighting}, {shape}"

@@ -1,5 +1,8 @@
 """Paths under every rule are certified and agree; chunks and guesses are audited (single decisions: test_fuzz.py)."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -7,10 +10,11 @@ from screenpath.api import svm_path
 from screenpath.audit import Audit
 from screenpath.errors import UsageError
 from screenpath.grid import EpsilonGrid, log_grid
-from screenpath.models.builders import svm_model
-from screenpath.path import PathOptions, walk
+from screenpath.models.losses import LAD, SVM
+from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
+from screenpath.rules.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solvers import make_solver
 from tests.conftest import two_classes
 
@@ -35,7 +39,7 @@ def test_paths_agree_with_and_without_the_rule(rule, storage):
 def test_one_rule_for_a_chunk_is_safe_and_agrees(rule, form, chunk):
     for seed in range(3):
         X, y = two_classes(90, 4, seed=seed, noise=1.0 + seed)
-        model = svm_model(MemoryRows(X), y)
+        model = SVM.model(MemoryRows(X), y)
         grid, options = log_grid(1e-3, 10.0, 14), PathOptions(tol=1e-8)
         audit = Audit(make_solver("newton"), options)
         checked = PathOptions(tol=1e-8, audit=audit)
@@ -51,7 +55,7 @@ def test_the_line_search_is_worth_its_name():
     rows = MemoryRows(X)
 
     def screened(chunk):
-        found = walk(svm_model(rows, y), grid, parse_rule("essnsv", chunk), make_solver("newton"), options)
+        found = walk(SVM.model(rows, y), grid, parse_rule("essnsv", chunk), make_solver("newton"), options)
         return np.array([step.screened_R + step.screened_L for step, _ in found])
 
     assert screened(1)[:30].sum() > screened(None)[:30].sum()
@@ -61,7 +65,7 @@ def test_heuristic_is_certified_however_wrong_it_guesses():
     for seed in range(4):
         X, y = two_classes(120, 5, seed=seed, noise=2.0)
         grid = [0.001, 0.1, 100.0]  # far apart: many guesses are wrong
-        model = svm_model(MemoryRows(X), y)
+        model = SVM.model(MemoryRows(X), y)
         found = list(walk(model, grid, parse_rule("heuristic"), make_solver("newton"), PathOptions(tol=1e-8)))
         plain = list(walk(model, grid, parse_rule("none"), make_solver("newton"), PathOptions(tol=1e-8)))
         assert all(step.status == "certified" for step, _ in found)
@@ -85,8 +89,90 @@ def test_a_chunk_of_a_falling_grid_is_safe(form):
     X, y = two_classes(90, 4, seed=2)
     options = PathOptions(tol=1e-8, audit=Audit(make_solver("newton"), PathOptions(tol=1e-8)))
     grid = log_grid(1e-2, 10.0, 10)[::-1]
-    found = list(walk(svm_model(MemoryRows(X), y), grid, parse_rule("essnsv", 4, form), make_solver("newton"), options))
+    found = list(walk(SVM.model(MemoryRows(X), y), grid, parse_rule("essnsv", 4, form), make_solver("newton"), options))
     assert all(step.status == "certified" and step.extras["unsafe"] == 0 for step, _ in found)
+
+
+def one_feature(seed):
+    """Return a small regression on one feature: half of its rows lie near the line."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(15, 60))
+    X = rng.normal(size=(n, 1)) * 10 ** rng.uniform(-1, 1)
+    y = rng.normal() * X[:, 0] + rng.standard_t(2, n) * 10 ** rng.uniform(-2, 1)
+    return X, y, np.geomspace(1e-3, 10.0, int(rng.integers(5, 40)))
+
+
+@pytest.mark.parametrize("rule", ["essnsv", "essnsv+gap"])
+def test_no_decision_outlives_a_far_point_that_stays_unproven(rule):
+    """With a loose tolerance the gap is met at once, while the guessed loss of the far point is wrong."""
+    decided = withdrawn = 0
+    for seed in (0, 13, 50, 52, 89, 109, 110, 115, 120, 143):
+        X, y, grid = one_feature(seed)
+        model, claims = LAD.model(MemoryRows(X), y), []
+        check = Audit(make_solver("newton"), PathOptions(tol=1e-3))
+
+        def audit(*arguments, claims=claims, check=check):
+            claims.append(arguments[-1])
+            return check(*arguments)
+
+        screening = parse_rule(rule, 5, "s")
+        plain = screening.corrected
+        withdrawals = []
+        screening.corrected = lambda *a, plain=plain, kept=withdrawals: kept.append(a[-1] == 0) or plain(*a)
+        found = list(walk(model, grid, screening, make_solver("auto"), PathOptions(tol=1e-3, audit=audit)))
+        for (step, _), claim in zip(found, claims, strict=True):
+            assert (step.status, step.extras["unsafe"]) == ("certified", 0), (seed, step.step)
+            if rule == "essnsv":  # the counts are those of the decisions that were proven
+                assert (step.screened_R, step.screened_L) == (np.sum(claim < 0), np.sum(claim > 0))
+            assert step.n_survivors == model.size - step.screened_R - step.screened_L
+            assert step.rejection_ratio == pytest.approx((step.screened_R + step.screened_L) / model.size)
+        decided += sum(step.screened_R + step.screened_L for step, _ in found)
+        withdrawn += sum(withdrawals)
+    assert decided > 1000 and withdrawn > 10
+
+
+def test_a_row_of_weight_0_is_not_unsafe():
+    """Both ends of its dual variable are 0, so no decision about it can be wrong."""
+    X, y = two_classes(60, 4, noise=2.0)
+    weights = np.arange(60) % 3.0
+    options = PathOptions(tol=1e-4, audit=Audit(make_solver("newton"), PathOptions(tol=1e-4)))
+    model = SVM.model(MemoryRows(X), y, weights)
+    found = list(walk(model, log_grid(1e-3, 10.0, 8), parse_rule("gap"), make_solver("newton"), options))
+    assert [step.extras["unsafe"] for step, _ in found] == [0] * 8
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-3])
+def test_the_floor_gives_way_to_rounding(gap):
+    """Each number of the certificate is taken at that end of its uncertainty at which the floor is lower."""
+    model = SVM.model(MemoryRows(two_classes(40, 3)[0]), two_classes(40, 3)[1])
+    exact = solve_point(
+        model, 0.1, 0, model.start(0.1), parse_rule("none"), make_solver("newton"), PathOptions(tol=1e-12)
+    )[1]
+    primal = primal_value(exact, 0.1) + gap
+    plain = loss_floor(replace(exact, error=0.0), 0.1, primal)
+    assert plain <= exact.xi and plain == pytest.approx(exact.xi, rel=1e-5 if gap == 0.0 else 1.0)
+    wrong = 1e-3 * exact.ell
+    less = loss_floor(replace(exact, error=wrong), 0.1, primal)
+    assert less < plain - wrong and primal_value(replace(exact, error=wrong), 0.1) > primal_value(exact, 0.1)
+    assert loss_floor(replace(exact, error=0.0, total_error=wrong), 0.1, primal) < plain - 0.1 * wrong
+    assert loss_floor(exact, 0.1, primal * (1.0 + 1e-12)) < loss_floor(exact, 0.1, primal)
+
+
+def test_the_line_search_counts_what_products_lose():
+    """Targets that are met: the loss cancels, and its rounding is that of the products."""
+    rng = np.random.default_rng(0)
+    X = 1e8 + rng.normal(size=(30, 3))
+    w = rng.normal(size=3)
+    rows = MemoryRows(X)
+    model = LAD.model(rows, rows.margins(w))
+    near = model.certify(1.0, w, np.zeros(30))
+    assert near.xi == 0.0
+    stored = [[Fraction(float(v)) for v in row] for row in X]
+    exact = sum(abs(Fraction(float(c)) - sum(a * Fraction(float(b)) for a, b in zip(row, w, strict=True)))
+                for row, c in zip(stored, model.c, strict=True))  # fmt: skip
+    assert exact > 0
+    assert feasible_point(model, near, near, 0.5 * float(exact)) is None
+    assert feasible_point(model, near, near, 1.0) is not None
 
 
 def test_a_chunk_needs_a_known_grid():

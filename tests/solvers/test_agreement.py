@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from screenpath.models.builders import lad_model, quantile_model, svm_model, svr_model
+from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
@@ -34,12 +34,12 @@ def build(model, X, y, weights, sparse):
     """Return the model over rows of the given storage."""
     rows = MemoryRows(sp.csr_array(X) if sparse else X)
     if model == "svm":
-        return svm_model(rows, y, weights)
+        return SVM.model(rows, y, weights)
     if model == "lad":
-        return lad_model(rows, y, weights)
+        return LAD.model(rows, y, weights)
     if model == "quantile":
-        return quantile_model(rows, y, 0.3, weights)
-    return svr_model(rows, y, 0.1, weights)
+        return QUANTILE.model(rows, y, weights, tau=0.3)
+    return SVR.model(rows, y, weights, epsilon=0.1)
 
 
 def certified_path(model, rule, solver):
@@ -110,7 +110,7 @@ def test_wide_sparse_rows_get_sweeps_and_then_newtons_method():
     rng = np.random.default_rng(7)
     X = sp.random_array((150, 700), density=0.03, rng=rng, data_sampler=rng.standard_normal, format="csr")
     y = np.sign(X @ rng.normal(size=700) + 1e-3 * rng.normal(size=150))
-    problem = svm_model(MemoryRows(X), y)
+    problem = SVM.model(MemoryRows(X), y)
     grid = np.array([0.5, 50.0, 5000.0])
     found = {}
     for solver in (Auto(), Newton()):

@@ -100,6 +100,19 @@ def test_every_way_to_solve_the_newton_system_reaches_the_tolerance(shape, spars
     assert plain == pytest.approx(screened, rel=2e-9)
 
 
+def test_wide_sparse_rows_of_few_columns_have_their_hessian_factorised():
+    """More features than a factor is made for, but not in the rows near their kink."""
+    rng = np.random.default_rng(7)
+    G, c, lo, hi = random_problem(rng, 300, 5, "hinge", False, 0.1)
+    narrow, _ = solve_and_check(G, c, lo, hi, sparse=True)
+    wide = np.hstack([G, np.zeros((300, 700))])
+    primal, first = solve_and_check(wide, c, lo, hi, sparse=True)
+    _, again = solve_and_check(wide, c, lo, hi, sparse=True)
+    assert primal == pytest.approx(narrow, rel=2e-9)
+    np.testing.assert_array_equal(first.w, again.w)
+    np.testing.assert_array_equal(first.alpha, again.alpha)
+
+
 def degenerate_cases():
     """Yield named problems that break careless linear algebra."""
     rng = np.random.default_rng(2)

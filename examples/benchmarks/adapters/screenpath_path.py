@@ -9,15 +9,15 @@ from __future__ import annotations
 from inspect import signature
 
 import screenpath
-from screenpath.api import PathResult, box_path, check_data, run_path
+from screenpath.api import PathResult, check_data, loss_path, run_path
 from screenpath.grid import explicit_grid
-from screenpath.models.builders import lad_model, svm_model
+from screenpath.models.losses import LAD, SVM
 from screenpath.prepare import prepare as store
 from screenpath.rows.memory import MemoryRows
 
 name = "screenpath"
 DEFAULTS = {  # of svm_path and lad_path
-    key: signature(box_path).parameters[key].default for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
+    key: signature(loss_path).parameters[key].default for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
 }
 
 
@@ -31,14 +31,14 @@ def supports(problem) -> bool:
 
 def prepare(problem, storage="auto"):
     X, y = check_data(problem.X, problem.y)
-    return (svm_model if problem.model == "svm" else lad_model), *store(X, storage=storage), y
+    return (SVM.model if problem.model == "svm" else LAD.model), *store(X, storage=storage), y
 
 
 def run(data, grid, tolerance, **options):
     """The PathResult, for the callers that want its steps."""
     build, X, preparation, y = data
     steps = run_path(build(MemoryRows(X), y), explicit_grid(grid), tol=tolerance, **{**DEFAULTS, **options})
-    return PathResult(steps, preparation)
+    return PathResult(steps, preparation, None)
 
 
 def solve_path(data, grid, tolerance):

@@ -1,12 +1,17 @@
-"""What a model's command adds to the shared machinery: targets, model, grid, score."""
+"""What a model is, declared once: for the command line, the Python functions, cross-validation, compare and predict.
+
+Nothing here imports numpy: lists of commands and their help stay quick.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import UsageError
+from screenpath.needs import BOX
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 # Options that decide a grid of C and how one rule serves it.
@@ -20,7 +25,7 @@ def box_rule(text: str, chunk: int | None = None, form: str = "C"):
     return parse_rule(text, chunk, form)
 
 
-def chunked(spec: ModelSpec, options: dict) -> ModelSpec:
+def chunked(spec: Spec, options: dict) -> Spec:
     """Return the model with the rule that ``--chunk`` asks for."""
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("--chunk-form needs chunks", "add --chunk M")
@@ -47,13 +52,52 @@ def step_weights(step, labels):
 
 
 @dataclass(frozen=True)
-class ModelSpec:
-    """A model as the command line sees it.
+class Option:
+    """A number that a model has besides the shared options: a keyword in Python, a flag in the shell.
+
+    Parameters
+    ----------
+    name : str
+    default : float
+    valid : callable
+        ``valid(value) -> bool``, asked for finite numbers only.
+    demand : str
+        What a valid value is, for the error: ``NAME DEMAND, not VALUE``.
+    help : str
+    hint : str, optional
+        What to write instead.
+    """
+
+    name: str
+    default: float
+    valid: Callable
+    demand: str
+    help: str
+    hint: str | None = None
+
+    def checked(self, value) -> float:
+        """Return the value.
+
+        Raises
+        ------
+        UsageError
+            If it is not valid.
+        """
+        if not (math.isfinite(value) and self.valid(value)):
+            raise UsageError(f"{self.name} {self.demand}, not {value}", self.hint)
+        return value
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model.
 
     Parameters
     ----------
     name : str
         Name of the command; part of the default run folder.
+    title : str
+        What its solutions are, in the plural, for lists of models.
     objective : str
         For run.json.
     targets : callable
@@ -63,9 +107,14 @@ class ModelSpec:
         ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
     grid : callable
         ``grid(model, options) -> sequence`` of parameters in the order of the walk.
-    score : tuple (str, callable)
-        Column of the step table for ``--test`` and ``score(products, targets) -> float``, where ``products`` are the
-        linear forms of the test rows.
+    score : str
+        Of ``--test``, by its name in ``scores.SCORES``.
+    chosen_by : str, optional
+        Score that cross-validation takes where none is named; ``score`` by default.
+    liblinear : str
+        LIBLINEAR's name for the loss and the penalty, or the nearest one.
+    options : tuple of Option
+        Numbers that the model has besides the shared options; they are among ``own_options``.
     own_options : tuple of str
         Options besides the shared ones that change the numbers; ``--resume`` compares them.
     rule, solver : callable
@@ -83,22 +132,30 @@ class ModelSpec:
     walk : callable, optional
         ``walk(options) -> function`` to take the place of ``path.walk``.
     rows : callable, optional
-        ``rows(X, targets, options, tell) -> rows`` of a kernel model, whose coefficients belong to samples. ``--bias``
-        and ``--dtype`` then are the kernel's, not the data's.
+        ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
+        ``--bias`` and ``--dtype`` then are the kernel's, not the data's.
     kernel_modules : tuple of str
         Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
     spreads : bool
         Whether a cluster is given parts of its grid, and not passes over shards.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
+    copies : bool
+        Whether the model has a copy of the rows, and needs them no more once it is built.
+    needs : needs.BoxNeeds or another
+        What a path takes beside the rows.
     """
 
     name: str
+    title: str
     objective: str
     targets: Callable
     build: Callable
     grid: Callable
-    score: tuple
+    score: str
+    liblinear: str
+    chosen_by: str | None = None
+    options: tuple = ()
     own_options: tuple = ()
     rule: Callable = box_rule
     solver: Callable = box_solver
@@ -112,6 +169,19 @@ class ModelSpec:
     kernel_modules: tuple = ()
     streams: bool = True
     spreads: bool = False
+    copies: bool = False
+    needs: object = BOX
+
+    @property
+    def score_column(self) -> str:
+        """Return the column of the step table for the score of ``--test``."""
+        return f"test_{self.score.replace('-', '_')}"
+
+    def score_of(self, products, targets) -> float:
+        """Return the score of linear forms, see :mod:`screenpath.scores`."""
+        from screenpath.scores import SCORES
+
+        return SCORES[self.score].function(products, targets)
 
 
 def c_grid(model, options):
@@ -139,79 +209,3 @@ def c_grid(model, options):
             raise UsageError("--c-list is the whole grid", "leave out --grid, --cmin and --cmax")
         return explicit_grid(given)
     return log_grid(CMIN if low is None else low, CMAX if high is None else high, GRID if count is None else count)
-
-
-def sign_targets(y, options, known=None):
-    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest.
-
-    Raises
-    ------
-    DataError
-        If ``--positive`` is not among the labels, or test data has a label that the training data lacks.
-    """
-    import numpy as np
-
-    from screenpath.read.labels import binary_labels
-
-    positive = options.get("positive")
-    if positive is not None:
-        if known is None and not np.any(y == positive):
-            labels = ", ".join(f"{v:g}" for v in np.unique(y)[:20])
-            raise DataError(f"--positive {positive:g} is not among the labels of the data ({labels})")
-        if known is None and np.all(y == positive):
-            raise DataError(f"all labels are {positive:g}; two different ones are needed")
-        return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
-    if known is None:
-        signs, mapping = binary_labels(y, source=options.get("data", ""))
-        return signs, _label_map(y, signs)
-    strange = y[(y != known["+1"]) & (y != known["-1"])]
-    if strange.size:
-        raise DataError(
-            f"the test data has the label {strange[0]:g}; the training data has {known['-1']:g} and {known['+1']:g}"
-        )
-    return np.where(y == known["+1"], 1.0, -1.0), known
-
-
-def class_targets(y, options, known=None):
-    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels.
-
-    Raises
-    ------
-    DataError
-        If test data has a label that the training data lacks.
-    """
-    import numpy as np
-
-    if known is not None and "classes" not in known:
-        return sign_targets(y, options, known)
-    classes = np.unique(y) if known is None else np.array(known["classes"])
-    if known is None and (classes.size <= 2 or options.get("positive") is not None):
-        return sign_targets(y, options)
-    codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-    strange = y[classes[codes] != y]
-    if strange.size:
-        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks")
-    return codes, {"classes": [float(label) for label in classes]}
-
-
-def _label_map(y, signs):
-    return {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
-
-
-def accuracy(products, targets) -> float:
-    """Return the share of rows decided as labelled."""
-    from screenpath import scores
-
-    return scores.accuracy(products, targets)
-
-
-def real_targets(y, options, known=None):
-    """Return the targets of a regression as they are; there is no label map."""
-    return y, None
-
-
-def absolute_error(products, targets) -> float:
-    """Return the mean absolute error."""
-    from screenpath import scores
-
-    return scores.mae(products, targets)

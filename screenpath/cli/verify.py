@@ -1,0 +1,33 @@
+"""``screenpath verify``: check the certificate of a run."""
+
+from __future__ import annotations
+
+import click
+
+from screenpath.cli.app import DONE, ERROR, UNCERTIFIED
+
+SHOWN = 20  # faults that are named
+
+
+@click.command("verify")
+@click.argument("run", type=click.Path())
+@click.argument("data", required=False, type=click.Path())
+def command(run, data):
+    """Check the certificate of the run folder RUN against its data.
+
+    The checker reads the LIBSVM text DATA (by default the file of the run) in two passes and forms every number again,
+    with none of the code that computed the run and with all rounding counted against the claims: gap and primal of
+    every step, and that the rows claimed to be fixed in the optimum are. The run was computed with --certificate.
+
+    The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing since
+    the run itself does not call them certified.
+    """
+    from screenpath.verify import verify_certificate
+
+    found = verify_certificate(run, data)
+    click.echo(str(found))
+    for step, reason in found.faults[:SHOWN]:
+        click.echo(reason if step is None else f"step {step}, {reason}", err=True)
+    if len(found.faults) > SHOWN:
+        click.echo(f"... and {len(found.faults) - SHOWN} more", err=True)
+    return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE

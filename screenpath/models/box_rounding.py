@@ -1,0 +1,71 @@
+r"""What rounding can add to the numbers of a box model: bounds from the sizes of the data, made once a model.
+
+The certificate's kernel (``kernels.box``) multiplies them by the sizes of a pair. A product of ``d`` terms is off by at
+most ``gamma(d)`` of their magnitudes, in whatever order they are added; so is a sum over rows. As many operations
+again, and a few, cover the scaling of the stored values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.kernels import box as kernels
+from screenpath.kernels import parting
+from screenpath.rounding import TINY, gamma
+from screenpath.rows.memory import sum_blocks
+
+
+def bounds(model) -> np.ndarray:
+    """Return the bounds in the order of ``kernels.box``.
+
+    Parameters
+    ----------
+    model : models.box.BoxModel
+        Its rows, boxes, kinks and norms are there.
+
+    Raises
+    ------
+    DataError
+        Where the squared norm of a row overflows.
+    """
+    n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
+    blocks = sum_blocks(model.rows.n, model.rows.size, d)
+    product, deep = gamma(2 * d + 8), -(-model.rows.n // len(blocks)) + len(blocks) + 8
+    hidden, inflated = np.sqrt(d) * 2.0**-537, 1.0 + gamma(n + d + 8)
+    norms = float(largest @ model.norms) * inflated + hidden * float(largest.sum())
+    reach = float(np.max((model.hi - model.lo) * model.norms, initial=0.0)) * inflated
+    reach += hidden * float(np.max(model.hi - model.lo, initial=0.0))
+    if not np.isfinite(norms):
+        row = int(np.flatnonzero(~np.isfinite(model.norms))[0]) % model.rows.n if n else 0
+        raise DataError(
+            f"overflow: the squared norm of row {row + 1} exceeds the range of floating point",
+            "scale the data (`scale=maxabs`), or divide its values by a power of ten",
+        )
+    found = np.zeros(kernels.TINY + 1)
+    found[kernels.PRODUCT] = product
+    found[kernels.ROW_SUM] = gamma(parting.ROWS + n // parting.ROWS + 16)
+    found[kernels.FEATURE_SUM] = gamma(d + 8)
+    found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = norms, float(largest @ np.abs(model.c)) * inflated
+    found[kernels.ALL_ONES], found[kernels.LARGEST] = float(largest.sum()) * inflated, reach
+    found[kernels.FRESH] = gamma(deep) + product
+    found[kernels.UPDATE] = len(blocks) + 8
+    found[kernels.HIDDEN], found[kernels.TINY] = hidden, (d + 1) * TINY
+    found[kernels.ZERO] = float(np.maximum(model.lo * model.c, model.hi * model.c).sum())
+    return found
+
+
+def largest_sum_error(model, updates: int) -> float:
+    """Return what the bound on the error of a sum over rows can be at most after so many updates.
+
+    Raises
+    ------
+    ValueError
+        For more updates than there are between two sums that are formed anew.
+    """
+    if updates > model.fresh_every:
+        raise ValueError(f"updates is {updates}")
+    error = kernels.sum_error(float(model.size), model.bounds)
+    for _ in range(updates):
+        error = kernels.sum_drift(error, float(model.size), model.bounds)
+    return error

@@ -1,0 +1,77 @@
+r"""What rounding can add to the gap of the L1-regularised squared hinge, and how a dual point is made feasible exactly.
+
+For a dual point ``a >= 0`` with ``y.a = 0`` and ``|f_j.a| <= lambda`` the gap is a sum of terms none of which is
+negative; the bias ``b`` is not in it:
+
+    1/2 ||s_+ - a||^2 + s_-.a + sum_j (lambda |w_j| - w_j f_j.a),    s = 1 - F'w - y b
+
+With ``r = max(s, 0)`` as computed, ``a = scale r'``: ``r'`` is ``r`` with the entries of one class multiplied by the
+factor that makes ``y.r' = 0`` exact, and ``scale`` leaves room for what is not known of ``f_j.r'``. Errors of ``s`` are
+multiplied by ``s_+ - a``, which vanishes at the optimum; those of ``f_j.a`` by ``w_j``.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+
+from screenpath.kernels import l1svm as kernels
+from screenpath.rounding import OUTWARD, TINY, UNIT, gamma
+
+EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, the bias, the terms of the gap
+
+
+class L1Rounding:
+    """Bounds for data of so many samples and features.
+
+    Parameters
+    ----------
+    samples, features : int
+    """
+
+    def __init__(self, samples: int, features: int):
+        self.samples, self.root = samples, sqrt(samples)
+        self.column, self.terms = gamma(samples + EXTRA), samples + features + EXTRA
+
+    def slack(self, terms: int, reach: float, bias: float) -> float:
+        """Return a bound on the norm of the error of ``s``.
+
+        Parameters
+        ----------
+        terms : int
+            Weights that are not zero.
+        reach : float
+            ``sum |w_j| ||f_j||``.
+        bias : float
+        """
+        return gamma(terms + EXTRA) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + self.terms * self.root * TINY
+
+    def proof(self, lam: float, scale: float, hoped: float, sums, weights, off: float) -> dict:
+        """Return the primal objective, the gap and the bounds on their rounding, as the fields of a certificate.
+
+        Parameters
+        ----------
+        lam, scale : float
+        hoped : float
+            What ``scale`` could be at most if nothing were rounded: what it falls short of that is rounding's.
+        sums : tuple of float
+            ``1.r``, ``||r||^2`` and ``y.r``.
+        weights : tuple
+            How many are not zero, ``||w||_1``, ``sum |w_j| ||f_j||`` and ``sum w_j f_j.r``.
+        off : float
+            Bound on the norm of the error of ``s``.
+        """
+        (total, squares, balance), (terms, weight, reach, pull) = sums, weights
+        tail, norm = gamma(terms + EXTRA), sqrt(squares + self.samples * TINY) * (1.0 + self.column)
+        taken = kernels.imbalance(total, balance, self.column)
+        primal = 0.5 * squares + lam * weight
+        floor = self.terms * TINY * (1.0 + (1.0 + scale) * weight)
+        primal_error = OUTWARD * ((norm + 0.5 * off) * off + self.column * squares + tail * lam * weight + floor)
+        apart = (abs(1.0 - scale) + (taken + 4.0 * UNIT) * scale) * norm + off
+        unsure = scale * kernels.blur(total, squares, balance, self.column) * reach
+        unsure += 2.0 * tail * (lam * weight + unsure) + floor
+        gap = OUTWARD * (0.5 * apart * apart + max(lam * weight - scale * pull + unsure, 0.0))
+        core = 0.5 * (1.0 - hoped) * (1.0 - hoped) * squares + max(lam * weight - hoped * pull, 0.0)
+        rounding = max(gap - core, 0.0)
+        if not isfinite(gap):
+            gap, rounding = inf, 0.0
+        return {"primal": primal, "primal_error": primal_error, "gap": gap, "rounding": rounding}

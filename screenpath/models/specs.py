@@ -1,0 +1,296 @@
+"""The models by name: what is special about the SVM, and those that are no box losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from screenpath.errors import UsageError
+from screenpath.models import losses
+from screenpath.models.spec import C_GRID, Spec, c_grid
+from screenpath.models.targets import class_targets, sign_targets
+from screenpath.needs import KERNEL, L1, SPARSE
+
+# -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
+
+
+def _svm_targets(y, options, known=None):
+    """Return signs and their map, or with ``--one-vs-rest`` and more than two labels class numbers and the labels."""
+    several = "classes" in known if known is not None else options.get("one_vs_rest")
+    return (class_targets if several else sign_targets)(y, options, known)
+
+
+def _svm_build(rows, targets, weights, options):
+    """Return the hinge-loss model, or one for each class."""
+    from screenpath.one_vs_rest import OneVsRest
+
+    return losses.SVM.model(rows, targets, weights) if targets.min() < 0 else OneVsRest(rows, targets, weights)
+
+
+def _classes_walk(options):
+    """Return the walk of all classes in step."""
+    from screenpath.one_vs_rest import walk_classes
+
+    return walk_classes
+
+
+LINEAR_SVM = replace(
+    losses.SVM.spec(),
+    targets=_svm_targets,
+    build=_svm_build,
+    own_options=("positive", "one_vs_rest", *C_GRID, "class_weight", "certificate"),
+)
+ONE_VS_REST = replace(
+    LINEAR_SVM, objective=f"for each class against the rest: {LINEAR_SVM.objective}", walk=_classes_walk
+)
+
+# -- a box model behind a kernel --------------------------------------------------------------------------------------
+
+KERNELS = ("rbf", "linear", "poly")
+PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
+DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}
+
+
+def function_of(options: dict, d: int):
+    """Return the kernel function of the options, for ``d`` features."""
+    from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
+
+    chosen = {name: DEFAULTS[name] if options[name] is None else options[name] for name in DEFAULTS}
+    chosen["gamma"] = parse_gamma(chosen["gamma"], d)
+    return KernelFunction(options["kernel"], **chosen, constant=options["bias"] ** 2)
+
+
+def _kernel_rows(X, targets, options: dict, tell, inexact: float):
+    """Return the training data behind the kernel; ``tell`` hears about the memory before it is taken.
+
+    ``inexact`` is that of the preparation (``prepare.Preparation``).
+
+    ``options["matrix_memory"]`` is what the matrix may take: an int, a :class:`rows.budget.Allowance` or None.
+    """
+    import numpy as np
+
+    from screenpath.rows.gram import GramRows
+
+    return GramRows(
+        X,
+        function_of(options, X.shape[1]),
+        targets,
+        options.get("matrix_memory"),
+        np.dtype(options["dtype"]),
+        options["gram"] or "auto",
+        options["threads"],
+        tell,
+        inexact,
+    )
+
+
+def _kernel_build(rows, targets, weights, options):
+    """Return the hinge-loss model behind the kernel."""
+    from screenpath.models.builders import kernel_svm_model
+
+    rows.forget()  # of several runs none profits from the rows that another has cached
+    return kernel_svm_model(rows, weights)
+
+
+def _kernel_rule(text: str, chunk: int | None = None, form: str = "C"):
+    """Return the screening of a kernel model; it has no chunks."""
+    from screenpath.rules import parse_kernel_rule
+
+    return parse_kernel_rule(text)
+
+
+def _kernel_solver(name: str, seed: int, shrinking: bool = True):
+    """Return the solver of a kernel model; it draws no random numbers."""
+    from screenpath.solvers.smo import make_kernel_solver
+
+    return make_kernel_solver(name, shrinking)
+
+
+KERNEL_SVM = Spec(
+    name="svm",
+    title="kernel SVMs (hinge loss)",
+    objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i w.Phi(x_i)), Phi(x).Phi(z) = K(x, z)",
+    targets=sign_targets,
+    build=_kernel_build,
+    grid=c_grid,
+    score="accuracy",
+    liblinear="",
+    own_options=("positive", *C_GRID, "class_weight", "kernel", *DEFAULTS, "gram", "certificate"),
+    rule=_kernel_rule,
+    solver=_kernel_solver,
+    rows=_kernel_rows,
+    streams=False,
+    kernel_modules=("box", "distances", "double", "gram", "precise", "smo", "start"),
+    needs=KERNEL,
+)
+
+
+# -- L1-regularised squared hinge --------------------------------------------------------------------------------------
+
+LAMBDA_GRID = ("grid", "log", "lambda_min_ratio", "lambda_list")
+
+
+def _l1_build(rows, targets, weights, options):
+    """Return the model; the columns are copied from the rows that were read."""
+    from screenpath.models.l1svm import L1SVM
+    from screenpath.rows.columns import Columns
+
+    return L1SVM(Columns.of_rows(rows, targets, options["threads"]))
+
+
+def _l1_grid(model, options):
+    """Return the grid of lambda from ``--grid``, ``--log``, ``--lambda-min-ratio`` or ``--lambda-list``."""
+    from screenpath.api_l1 import lambda_grid
+
+    count, log, ratio, given = (options[name] for name in LAMBDA_GRID)
+    if given is not None:
+        if count is not None or log or ratio is not None:
+            raise UsageError("--lambda-list is the whole grid", "leave out --grid, --log and --lambda-min-ratio")
+        return lambda_grid(model, given)
+    if ratio is not None and not log:
+        raise UsageError("--lambda-min-ratio is the end of the log-spaced grid", "add --log")
+    return lambda_grid(model, 20 if count is None else count, log, 0.05 if ratio is None else ratio)
+
+
+def _l1_rule(text: str):
+    """Return the feature screening."""
+    from screenpath.rules.l1svm import parse_feature_rule
+
+    return parse_feature_rule(text)
+
+
+def _l1_solver(name: str, seed: int):
+    """Return the solver; it draws no random numbers."""
+    from screenpath.api_l1 import make_feature_solver
+
+    return make_feature_solver(name)
+
+
+def _l1_contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many screening decisions an unscreened solution disproves."""
+    from screenpath.rules.l1svm import contradicted
+
+    return contradicted(model, accurate, parameter, decided)
+
+
+L1_SVM = Spec(
+    name="l1svm",
+    title="L1-regularised squared-hinge SVMs with a free bias",
+    objective="min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
+    targets=sign_targets,
+    build=_l1_build,
+    grid=_l1_grid,
+    score="accuracy",
+    liblinear="L1R_L2LOSS_SVC",
+    own_options=("positive", *LAMBDA_GRID, "certificate"),
+    rule=_l1_rule,
+    solver=_l1_solver,
+    contradicted=_l1_contradicted,
+    toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
+    free_bias=True,
+    streams=False,
+    copies=True,
+    needs=L1,
+)
+
+
+# -- elastic net ------------------------------------------------------------------------------------------------------
+
+PAIR_GRID = ("betas", "alphas", "beta_min_ratio", "alpha_min_ratio", "beta", "alpha", "references")
+
+
+def _sparse_build(rows, codes, weights, options):
+    """Return the model over pairs (alpha, beta)."""
+    import numpy as np
+
+    from screenpath.models.sparse import SparseModel
+    from screenpath.models.sparse_grid import SparseGrid
+    from screenpath.rows.views import Views
+
+    views = Views.of_rows(rows)
+    views.check_not_zero()
+    codes = np.asarray(codes).astype(np.int64)
+    classes = 1 if codes.min() < 0 else int(codes.max()) + 1
+    return SparseGrid(SparseModel(views, codes, classes, 0.0, options["smoothing"]))
+
+
+def _sparse_grid(model, options):
+    """Return the pairs (alpha, beta): counts and ratios, or the values of ``--alpha`` and ``--beta``."""
+    from screenpath.api_sparse import beta_values, grid_pairs
+
+    for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
+        for name in others:
+            if options[one] is not None and options[name] is not None:
+                raise UsageError(f"--{one} gives the values themselves", f"leave out --{name.replace('_', '-')}")
+    if options["references"] and options["alpha"] is None:
+        raise UsageError("--references leads up to given values of alpha", "add --alpha VALUE")
+    betas = options["beta"] or options["betas"] or 10
+    values = beta_values(model.base, betas, options["beta_min_ratio"] or 0.05)
+    alphas = options["alpha"] or options["alphas"] or 100
+    return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
+
+
+def _sparse_solver(name: str, seed: int):
+    """Return the solver."""
+    from screenpath.solvers.sparse import make_sparse_solver
+
+    return make_sparse_solver(name, seed)
+
+
+def _sparse_contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many screening decisions an unscreened solution disproves."""
+    from screenpath.rules.sparse import contradicted
+
+    return contradicted(model, accurate, parameter, decided)
+
+
+def sparse_rule(text: str, first: str = "features"):
+    """Return the screening."""
+    from screenpath.rules.sparse import parse_sparse_rule
+
+    return parse_sparse_rule(text, first)
+
+
+def _sparse_weights(step, labels):
+    """Return the weights of a step, one row a class where there are more than two."""
+    dense = step.coefficients.dense()
+    return dense.reshape(len(labels["classes"]), -1) if "classes" in labels else dense
+
+
+def _sparse_walk(options):
+    """Return the walk over the grid in ``--jobs`` processes, or on a cluster."""
+    from screenpath.parallel import walk_grid
+
+    return partial(walk_grid, jobs=options["jobs"], cluster=(options["scheduler"], options["local_cluster"]))
+
+
+SPARSE_SVM = Spec(
+    name="sparse-svm",
+    title="sparse SVMs (smoothed hinge, elastic net) over a grid of (alpha, beta)",
+    objective="min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
+    "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
+    targets=class_targets,
+    build=_sparse_build,
+    grid=_sparse_grid,
+    score="accuracy",
+    liblinear="L2R_L1LOSS_SVC_DUAL",
+    own_options=("positive", *PAIR_GRID, "smoothing", "first", "certificate"),
+    rule=sparse_rule,
+    solver=_sparse_solver,
+    contradicted=_sparse_contradicted,
+    toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
+    columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
+    weights=_sparse_weights,
+    walk=_sparse_walk,
+    streams=False,
+    spreads=True,
+    needs=SPARSE,
+)
+
+
+# Every model that has a command, in the order of the lists.
+SPECS = {
+    **{name: LINEAR_SVM if name == LINEAR_SVM.name else loss.spec() for name, loss in losses.LOSSES.items()},
+    L1_SVM.name: L1_SVM,
+    SPARSE_SVM.name: SPARSE_SVM,
+}

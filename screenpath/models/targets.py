@@ -1,0 +1,67 @@
+"""From the labels of a data set to the targets of a model, and back. Imports numpy only when it is needed."""
+
+from __future__ import annotations
+
+from screenpath.errors import DataError
+
+
+def sign_targets(y, options, known=None):
+    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest.
+
+    Raises
+    ------
+    DataError
+        If ``--positive`` is not among the labels, or test data has a label that the training data lacks.
+    """
+    import numpy as np
+
+    from screenpath.read.labels import binary_labels
+
+    positive = options.get("positive")
+    if positive is not None:
+        if known is None and not np.any(y == positive):
+            labels = ", ".join(f"{v:g}" for v in np.unique(y)[:20])
+            raise DataError(f"--positive {positive:g} is not among the labels of the data ({labels})")
+        if known is None and np.all(y == positive):
+            raise DataError(f"all labels are {positive:g}; two different ones are needed")
+        return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
+    if known is None:
+        signs, mapping = binary_labels(y, source=options.get("data", ""))
+        return signs, _label_map(y, signs)
+    strange = y[(y != known["+1"]) & (y != known["-1"])]
+    if strange.size:
+        raise DataError(
+            f"the test data has the label {strange[0]:g}; the training data has {known['-1']:g} and {known['+1']:g}"
+        )
+    return np.where(y == known["+1"], 1.0, -1.0), known
+
+
+def class_targets(y, options, known=None):
+    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels.
+
+    Raises
+    ------
+    DataError
+        If test data has a label that the training data lacks.
+    """
+    import numpy as np
+
+    if known is not None and "classes" not in known:
+        return sign_targets(y, options, known)
+    classes = np.unique(y) if known is None else np.array(known["classes"])
+    if known is None and (classes.size <= 2 or options.get("positive") is not None):
+        return sign_targets(y, options)
+    codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+    strange = y[classes[codes] != y]
+    if strange.size:
+        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks")
+    return codes, {"classes": [float(label) for label in classes]}
+
+
+def _label_map(y, signs):
+    return {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
+
+
+def real_targets(y, options, known=None):
+    """Return the targets of a regression as they are; there is no label map."""
+    return y, None

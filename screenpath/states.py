@@ -1,0 +1,75 @@
+"""The arrays of a checkpoint: what comes from a file is looked at before any arithmetic sees it.
+
+Every function raises ValueError with the name of what is not as it should be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def vector(state: dict, name: str, size: int, low=-np.inf, high=np.inf) -> np.ndarray:
+    """Return a vector of finite numbers, none outside ``low`` and ``high`` (numbers, or one for each entry)."""
+    return matrix(state, name, (size,), low, high)
+
+
+def matrix(state: dict, name: str, shape: tuple, low=-np.inf, high=np.inf) -> np.ndarray:
+    """Return an array of that shape, see :func:`vector`."""
+    value = _array(state, name, "f", shape)
+    if not (np.isfinite(value).all() and np.all(value >= low) and np.all(value <= high)):
+        raise ValueError(f"{name} holds numbers that it cannot hold")
+    return value
+
+
+def number(state: dict, name: str, low: float = -np.inf, high: float = np.inf) -> float:
+    """Return a number between ``low`` and ``high``, the ends included."""
+    value = float(_array(state, name, "f", ()))
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value:g}")
+    return value
+
+
+def positive(state: dict, name: str) -> float:
+    """Return a finite number above 0."""
+    return number(state, name, np.finfo(np.float64).smallest_subnormal, np.finfo(np.float64).max)
+
+
+def count(state: dict, name: str) -> int:
+    """Return a whole number of at least 0."""
+    value = int(_array(state, name, "iu", ()))
+    if value < 0:
+        raise ValueError(f"{name} is {value}")
+    return value
+
+
+def indices(state: dict, name: str, size: int) -> np.ndarray:
+    """Return places in a vector of that size, in increasing order."""
+    value = _array(state, name, "iu", None)
+    if value.ndim != 1 or (value.size and (value[0] < 0 or value[-1] >= size)) or np.any(value[1:] <= value[:-1]):
+        raise ValueError(f"{name} holds places that there are not")
+    return value
+
+
+def decisions(state: dict, name: str, size: int) -> np.ndarray:
+    """Return what is known of each dual variable: -1, 0 or 1."""
+    value = _array(state, name, "i", (size,))
+    if np.any(np.abs(value) > 1):
+        raise ValueError(f"{name} holds decisions that there are not")
+    return value.astype(np.int8, copy=False)
+
+
+def codes(state: dict, name: str, sizes: tuple, highest: int) -> np.ndarray:
+    """Return a vector of bytes, one of some lengths, none above ``highest``."""
+    value = _array(state, name, "u", None)
+    if value.ndim != 1 or value.size not in sizes or np.any(value > highest):
+        raise ValueError(f"{name} holds codes that there are not")
+    return value.astype(np.uint8, copy=False)
+
+
+def _array(state: dict, name: str, kinds: str, shape: tuple | None) -> np.ndarray:
+    if name not in state:
+        raise ValueError(f"there is no {name}")
+    value = np.asarray(state[name])
+    if value.dtype.kind not in kinds or shape not in (None, value.shape):
+        raise ValueError(f"{name} has another form: {value.dtype} of shape {value.shape}")
+    return value

@@ -1,0 +1,149 @@
+"""An independent checker of certificates: none of the code that reads, screens, solves or certifies is used here.
+
+A run with ``--certificate`` writes what it claims to ``certificate.bin`` (:mod:`screenpath.verify.file`). The checker
+reads that file and the data, and forms every number again with numpy and ``math.fsum``, all rounding counted against
+the claim. A step holds if
+
+* its dual point lies in its box, and every row that is said to be fixed in the optimum is so by the ball of the pair
+  that is named;
+* the gap is proven to be at most ``tol`` times the exact primal value, and at most the gap that is claimed;
+* the primal value is the one that is claimed, to the error that is claimed.
+
+The claimed primal value is read as if written to 9 digits; the gap of an ``l1svm``, whose dual point is the checker's
+own, to 12 digits of the primal value, and that of a kernel model to 15. ``tol`` has no margin, nor has the gap of any
+other model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import RunFolderError
+from screenpath.verify import box, kernel, l1svm, sparse
+from screenpath.verify.data import Source
+from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, damaged, read_certificate
+from screenpath.verify.run import differences, read_record
+
+PRIMAL_DIGITS = 2.0**-30
+ROWS = 1 << 21  # rows of a block times steps: bounds the memory
+
+
+@dataclass
+class Verification:
+    """What the checker found.
+
+    Parameters
+    ----------
+    path : str
+        Run folder.
+    steps, proven : int
+        Steps of the path, and those whose every claim holds.
+    unclaimed : list of int
+        Steps that the run itself does not call certified.
+    claims : int
+        Rows claimed to be fixed in the optimum, over all steps.
+    worst : float
+        Largest relative gap that was proven of a step.
+    tol : float
+    faults : list of (int, str)
+        Step and reason of each claim that does not hold.
+    solutions : dict of int to ndarray
+        Coefficients that were checked, by step, as the scaled rows have them.
+    """
+
+    path: str
+    steps: int = 0
+    proven: int = 0
+    unclaimed: list = field(default_factory=list)
+    claims: int = 0
+    worst: float = 0.0
+    tol: float = 0.0
+    faults: list = field(default_factory=list)
+    solutions: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether every claim holds."""
+        return not self.faults
+
+    def __str__(self) -> str:
+        held = (
+            f"{self.proven} of {self.steps} steps proven, {self.claims} rows fixed, worst relative gap {self.worst:.2g}"
+        )
+        rest = f", {len(self.unclaimed)} steps claim nothing" if self.unclaimed else ""
+        return f"{self.path}: {held} (tol {self.tol:g}){rest}"
+
+
+def verify_certificate(run, data=None) -> Verification:
+    """Check the certificate of a run against its data, by code that shares nothing with what computed the run.
+
+    Parameters
+    ----------
+    run : path-like
+        Run folder of a path command with ``--certificate``.
+    data : path-like, optional
+        LIBSVM text, plain or compressed; default: the path that the run was started with.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    ScreenpathError
+        If there is no certificate, it is damaged, or the data is not that of the run.
+    """
+    folder = Path(run)
+    header, steps = read_certificate(folder / NAME)
+    record = read_record(folder)
+    if data is None:
+        data = record["data"]["path"]
+        if data == "-":
+            raise RunFolderError("the run read standard input", "name the data: screenpath verify RUN DATA")
+    found = check(header, steps, data, str(folder))
+    if not found.faults:
+        found.faults += differences(folder, record, header, steps, found.solutions)
+    return found
+
+
+def check(header: dict, steps: list, data, name: str = "certificate") -> Verification:
+    """Check a certificate that has been read against a data file."""
+    try:
+        claimed = [entry for entry in steps if entry["status"] == CERTIFIED]
+        source = Source(data, header, max(ROWS // max(len(claimed), 1), 1))
+        with np.errstate(all="ignore"):  # what overflows proves nothing
+            pairs = checker_of(header).check(header, claimed, source)
+        found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
+        found.unclaimed = [entry["step"] for entry in steps if entry["status"] != CERTIFIED]
+        for pair in pairs:
+            _judge(found, pair)
+            found.solutions[pair.entry["step"]] = pair.solution
+        return found
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise damaged(name, f"an entry is missing or of the wrong kind ({error})") from None
+
+
+def checker_of(header: dict):
+    """Return the module that checks the model of a certificate."""
+    return {"l1svm": l1svm, "sparse-svm": sparse}.get(header["model"], kernel if "kernel" in header else box)
+
+
+def _judge(found: Verification, pair) -> None:
+    """Add the verdict about a step."""
+    entry, (primal, error), gap = pair.entry, pair.primal, pair.gap
+    least, faults = primal - error, list(dict.fromkeys(pair.faults))
+    relative = gap / least if least > 0.0 else 0.0 if gap == 0.0 else math.inf
+    if not gap <= found.tol * least * (1.0 - 2.0**-50) and not gap == 0.0 == least:
+        faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
+    if not gap <= entry["gap"] + pair.digits * least:
+        faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}")
+    if not abs(entry["primal"] - primal) + error <= entry["primal_error"] + PRIMAL_DIGITS * least:
+        faults.append(f"the primal value is claimed to be {entry['primal']:.17g}, it is {primal:.17g}")
+    found.proven += not faults
+    found.worst = max(found.worst, relative)
+    where = ", ".join(f"{name} = {entry[name]:.6g}" for name in PARAMETERS if name in entry)
+    found.faults += [(entry["step"], f"{where}: {fault}") for fault in faults]

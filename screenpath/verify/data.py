@@ -1,0 +1,191 @@
+"""The data of a certificate: the checker's own reader of LIBSVM text, fingerprint, labels and scaling."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.verify.exact import divided, fsum, two_product, two_sum
+
+OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
+ENTRIES = 1 << 18  # values of one block, or some more
+
+
+@dataclass
+class Block:
+    """Rows of the data, scaled: ``values + tails`` are the entries, row by row, of the columns ``columns``.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first row, from 0.
+    labels : ndarray of shape (rows,)
+    indptr : ndarray of int64 of shape (rows + 1,)
+    columns, values : ndarray of shape (entries,)
+    tails : ndarray of shape (entries,) or None
+        None where the values are exact; else entries to ``16 UNIT^2`` of them.
+    """
+
+    first: int
+    labels: np.ndarray
+    indptr: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    tails: np.ndarray | None = None
+
+    def __post_init__(self):
+        self.rows = np.repeat(np.arange(self.labels.size), np.diff(self.indptr))  # of each entry, from 0
+
+
+class Source:
+    """Rows of a LIBSVM text file, plain or compressed, block by block; the file is read again for every pass.
+
+    Parameters
+    ----------
+    path : path-like
+    header : dict
+        Of the certificate: the shape and the SHA-256 that the data must have, and what is made of it.
+    rows : int
+        Most rows of a block.
+    """
+
+    def __init__(self, path, header: dict, rows: int):
+        self.path, self.header, self.rows = Path(path), header, rows
+        self.n, self.width = header["data"]["n_samples"], header["data"]["n_features"]
+        self.columns = header.get("columns")
+        self.d = self.width if self.columns is None else self.columns.size
+        self.indptr, self.digest = [np.zeros(1, dtype=np.int64)], hashlib.sha256(repr((self.n, self.width)).encode())
+        if self.path.is_dir():
+            raise DataError(f"{path} is a folder of shards; certificates are checked on text", "name the text file")
+
+    def passed(self, indices: bool):
+        """Yield all blocks, and make sure at the end that these are the data of the certificate.
+
+        The fingerprint is that of indices, row pointers, values and labels one after the other, so that one pass takes
+        the first half of it (``indices``) and the next one the second half.
+        """
+        n, labels = 0, []
+        for block in self._blocks():
+            if indices:
+                self.digest.update(block.columns.astype(np.int64).data)
+                self.indptr.append(block.indptr[1:] + self.indptr[-1][-1])
+            else:
+                self.digest.update(block.values.data)
+            labels.append(block.labels)
+            n += block.labels.size
+            if n > self.n or block.columns.size and not 0 <= block.columns.min() <= block.columns.max() < self.width:
+                raise self._other()
+            if self.columns is not None and block.columns.size:
+                places = np.searchsorted(self.columns[:-1], block.columns)
+                if np.any(self.columns[places] != block.columns):
+                    raise self._other()
+                block.columns = places
+            yield scaled(block, self.header, self.d)
+        for part in self.indptr if indices else labels:
+            self.digest.update(np.ascontiguousarray(part).data)
+        if n != self.n or not indices and self.digest.hexdigest() != self.header["data"]["sha256"]:
+            raise self._other()
+
+    def _other(self) -> DataError:
+        return DataError(
+            f"{self.path} is not the data of the certificate: its content is another", "name the same data"
+        )
+
+    def _blocks(self):
+        base, first = 0 if self.header["data"]["zero_based"] else 1, 0
+        rows, counts = [], [0]
+        for number, line in enumerate(self._lines(), start=1):
+            line = line.partition(b"#")[0]
+            if b"qid:" in line:
+                line = b" ".join(token for token in line.split() if not token.startswith(b"qid:"))
+            tokens = line.replace(b":", b" ").split()
+            if not tokens:
+                continue
+            try:
+                rows.extend(map(float, tokens))
+            except ValueError:
+                raise DataError(f"{self.path}, line {number}: this is not LIBSVM text") from None
+            counts.append(counts[-1] + len(tokens))
+            if len(counts) > self.rows or counts[-1] > 2 * ENTRIES:
+                yield self._block(first, rows, counts, base)
+                first, rows, counts = first + len(counts) - 1, [], [0]
+        if len(counts) > 1:
+            yield self._block(first, rows, counts, base)
+
+    def _block(self, first, numbers, counts, base) -> Block:
+        numbers, starts = np.array(numbers), np.array(counts[:-1])
+        lengths = np.diff(counts)
+        if not np.all(lengths % 2) or not np.all(np.isfinite(numbers)):
+            raise DataError(f"{self.path}: rows {first + 1} to {first + starts.size} are not LIBSVM text")
+        entries = np.delete(numbers, starts).reshape(-1, 2)
+        indptr = np.concatenate([[0], np.cumsum(lengths // 2)])
+        return Block(first, numbers[starts], indptr, entries[:, 0].astype(np.int64) - base, entries[:, 1].copy())
+
+    def _lines(self):
+        try:
+            with open(self.path, "rb") as raw:
+                head = raw.read(6)
+            opener = next((opener for magic, opener in OPENERS if head.startswith(magic)), open)
+            with opener(self.path, "rb") as file:
+                for number, line in enumerate(file):
+                    yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+        except FileNotFoundError:
+            raise DataError(f"{self.path}: no such file", "name the data: screenpath verify RUN DATA") from None
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
+
+
+def signs_of(labels: np.ndarray, mapping: dict) -> np.ndarray:
+    """Return +1 and -1 for the labels of the file, as the certificate's map says."""
+    plus = labels == float(mapping["+1"])
+    if mapping["-1"] != "rest" and not np.all(plus | (labels == float(mapping["-1"]))):
+        raise DataError("a label is not among those of the certificate")
+    return np.where(plus, 1.0, -1.0)
+
+
+def scaled(block: Block, header: dict, d: int) -> Block:
+    """Return the rows ``[(x - shift) / scale, bias]``, or ``[x / ||x||, bias]`` for the scaling ``l2``."""
+    kind, bias, rows = header["scaling"], header["bias"], block.labels.size
+    indptr, columns, values, tails = block.indptr, block.columns, block.values, None
+    if kind == "standard":
+        X = np.zeros((rows, d))
+        X[block.rows, columns] = values
+        parts = divided(*two_sum(X, -header["shift"]), header["scale"], 0.0)
+        values, tails = (part.ravel() for part in parts)
+        indptr, columns = np.arange(rows + 1) * d, np.tile(np.arange(d), rows)
+    elif kind == "maxabs":
+        values, tails = divided(values, 0.0, header["scale"][columns], 0.0)
+    elif kind == "l2":
+        values, tails = divided(values, 0.0, *(part[block.rows] for part in row_norms(block)))
+    elif kind != "none":
+        raise DataError(f"the certificate names the scaling '{kind}', which nobody knows")
+    if bias:
+        ends = indptr[1:]
+        columns, values = np.insert(columns, ends, d), np.insert(values, ends, bias)
+        tails = None if tails is None else np.insert(tails, ends, 0.0)
+        indptr = indptr + np.arange(rows + 1)
+    return Block(block.first, block.labels, indptr, columns, values, tails)
+
+
+def row_norms(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Return the norms of the rows in two parts, good to ``4 UNIT^2``; 1 for a row of zeros."""
+    norms, tails = np.ones(block.labels.size), np.zeros(block.labels.size)
+    for i in range(norms.size):
+        values = block.values[block.indptr[i] : block.indptr[i + 1]]
+        _, exponent = np.frexp(np.max(np.abs(values), initial=0.0))
+        parts = np.concatenate(two_product(*(2 * [np.ldexp(values, -exponent)]))).tolist()
+        square = fsum(parts)
+        if square > 0.0:
+            root = square**0.5
+            p, e = two_product(root, root)
+            norms[i] = np.ldexp(root, exponent)
+            tails[i] = np.ldexp((((square - p) - e) + fsum([*parts, -square])) / (2.0 * root), exponent)
+    return norms, tails

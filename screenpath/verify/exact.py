@@ -1,0 +1,103 @@
+"""Sums and products whose rounding errors are known: what the checker's bounds are made of.
+
+``UNIT`` bounds the relative error of one operation, ``TINY`` the absolute error of an operation that underflows (a few
+of them). ``gamma(k)`` bounds the relative error of ``k`` operations in a row (Higham 2002, Lemma 3.1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+UNIT, TINY = 2.0**-53, 2.0**-1070
+UP = 1.0 + 16.0 * UNIT  # a bound that was computed in a few operations is multiplied by this
+
+
+def gamma(k: float) -> float:
+    """Return ``k u / (1 - k u)``, a little enlarged."""
+    return UP * k * UNIT / (1.0 - k * UNIT)
+
+
+def two_sum(a, b):
+    """Return ``s, e`` with ``s + e = a + b`` exactly (Knuth)."""
+    s = a + b
+    z = s - a
+    return s, (a - (s - z)) + (b - z)
+
+
+def two_product(a, b):
+    """Return ``p, e`` with ``p + e = a b`` exactly (Dekker), or to ``TINY`` where ``p`` is next to underflow."""
+    p, x, y = a * b, 134217729.0 * a, 134217729.0 * b
+    a1, b1 = x - (x - a), y - (y - b)
+    a2, b2 = a - a1, b - b1
+    return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
+
+
+def divided(a, b, s, t):
+    """Return ``q, r`` with ``q + r = (a + b) / (s + t)`` to ``16 UNIT^2`` of it and ``TINY``; b, t: tails of a, s."""
+    _, exponent = np.frexp(s)  # with a divisor of about 1 the rest of the division does not underflow
+    a, b, s, t = (np.ldexp(value, -exponent) for value in (a, b, s, t))
+    q = a / s
+    p, e = two_product(q, s)
+    return q, (((a - p) - e) + (b - q * t)) / s
+
+
+def fsum(values) -> float:
+    """Return the sum, correctly rounded; nan where it is not a finite number."""
+    try:
+        return math.fsum(values.tolist() if isinstance(values, np.ndarray) else values)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def norm_above(values) -> float:
+    """Return an upper bound of the norm of a vector of bounds."""
+    size = float(np.max(values, initial=0.0))
+    if not 0.0 < size < math.inf:
+        return size
+    part = values / size
+    return size * math.sqrt(float(part @ part) + TINY) * (1.0 + gamma(values.size + 8))
+
+
+class ColumnSums:
+    """Sums over rows, column by column, block after block: ``total + rest``, off by at most ``error``.
+
+    The leading bits of each product are cut off so that their sums are exact in whatever order (Rump, Ogita, Oishi
+    2008); what is left is so small that the rounding of its sum is bounded as any other.
+    """
+
+    def __init__(self, d: int):
+        self.total, self.rest, self.error = np.zeros((3, d))
+
+    def add(self, block, weights) -> None:
+        """Add the rows of a block, each times its weight.
+
+        Parameters
+        ----------
+        block : verify.data.Block
+        weights : ndarray of shape (rows,)
+        """
+        weights = weights[block.rows]
+        used = np.flatnonzero(weights)
+        if not used.size:
+            return
+        columns, weights, values = block.columns[used], weights[used], block.values[used]
+        d = self.total.size
+        counts, tallest = np.bincount(columns, minlength=d), np.zeros(d)
+        np.maximum.at(tallest, columns, np.abs(values))
+        _, exponent = np.frexp(tallest * np.abs(weights).max())
+        grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]
+        products, low = two_product(weights, values)
+        high = (products + grid) - grid
+        low += products - high
+        error = 2.0 * UNIT * np.abs(low) + TINY
+        if block.tails is not None:
+            low += weights * block.tails[used]
+            error += 32.0 * UNIT * UNIT * np.abs(products) + 2.0 * UNIT * np.abs(low) + TINY * np.abs(weights)
+        sums = np.bincount(columns, low, d)
+        growth = gamma(counts.max() + 2)
+        self.error += np.bincount(columns, error + growth * np.abs(low), d) * (1.0 + growth)
+        self.total, lost = two_sum(self.total, np.bincount(columns, high, d))
+        self.rest, more = two_sum(self.rest, sums + lost)
+        self.error = UP * (self.error + np.abs(more) + 4.0 * UNIT * (np.abs(sums) + np.abs(lost)))

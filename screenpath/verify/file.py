@@ -1,0 +1,143 @@
+r"""The certificate file: what a run claims, in a form that needs no program but a few lines to read.
+
+``certificate.bin`` begins with ``MAGIC`` and holds frames: one byte that says what it is, the length of its content
+(8 bytes, little-endian), the CRC-32 of kind and content (4 bytes) and the content, compressed by zlib: one line of JSON
+and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, type, size]``.
+
+``H``  first: the problem. ``model``, its options (``tau``, ``epsilon``, kernel ...), ``labels``, ``scaling``, ``bias``,
+       ``tol``, ``data`` (SHA-256, shape); arrays ``scale``, ``shift`` and ``weights`` where there are any,
+       and ``columns``, features from 0, where only these have a column (of scale, shift and every primal point).
+``S``  a step: its number, status, parameters, ``primal``, ``primal_error``, ``gap``. A step that is not certified
+       claims nothing and has no arrays. Those of ``svm``, ``lad``, ``quantile`` and ``svr``: ``states``, 2 bits a row
+       (``LOW``, ``HIGH``, ``BETWEEN``; first row in the lowest bits), ``between``, the doubles of theta for the rows
+       between, in order; ``w``, the primal point (a kernel's is that of the dual); and ``claims``, 2 bits a row:
+       nothing, or that the row is at this end in the *optimum*, proven by the ball of the pair of this step (``OWN``),
+       the one before or the one after. ``sparse-svm``: ``states``, ``between``, and ``index`` and ``values`` of the
+       weights that are not 0. ``l1svm``: these weights, and the bias ``b``; the dual point is the checker's.
+``N``  claims of the step before, by the pair of the step that follows.
+``E``  last: how many steps there are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import DataError
+
+NAME, CERTIFIED = "certificate.bin", "certified"
+PARAMETERS = ("C", "alpha", "beta", "lambda")
+MAGIC = b"screenpath certificate 1\n"
+HEADER, STEP, NEXT, END = b"H", b"S", b"N", b"E"
+LOW, HIGH, BETWEEN = 0, 1, 2
+NOTHING, OWN, BEFORE, AFTER = 0, 1, 2, 3
+TYPES = {"f8": "<f8", "u1": "|u1", "i8": "<i8"}
+
+
+def frame(kind: bytes, fields: dict, arrays: dict) -> bytes:
+    """Return one frame of the file."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    listed = [[name, array.dtype.str[1:], array.size] for name, array in arrays.items()]
+    text = json.dumps({**fields, "arrays": listed}) + "\n"
+    content = zlib.compress(text.encode() + b"".join(array.tobytes() for array in arrays.values()), 1)
+    return kind + struct.pack("<QI", len(content), zlib.crc32(kind + content)) + content
+
+
+def frames(path):
+    """Yield kind, fields and arrays of every frame of a file.
+
+    Raises
+    ------
+    DataError
+        For a file that is not there, cut short, or damaged.
+    """
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise damaged(path, "it does not begin as one of format 1")
+            while head := file.read(13):
+                if len(head) < 13:
+                    raise damaged(path, "it is cut short")
+                size, crc = struct.unpack("<QI", head[1:])
+                left = os.fstat(file.fileno()).st_size - file.tell()
+                content = file.read(size) if size <= left else b""
+                if len(content) < size or zlib.crc32(head[:1] + content) != crc:
+                    raise damaged(path, "a part of it is cut short or has changed")
+                yield head[:1], *_content(path, content)
+    except FileNotFoundError:
+        if Path(f"{path}.partial").exists():
+            raise DataError(f"{path} is not finished", "let the run go on with --resume") from None
+        raise DataError(f"{path}: no such file", "compute the path with --certificate") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None
+
+
+def _content(path, content: bytes) -> tuple[dict, dict]:
+    try:
+        text, _, data = zlib.decompress(content).partition(b"\n")
+        fields, arrays, start = json.loads(text), {}, 0
+        for name, kind, size in fields.pop("arrays"):
+            arrays[name] = np.frombuffer(data, TYPES[kind], size, start)
+            start += arrays[name].nbytes
+        if start != len(data):
+            raise ValueError("more bytes than its arrays have")
+    except (zlib.error, ValueError, KeyError, TypeError, AttributeError, MemoryError) as error:
+        raise damaged(path, f"a part of it makes no sense ({error})") from None
+    return fields, arrays
+
+
+def damaged(path, why: str) -> DataError:
+    """Return the error for a certificate file that is not whole."""
+    return DataError(f"{path} is damaged: {why}", "compute the path again with --certificate --force")
+
+
+def read_certificate(path) -> tuple[dict, list]:
+    """Read a certificate file.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    header : dict
+        Fields and arrays of the problem.
+    steps : list of dict
+        Fields and arrays of every step, claims by the step after it joined to its own.
+    """
+    header, steps, end = None, [], None
+    for number, (kind, fields, arrays) in enumerate(frames(path)):
+        content = {**fields, **arrays}
+        if (kind == HEADER) != (number == 0) or end is not None:
+            raise damaged(path, "its parts are not in order")
+        if kind == HEADER:
+            header = content
+        elif kind == STEP and content.get("step") == len(steps):
+            steps.append(content)
+        elif kind == NEXT and content.get("step") == len(steps) - 2:
+            steps[-2]["after"] = content.get("claims")
+        elif kind == END and content.get("steps") == len(steps):
+            end = content
+        else:
+            raise damaged(path, "its parts are not in order")
+    if end is None:
+        raise DataError(f"{path} is not finished", "let the run go on with --resume; or the file was cut short")
+    return header, steps
+
+
+def pack(codes: np.ndarray) -> np.ndarray:
+    """Return codes of 2 bits as bytes."""
+    four = np.zeros(-(-codes.size // 4) * 4, dtype=np.uint8)
+    four[: codes.size] = codes
+    return four[0::4] | four[1::4] << 2 | four[2::4] << 4 | four[3::4] << 6
+
+
+def unpack(packed: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """Return the codes from ``start`` to ``stop``."""
+    some = packed[start // 4 : -(-stop // 4)]
+    return np.stack([some >> shift & 3 for shift in (0, 2, 4, 6)], axis=1).ravel()[start % 4 :][: stop - start]

@@ -1,0 +1,119 @@
+r"""The check of an L1-regularised squared-hinge SVM's certificate; the last column is the bias, which is free.
+
+Objective   P(w, b) = 1/2 sum_i max(0, s_i)^2 + lambda ||w||_1,  s_i = 1 - y_i (x_i.w + b)
+Dual        1.a - 1/2 ||a||^2,  a >= 0,  y.a = 0,  |f_j.a| <= lambda,  f_j = y x^j
+Gap         sum_i [(max(0, s_i) - a_i)^2 / 2 + a_i max(0, -s_i)] + sum_j [lambda |w_j| - w_j f_j.a]
+
+The file holds w and b only: the dual point is the checker's own. It begins with ``a_i = max(0, s_i)`` as computed,
+whose ``y.a`` is 0 but for rounding: the rows of the class with more of it are multiplied by ``1 - e``, and then all by
+the ``r`` that makes the point feasible. Neither is carried out; what they change is counted in the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.verify.box import products_of
+from screenpath.verify.data import signs_of
+from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma
+
+
+@dataclass
+class L1Pair:
+    """What the passes find out about one step.
+
+    Parameters
+    ----------
+    sums : ColumnSums
+        ``f_j.a``, and ``y.a`` for the last column.
+    sizes : ndarray of shape (d + 1,)
+        Upper bounds of ``|f_j|.a``.
+    alpha, error : list of ndarray
+        ``a`` of each block, and bounds of the errors of ``s``.
+    misplaced : list of float
+        Upper bounds of the blocks' shares in ``a_i max(0, -s_i)``.
+    shares : list of (float, float)
+        Sums of ``a`` over the rows of each class.
+    """
+
+    entry: dict
+    sums: ColumnSums
+    solution: np.ndarray
+    sizes: np.ndarray
+    alpha: list = field(default_factory=list)
+    error: list = field(default_factory=list)
+    misplaced: list = field(default_factory=list)
+    shares: list = field(default_factory=list)
+    faults: list = field(default_factory=list)
+    claims: int = 0
+    digits = 2.0**-40  # the dual point is the checker's own
+
+    @property
+    def gap(self) -> float:
+        """Return an upper bound of the gap."""
+        w, lam = self.solution[:-1], self.entry["lambda"]
+        a, error = (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error))
+        total, parts = self.sums.total + self.sums.rest, np.abs(self.sums.total) + np.abs(self.sums.rest)
+        off = UP * (self.sums.error + UNIT * parts) + np.where(parts == 0.0, 0.0, TINY)
+        uneven, lighter = abs(total[-1]) + off[-1], min(map(fsum, zip(*self.shares, strict=True)))
+        e = UP * uneven / (lighter * (1.0 - 8.0 * UNIT)) if lighter > 0.0 else 0.0 if uneven == 0.0 else math.inf
+        if not e < 0.5:
+            return math.inf
+        off = UP * (off + e * self.sizes)[:-1]
+        most = float(np.max(np.abs(total[:-1]) + off, initial=0.0))
+        mass, squares = fsum(a), fsum(a * a)
+        best = mass / squares if squares > 0.0 else 1.0
+        r = min(lam / most if most > 0.0 else best, best) * (1.0 - 16.0 * UNIT)
+        change = abs(1.0 - r) + UP * r * e + 4.0 * UNIT
+        distance = fsum(UP * (change * a + error) ** 2 + TINY * (a > 0.0))
+        products = np.abs(w) * (np.maximum(lam - r * np.sign(w) * total[:-1], 0.0) + r * off + 4.0 * UNIT * lam)
+        return UP * (0.5 * distance + UP * r * fsum(self.misplaced) + UP * fsum(products)) + TINY * np.count_nonzero(w)
+
+    @property
+    def primal(self) -> tuple[float, float]:
+        """Return the primal value, and a bound of its error."""
+        a, error = (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error))
+        value = 0.5 * fsum(a * a) + self.entry["lambda"] * fsum(np.abs(self.solution[:-1]))
+        return value, UP * (fsum(error * (a + error)) + 8.0 * UNIT * value) + TINY * a.size
+
+
+def check(header: dict, steps: list, source) -> list[L1Pair]:
+    """Return what is known about every step that claims anything; the second pass over ``source`` does it all."""
+    if header["bias"] != 1.0:
+        raise DataError("the certificate's bias is not the free one of this model")
+    pairs = [_read(entry, source.d) for entry in steps]
+    for _ in source.passed(indices=True):
+        pass  # the first half of the fingerprint
+    for block in source.passed(indices=False):
+        signs = signs_of(block.labels, header["labels"])
+        for pair in pairs:
+            p, error = products_of(block, pair.solution)
+            s = 1.0 - signs * p
+            a, error = np.maximum(s, 0.0), UP * (error + UNIT * np.abs(s))
+            pair.alpha.append(a)
+            pair.error.append(np.where(s + error > 0.0, error, 0.0))
+            pair.misplaced.append(UP * fsum(a * np.maximum(error - a, 0.0)))
+            pair.shares.append((fsum(a[signs > 0.0]), fsum(a[signs < 0.0])))
+            pair.sums.add(block, signs * a)
+            sizes = np.bincount(block.columns, np.abs(a[block.rows] * block.values), source.d + 1)
+            pair.sizes = UP * (pair.sizes + (1.0 + gamma(signs.size + 4)) * sizes) + TINY * np.sign(sizes)
+    return pairs
+
+
+def _read(entry: dict, d: int) -> L1Pair:
+    """Return the pair of a step; its numbers have the lengths and ranges that they must have."""
+    index, values, lam = entry["index"], entry["values"], entry["lambda"]
+    if (
+        index.size != values.size
+        or np.any((index < 0) | (index >= d) | (np.diff(index, prepend=-1) <= 0))
+        or not np.all(np.isfinite(values))
+        or not (isinstance(lam, float) and 0.0 < lam < math.inf and math.isfinite(entry["b"]))
+    ):
+        raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
+    solution = np.zeros(d + 1)
+    solution[index], solution[-1] = values, entry["b"]
+    return L1Pair(entry, ColumnSums(d + 1), solution, np.zeros(d + 1))

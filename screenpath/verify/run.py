@@ -1,0 +1,129 @@
+"""What else a run folder says, compared with the certificate that was checked: run.json, step table, coefficients."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.errors import RunFolderError
+from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS
+
+OPTIONS = ("tol", "tau", "epsilon", "smoothing", "scaling", "bias")  # of the problem, named alike in run.json
+INTERCEPT = 1e-9  # relative; an intercept is a sum, of which the order is not known here
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zipfile.BadZipFile)
+UNLISTED = {"sha256": None}  # of a run whose record has no hashes
+
+
+def read_record(folder: Path) -> dict:
+    """Return run.json."""
+    try:
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        (
+            record["data"]["path"],
+            record["options"]["coefficients"],
+            record["data"]["sha256"],
+            record["preparation"]["bias"],
+            record.get("files", {}).get(NAME, UNLISTED)["sha256"],
+        )
+        return record
+    except UNREADABLE as error:
+        raise _damaged(folder / "run.json", error) from None
+
+
+def differences(folder: Path, record: dict, header: dict, steps: list, solutions: dict) -> list:
+    """Return (step or None, what differs) for all that the run folder says otherwise than its certificate."""
+    run = {**record["options"], **record["preparation"]}
+    other = [name for name in OPTIONS if name in header and run.get(name) != header[name]]
+    other += [name for name in ("model", "labels") if record.get(name) != header[name]]
+    kernel = record.get("kernel") or {}
+    other += [f"{name} of the kernel" for name, value in header.get("kernel", {}).items() if kernel.get(name) != value]
+    other += ["data"] if record["data"]["sha256"] != header["data"]["sha256"] else []
+    listed = record.get("files", {}).get(NAME, UNLISTED)["sha256"]
+    if listed not in (None, hashlib.sha256((folder / NAME).read_bytes()).hexdigest()):
+        other.append(f"hash of {NAME}")
+    found = [(None, f"run.json has another {name} than the certificate") for name in other]
+    table = _table(folder)
+    if len(table) != len(steps):
+        return [*found, (None, f"the step table has {len(table)} steps, the certificate {len(steps)}")]
+    for row, entry in zip(table, steps, strict=True):
+        names = ("status", *PARAMETERS, "primal", "gap") if entry["status"] == CERTIFIED else ("status",)
+        for name in names:
+            if name in entry and str(row.get(name)) != str(entry[name]):
+                found.append((entry["step"], f"the step table says {name} {row.get(name)}, certified is {entry[name]}"))
+    if record["options"]["coefficients"] != "none":
+        found += _coefficients(folder, header, solutions)
+    return found
+
+
+def _table(folder: Path) -> list:
+    file = folder / "steps.json"
+    try:
+        if file.exists():
+            return json.loads(file.read_text(encoding="utf-8"))["steps"]
+        file = folder / "steps.csv"
+        with open(file, newline="", encoding="utf-8") as text:
+            return list(csv.DictReader(text))
+    except UNREADABLE as error:
+        raise _damaged(file, error) from None
+
+
+def _coefficients(folder: Path, header: dict, solutions: dict) -> list:
+    """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples."""
+    of_samples, found, written = "kernel" in header, [], _written(folder)
+    unit, d = ("sample", header["data"]["n_samples"]) if of_samples else ("feature", header["data"]["n_features"])
+    if "columns" in header and not of_samples:
+        numbers, d = np.append(0, header["columns"] + 1), header["columns"].size
+    else:
+        numbers = np.arange(1 + d)
+    for step, solution in solutions.items():
+        expected, parts = np.zeros(1 + d), []
+        expected[1:] = solution[:d]
+        if not of_samples:
+            expected[1:] /= header.get("scale", 1.0)
+            parts += [solution[d] * header["bias"]] if header["bias"] else []
+            parts += (-expected[1:] * header["shift"]).tolist() if "shift" in header else []
+        expected[0] = sum(parts)
+        features, values = written.get(step, ((), ()))
+        got = np.zeros(1 + d)
+        places = np.minimum(np.searchsorted(numbers, np.asarray(features, dtype=np.int64)), d)
+        if np.any(numbers[places] != features):
+            found.append((step, f"a {unit} that the data does not have has a coefficient"))
+            continue
+        got[places] = values
+        different = np.flatnonzero(got != expected)
+        if abs(got[0] - expected[0]) <= INTERCEPT * sum(map(abs, parts)):
+            different = different[different != 0]
+        if different.size:
+            j = different[0]
+            name = f"{unit} {numbers[j]}"
+            found.append((step, f"{name} has the coefficient {got[j]!r}, certified is {expected[j]!r}"))
+    return found
+
+
+def _written(folder: Path) -> dict:
+    """Return features and values of the coefficients by step."""
+    file = folder / "coefficients.npz"
+    try:
+        if file.exists():
+            with np.load(file, allow_pickle=False) as stored:
+                edges = stored["indptr"]
+                parts = [(stored["indices"][a:b], stored["data"][a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+            return dict(enumerate(parts))
+        file, found = folder / "coefficients.csv", {}
+        with open(file, newline="", encoding="utf-8") as text:
+            for step, feature, value in list(csv.reader(text))[1:]:
+                features, values = found.setdefault(int(step), ([], []))
+                features.append(int(feature))
+                values.append(float(value))
+        return found
+    except UNREADABLE as error:
+        raise _damaged(file, error) from None
+
+
+def _damaged(file: Path, error: Exception) -> RunFolderError:
+    return RunFolderError(f"{file} is damaged: {error}", "compute the path again with --certificate --force")

@@ -1,0 +1,73 @@
+"""Wide data with few values: features that occur nowhere have no column.
+
+A vector of one number a feature would be most of the work where the largest index is far above the number of stored
+values. Only the features that occur become columns of the problem; their numbers are kept, and restored in all that
+is written. Features that never occur have weight 0 in every model, and 0 in every scaling.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+ORDINARY = 1 << 20  # columns that no vector is too long for
+TIMES = 4  # stored values; with more columns than that most of them are empty
+
+
+def is_wide(d: int, nnz: int) -> bool:
+    """Tell whether most of ``d`` columns are empty, and so many that it matters."""
+    return d > ORDINARY + TIMES * nnz
+
+
+def occurring(X) -> np.ndarray | None:
+    """Return the columns of wide sparse rows that occur, increasing, one at least; None for all other rows."""
+    if not sp.issparse(X) or not is_wide(X.shape[1], X.nnz):
+        return None
+    columns = np.unique(sp.csr_array(X).indices).astype(np.int64)
+    return columns if columns.size else np.zeros(1, dtype=np.int64)
+
+
+def on_columns(X, columns: np.ndarray):
+    """Return rows with these columns alone.
+
+    Parameters
+    ----------
+    X : scipy.sparse array of shape (n, any)
+    columns : ndarray of shape (k,)
+        Increasing, from 0; what rows have in others is left out.
+
+    Returns
+    -------
+    csr_array of shape (n, k)
+    """
+    X = sp.csr_array(X)
+    places, known = find(columns, X.indices)
+    kind = sp.get_index_dtype(maxval=max(X.nnz, columns.size))
+    ends = X.indptr
+    if not known.all():
+        ends = np.concatenate([[0], np.cumsum(known)])[ends]
+    values = X.data if known.all() else X.data[known]
+    return sp.csr_array((values, places[known].astype(kind), ends.astype(kind)), shape=(X.shape[0], columns.size))
+
+
+def find(numbers: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each number that is wanted among increasing ones, and whether it is there."""
+    places = np.minimum(np.searchsorted(numbers, wanted), numbers.size - 1)
+    return places, numbers[places] == wanted
+
+
+def spread(coefficients: np.ndarray, columns: np.ndarray, d: int):
+    """Return coefficients as sparse rows over all ``d`` features; a last axis of ``len(columns)`` becomes one of d.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (m, k)
+    columns : ndarray of shape (k,)
+    d : int
+
+    Returns
+    -------
+    csr_array of shape (m, d)
+    """
+    rows, places = np.nonzero(coefficients)  # nan, of a step that was not reached, counts
+    return sp.csr_array((coefficients[rows, places], (rows, columns[places])), shape=(coefficients.shape[0], d))

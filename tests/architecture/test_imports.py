@@ -1,0 +1,46 @@
+"""Who may import whom: the library knows nothing of the command line, and declarations load no numerical library."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "screenpath"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules that a file imports, wherever it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_command_line_knows_the_command_line(path):
+    if path.is_relative_to(PACKAGE / "cli") or path.name == "__main__.py":
+        return
+    names = imported(path)
+    assert not any(name.startswith(("screenpath.cli", "click")) for name in names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_kernels_know_kernels_and_errors_only(path):
+    if not path.is_relative_to(PACKAGE / "kernels"):
+        return
+    allowed = ("screenpath.kernels", "screenpath.errors", "screenpath.words", "screenpath.__version__")
+    strange = [n for n in imported(path) if n.startswith("screenpath.") and not n.startswith(allowed)]
+    assert strange == []
+
+
+def test_declarations_load_no_numerical_library():
+    script = "import sys, screenpath.models.specs; print([n for n in ('numpy', 'scipy', 'numba') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[]\n", done

@@ -1,0 +1,135 @@
+"""A full disk, really: a small file system of its own, mounted by the test where that is allowed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from screenpath.cv import saved
+from screenpath.write import folder as folders
+from tests.cli.conftest import without_times
+
+SVM = ("--grid", "400", "--cmax", "1", "--bias", "1", "--quiet")
+CV = ("--grid", "12", "--folds", "3", "--certify-to", "0.02", "--certify-points", "30", "--quiet")
+PAGE = 4096
+
+
+class SmallDisk:
+    """A file system in memory.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is mounted.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def resize(self, size: str) -> None:
+        """Change how much it holds."""
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True, timeout=60)
+
+    def fill(self, left: int) -> Path:
+        """Leave so many bytes free; return the file that takes up the rest."""
+        room = os.statvfs(self.path)
+        file = self.path / "filler"
+        file.write_bytes(bytes(max(room.f_bavail * room.f_frsize - left, 0)))
+        return file
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of 100 KB."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=100k,nr_inodes=200", "tmpfs", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except OSError as error:
+        pytest.skip(f"there is no mount command: {error}")
+    if done.returncode:
+        pytest.skip(f"a file system cannot be mounted here: {done.stderr.strip()}")
+    yield SmallDisk(path)
+    subprocess.run(["umount", "--lazy", str(path)], check=True, timeout=60)
+
+
+def clear_error(result, *words) -> None:
+    """Check that a call ended with one message that names what is full."""
+    assert result.code == 1 and result.out == "", result
+    assert "No space left on device" in result.err and "free some space" in result.err
+    assert result.err.count("error:") == 1 and "Traceback" not in result.err
+    assert all(word in result.err for word in words), result.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+@pytest.mark.parametrize("every", [0.0, 1e9])
+def test_finished_steps_are_kept(call, data, disk, monkeypatch, kind, every):
+    """With a checkpoint a step and with none at all; what is there is read, and continued when there is room."""
+    monkeypatch.setattr(folders, "EVERY", every)
+    command = ("svm", data, *SVM, "--coefficients", kind)
+    assert call(*command, "-o", "whole").code == 0
+    run = disk.path / "run"
+    clear_error(call(*command, "-o", run), str(run))
+    kept = (run / "steps.csv.partial").read_text()
+    assert kept.endswith("\n") and 10 < kept.count("certified") < 400
+    assert not list(run.glob("*.new*"))
+    found = call("predict", run, data, "--step", 5, "-o", "-")
+    assert found.code == 0 and found.out == call("predict", "whole", data, "--step", 5, "-o", "-").out
+    if every == 0.0:
+        clear_error(call(*command, "-o", run, "--resume"), str(run))  # there is no more room than before
+        assert call("predict", run, data, "--step", 5, "-o", "-").out == found.out
+    disk.resize("20m")
+    assert call(*command, "-o", run, "--resume").code == 0
+    assert without_times(run / "steps.csv") == without_times("whole/steps.csv")
+    assert (run / f"coefficients.{kind}").read_bytes() == Path(f"whole/coefficients.{kind}").read_bytes()
+    assert sorted(os.listdir(run)) == sorted(os.listdir("whole"))
+
+
+def test_folds_are_kept(call, data, disk, monkeypatch):
+    """The disk is full while folds are written, then while the tables are, and so on: each time a little more fits."""
+    monkeypatch.setattr(saved, "EVERY", 0.0)
+    monkeypatch.setattr(saved, "SHARE", 1e9)
+    assert call("cv", "svm", data, *CV, "-o", "whole").code == 0
+    run, failures = disk.path / "run", 0
+    for size in range(16, 4000, 24):
+        disk.resize(f"{size}k")
+        result = call("cv", "svm", data, *CV, "-o", run, "--resume")
+        if result.code == 0:
+            break
+        clear_error(result, str(run))
+        failures += 1
+    assert failures > 3
+    names = sorted(path.name for path in Path("whole").iterdir())
+    assert sorted(path.name for path in run.iterdir()) == names
+    for name in names:
+        if name in ("steps.csv", "folds.csv"):
+            assert without_times(run / name) == without_times(Path("whole", name))
+        elif not name.endswith(".json"):
+            assert (run / name).read_bytes() == Path("whole", name).read_bytes()
+
+
+@pytest.mark.parametrize("left", range(0, 6 * PAGE, PAGE))
+def test_no_room_from_the_beginning(call, data, disk, left):
+    """Whatever a few pages leave behind does not stand in the way of the next run."""
+    filler = disk.fill(left)
+    run = disk.path / "run"
+    clear_error(call("svm", data, *SVM, "-o", run), str(run))
+    filler.unlink()
+    disk.resize("20m")
+    assert call("svm", data, *SVM, "-o", run, "--resume").code == 0
+    assert sorted(os.listdir(run)) == ["coefficients.csv", "run.json", "steps.csv"]
+
+
+def test_outputs_appear_whole_or_not_at_all(call, data, disk):
+    assert call("svm", data, "--grid", "3", "--quiet", "-o", "run").code == 0
+    disk.fill(0)
+    (disk.path / "old").touch()
+    for words in (
+        ("predict", "run", data, "--step", 0), ("export", "run", "--step", 0, "--to", "json"),
+        ("generate", "ogawa-toy"),
+    ):  # fmt: skip
+        clear_error(call(*words, "-o", disk.path / "new"), str(disk.path / "new"))
+        clear_error(call(*words, "-o", disk.path / "old", "--force"), str(disk.path / "old"))
+    assert sorted(os.listdir(disk.path)) == ["filler", "old"]

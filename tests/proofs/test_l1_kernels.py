@@ -1,0 +1,164 @@
+"""Sums, bias and dome of the L1-regularised squared hinge, against matrices and a search."""
+
+import math
+
+import numpy as np
+import pytest
+
+from screenpath.kernels import l1svm as kernels
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+M, N = 6, 9
+
+
+def columns(seed, sparse):
+    """Return columns of ``y x`` as a matrix and as the kernels take them, with gaps between the sparse ones."""
+    rng = np.random.default_rng(seed)
+    F, y = rng.normal(size=(M, N)), rng.choice([-1.0, 1.0], N)
+    if not sparse:
+        empty = np.zeros(0, dtype=np.int64)
+        return rng, F, y, (F, np.empty(0), np.empty(0, dtype=np.int32), empty, empty, False)
+    F *= rng.random((M, N)) < 0.6
+    F[2] = 0.0
+    data, indices, begin, end = [], [], [], []
+    for row in F:
+        begin.append(len(data))
+        data += row[row != 0.0].tolist()
+        indices += np.flatnonzero(row).tolist()
+        end.append(len(data))
+        data.append(99.0)  # screened
+        indices.append(0)
+    places = np.array(begin, dtype=np.int64), np.array(end, dtype=np.int64)
+    return rng, F, y, (np.empty((0, 0)), np.array(data), np.array(indices, dtype=np.int32), *places, True)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sums_over_columns(sparse):
+    rng, F, y, stored = columns(0, sparse)
+    slack, w = rng.normal(size=N), rng.normal(size=M) * (rng.random(M) < 0.6)
+    norms, index = rng.random(M), np.array([4, 0, 2, 5])
+    r, products = np.maximum(slack, 0.0), np.full(4, np.nan)
+    found = kernels.evaluate(*stored, index, y, slack, w, norms, 0.05, products)
+    total, squares, balance = r.sum(), r @ r, y @ r
+    np.testing.assert_allclose(products, F[index] @ r, rtol=1e-12, atol=1e-14)
+    largest = np.max(np.abs(products) + kernels.blur(total, squares, balance, 0.05) * norms[index])
+    weight, reach = np.abs(w[index]).sum(), np.abs(w[index]) @ norms[index]
+    assert found == pytest.approx((total, squares, balance, largest, weight, reach))
+    part, *sums = kernels.positive_part(slack, y)
+    np.testing.assert_array_equal(part, r)
+    assert sums == pytest.approx([total, squares, balance])
+    out, weights = rng.normal(size=N), np.array([0.5, 0.0, 2.0, -1.5])
+    expected = out + weights @ F[index]
+    kernels.columns_add(*stored, index, weights, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+    assert kernels.inner(slack, out) == pytest.approx(slack @ out)
+    spreads, X = np.empty(M), F * y
+    if sparse:
+        _, data, indices, begin, end, _ = stored
+        packed = np.concatenate([data[a:b] for a, b in zip(begin, end, strict=True)])
+        places = np.concatenate([indices[a:b] for a, b in zip(begin, end, strict=True)])
+        kernels.sparse_spreads(packed, places, np.concatenate([[0], np.cumsum(end - begin)]), y, spreads)
+    else:
+        kernels.dense_spreads(F, y, spreads)
+    np.testing.assert_allclose(spreads, np.linalg.norm(X - X.mean(axis=1)[:, None], axis=1), rtol=1e-12)
+
+
+def test_what_a_certificate_needs_of_the_weights():
+    w, products = np.array([0.0, 2.0, -3.0, 0.5]), np.array([1.0, -4.0, 0.3, 2.0])
+    norms, spreads = np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.05, 9.0, 9.0])
+    found = kernels.weight_terms(w, products, norms, spreads, 0.1, 4.0)
+    # |p| + 0.1 ||f||: 1.1, 4.2 (an exact bound says 1.05 * 4), 0.6, 2.4
+    assert found == pytest.approx((4.2, 3.8, 3, 5.5, 4.0 + 9.0 + 2.0, -8.0 - 0.9 + 1.0))
+    spreads[1] = 1.0
+    assert kernels.weight_terms(w, products, norms, spreads, 0.1, 4.0)[:2] == pytest.approx((4.0, 3.8))
+    assert kernels.weight_terms(w[:0], w[:0], w[:0], w[:0], 0.1, 4.0) == (0.0, 0.0, 0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bias_is_where_both_classes_weigh_the_same(seed):
+    rng = np.random.default_rng(seed)
+    slack, y = rng.normal(size=30) * 10.0 ** rng.uniform(-3.0, 3.0, 30), np.where(np.arange(30) < 5, 1.0, -1.0)
+    total, size, count = kernels.bias_sums(slack, y, 0.3)
+    r = np.maximum(slack - 0.3 * y, 0.0)
+    assert (total, size, count) == pytest.approx((y @ r, r.sum(), np.count_nonzero(r)))
+    moved = slack.copy()
+    bias = kernels.bias_root(moved, y, 0.7)
+    np.testing.assert_allclose(moved, slack - y * (bias - 0.7), rtol=1e-12, atol=1e-9)
+    r = np.maximum(moved, 0.0)
+    assert abs(y @ r) <= 1e-12 * r.sum()
+    assert kernels.bias_root(np.full(4, -1.0), np.array([1.0, 1, -1, -1]), 0.5) == 0.5  # nothing counts
+
+
+def dome(seed, exact=False):
+    """Return a reference in the slice ``y.theta = 0``: its numbers as ``dome_shape`` takes them."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(N) < 4, 1.0, -1.0)
+    null_bias, unit, ratio = float(y.sum() / N), 1.7, 1.4
+    u = 1.0 - null_bias * y
+    theta = rng.random(N) * 0.5
+    theta -= (y @ theta) / N * y
+    theta = u / unit + (0.3 if exact else 0.8) * (theta - u / unit)
+    return rng, y, null_bias, unit, ratio, u, theta
+
+
+def test_the_shape_of_a_dome():
+    for seed in range(5):
+        _, y, null_bias, unit, ratio, u, theta = dome(seed)
+        alpha, gap = unit * theta, 0.13
+        center, radius, length, offset = kernels.dome_shape(theta, y, null_bias, unit, ratio, gap)
+        assert center == pytest.approx(np.linalg.norm(0.5 * (ratio * u + alpha)))
+        assert radius == pytest.approx(0.5 * np.linalg.norm(ratio * u - alpha))
+        assert length == pytest.approx(np.linalg.norm(u - alpha))
+        # (u - alpha).(x - alpha) <= gap + sqrt(2 gap) ||ratio u - alpha||, from the centre
+        assert offset == pytest.approx(gap + math.sqrt(0.26) * 2.0 * radius - 0.5 * (ratio * u - alpha) @ (u - alpha))
+
+
+def reach_of(vc, va, norm, length, radius, offset, cap, axis):
+    """Return the largest ``v.x`` over the dome, the normal being known to within ``axis``."""
+    rim = cap * math.sqrt(max((norm - va) * (norm + va) + 2.0 * axis * norm * length, 0.0))
+    return vc + radius * norm if va * radius <= offset * norm + axis * radius * length else vc + offset * va + rim
+
+
+@pytest.mark.parametrize("rounding", [1e-12, 0.02, 0.1])
+@pytest.mark.parametrize("direction", [1e-10, 5.0])
+def test_columns_kept_by_a_dome(rounding, direction):
+    seen = set()
+    for seed in range(30):
+        rng, y, null_bias, unit, ratio, u, theta = dome(seed)
+        f = rng.normal(size=(41, N)) * 10.0 ** rng.uniform(-1.5, 0.0, (41, 1))
+        f[:4] = np.array([3.0, -3.0, 0.3, -0.3])[:, None] * (u - unit * theta)  # along the normal
+        centred = f - np.outer(f @ y, y) / N
+        products, null_products = centred @ theta, centred @ u
+        norm_unit = 0.25
+        norms = (np.stack([np.linalg.norm(centred, axis=1), np.linalg.norm(f, axis=1)]) / norm_unit).astype(np.float32)
+        gap = float(rng.choice([0.0, 0.05]))
+        found = kernels.dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, unit, ratio, gap,
+                                  direction, rounding)  # fmt: skip
+        center, radius, length, offset = kernels.dome_shape(theta, y, null_bias, unit, ratio, gap)
+        axis, normal = 0.0, 0.0 * u
+        if length > direction * 3.0:
+            normal = (u - unit * theta) / length
+            axis = rounding * (1.0 + 3.0 / length)
+            offset = min(max(offset / length + 2.0 * (axis * radius + rounding * center), -radius), radius)
+        else:
+            offset = radius
+        cap = math.sqrt(max(radius**2 - offset**2, 0.0))
+        expected = []
+        for j in range(41):
+            inner, whole = (norm_unit * float(norms[k, j]) for k in (0, 1))
+            vc, va = 0.5 * (ratio * null_products[j] + unit * products[j]), centred[j] @ normal
+            most = max(reach_of(s * vc, s * va, inner, whole, radius, offset, cap, axis) for s in (1.0, -1.0))
+            slack = whole * (rounding * (center + radius) + axis * abs(offset))
+            if not most < unit * (1.0 - rounding) - slack:
+                expected.append(j)
+        np.testing.assert_array_equal(found, expected)
+        seen.add(0 < found.size < 41)
+    assert True in seen
+
+
+def test_what_is_no_number_decides_nothing():
+    norms = np.zeros((2, 3), dtype=np.float32)
+    products = np.array([0.0, math.nan, 0.0])
+    y = np.array([1.0, -1.0, 1.0])
+    found = kernels.dome_keep(np.ones(3), y, 0.3, products, np.zeros(3), norms, 1.0, 1.0, 2.0, 0.1, 1e-10, 1e-12)
+    assert found.tolist() == [1]

@@ -1,0 +1,378 @@
+"""Rounding of the penalised models and regions of SIFS, with units so large that every term counts."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from screenpath.errors import DataError, UsageError
+from screenpath.geometry import ROUNDING
+from screenpath.kernels import l1svm as l1_kernels
+from screenpath.kernels import sifs as kernels
+from screenpath.models import l1_rounding, sparse_rounding
+from screenpath.models.l1_rounding import L1Rounding
+from screenpath.models.sparse_rounding import SparseRounding, check_range
+from screenpath.rules import l1svm as l1_rules
+from screenpath.rules import sparse as rules
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+SCALE, UNIT, TINY, OUTWARD = 1e-3, 0.004, 0.003, 1.25
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    for module in (l1_rounding, sparse_rounding):
+        monkeypatch.setattr(module, "gamma", lambda depth: SCALE * depth)
+        for name, value in (("UNIT", UNIT), ("TINY", TINY), ("OUTWARD", OUTWARD)):
+            monkeypatch.setattr(module, name, value)
+
+
+def test_the_imbalance_of_a_dual_point():
+    for total, balance, rounding in ((3.0, -0.3, 0.01), (3.0, 0.0, 0.02), (3.0, 0.3, 0.0)):
+        taken = 2.0 * (abs(balance) / total + rounding) * (1.0 + 4.0 * rounding)
+        assert l1_kernels.imbalance(total, balance, rounding) == pytest.approx(taken)
+        blur = (rounding + taken) * math.sqrt(5.0) * (1.0 + rounding)
+        assert l1_kernels.blur(total, 5.0, balance, rounding) == pytest.approx(blur)
+    assert l1_kernels.imbalance(3.0, 2.9, 0.0) == 1.0 and l1_kernels.imbalance(0.0, 0.0, 0.1) == 0.0
+    assert l1_kernels.blur(0.0, 0.0, 0.0, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("scale", [0.9, 1.0, 1.1])
+def test_the_gap_of_the_l1_model(scale, coarse):
+    samples, features, terms, lam, off = 40, 7, 3, 0.6, 0.05
+    bounds = L1Rounding(samples, features)
+    column, tail, all_terms = SCALE * (samples + 16), SCALE * (terms + 16), samples + features + 16
+    assert (bounds.column, bounds.terms, bounds.root) == (column, all_terms, math.sqrt(samples))
+    slack = tail * (2.5 + 2.0 * math.sqrt(samples) * 1.4) + all_terms * math.sqrt(samples) * TINY
+    assert bounds.slack(terms, 2.5, -0.4) == pytest.approx(slack)
+    for pull, hoped in ((0.5, 0.97), (2.0, 0.8), (1.2, 1.0)):
+        total, squares, balance, weight, reach = 11.0, 7.0, -0.2, 1.7, 2.5
+        found = bounds.proof(lam, scale, hoped, (total, squares, balance), (terms, weight, reach, pull), off)
+        norm = math.sqrt(squares + samples * TINY) * (1.0 + column)
+        floor = all_terms * TINY * (1.0 + (1.0 + scale) * weight)
+        error = OUTWARD * ((norm + 0.5 * off) * off + column * squares + tail * lam * weight + floor)
+        taken = l1_kernels.imbalance(total, balance, column)
+        apart = (abs(1.0 - scale) + (taken + 4.0 * UNIT) * scale) * norm + off
+        unsure = scale * l1_kernels.blur(total, squares, balance, column) * reach
+        unsure = unsure + 2.0 * tail * (lam * weight + unsure) + floor
+        gap = OUTWARD * (0.5 * apart**2 + max(lam * weight - scale * pull + unsure, 0.0))
+        core = 0.5 * (1.0 - hoped) ** 2 * squares + max(lam * weight - hoped * pull, 0.0)
+        expected = {"primal": 0.5 * squares + lam * weight, "primal_error": error, "gap": gap,
+                    "rounding": max(gap - core, 0.0)}  # fmt: skip
+        assert found == pytest.approx(expected)
+    huge = bounds.proof(lam, scale, 1.0, (11.0, math.inf, 0.0), (terms, 1.0, 1.0, 1.0), off)
+    assert huge["gap"] == math.inf and huge["rounding"] == 0.0
+    beyond = bounds.proof(lam, 1.0, -100.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 1.0), 0.0)
+    assert beyond["rounding"] == 0.0  # never below 0
+    large = bounds.proof(lam, 1.0, 1.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 1000.0), 0.0)
+    apart = (l1_kernels.imbalance(11.0, 0.0, column) + 4.0 * UNIT) * math.sqrt(7.0 + samples * TINY) * (1.0 + column)
+    assert large["gap"] == pytest.approx(OUTWARD * 0.5 * apart**2)  # the share of the weights is not below 0
+
+
+def views(n=6, d=4, row=3, column=5):
+    """Return what the bounds ask of the views: a longest row of ``row``, a longest column of ``column`` values."""
+    by_row = None, None, np.concatenate([[0, row, row + 1], np.full(n - 2, row + 2)])
+    by_column = None, None, np.concatenate([[0, 1, 1 + column], np.full(d - 2, column + 2)])
+    return SimpleNamespace(n=n, d=d, size=11, by_row=by_row, by_column=by_column, row_sqnorms=np.arange(1.0, n + 1.0),
+                           column_sqnorms=np.arange(1.0, d + 1.0))  # fmt: skip
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_bounds_of_a_sparse_model(classes, coarse):
+    pairs = 6 if classes == 1 else 12
+    b, data = SparseRounding(views(), classes, pairs, 0.5), views()
+    assert b.row == pytest.approx(SCALE * 19) and b.column == pytest.approx(SCALE * (5 + classes + 16))
+    assert b.total == pytest.approx(SCALE * (classes * 6 + 16)) and b.weights == 4 * classes
+    assert b.penalty == pytest.approx(SCALE * (4 * classes + 16)) and b.root == pytest.approx(math.sqrt(pairs))
+    assert b.spread == pytest.approx(1.0 if classes == 1 else math.sqrt(6.0))
+    assert (b.lost_pairs, b.lost_sums) == pytest.approx((pairs * TINY, 8.0 * TINY * math.sqrt(4 * classes)))
+    norm = math.sqrt(data.row_sqnorms.sum() + 2.0 * 12 * TINY) * (1.0 + SCALE * 27)
+    assert b.upper_norms(21.0, 11) == pytest.approx(norm) and b.size == pytest.approx(norm * math.sqrt(classes) / 6)
+    s, column = b.slacks, 5 * classes
+    assert (s.rows, s.columns) == pytest.approx((SCALE * (24 + 128), SCALE * (8 * column + 128)))
+    assert (s.row_norms, s.column_norms) == pytest.approx((SCALE * 22, SCALE * (2 * column + 16)))
+    assert s.squares == pytest.approx(SCALE * (2 * max(4 * classes, 6 * classes) + 128)) and s.floor == 2.0**-1022
+    assert b.grown == pytest.approx(1.0 + 16.0 * b.total)
+    assert b.floor(2.0, 3.0) == pytest.approx(16.0 * TINY * (pairs + b.weights + 2.0 + math.sqrt(b.weights) * 3.0))
+
+
+def test_slacks_of_a_sparse_model_have_a_least_size():
+    b = SparseRounding(views(), 1, 6, 0.5)
+    assert (b.slacks.rows, b.slacks.columns, b.slacks.row_norms, b.slacks.column_norms) == (
+        ROUNDING, ROUNDING, 1e-13, 1e-13,
+    )  # fmt: skip
+    assert b.grown == 1.0 + ROUNDING
+    for bad in (np.array([1.0, math.inf]), np.array([math.nan])):
+        with pytest.raises(DataError, match=f"feature {bad.size} exceeds"):
+            check_range(bad, "feature")
+    check_range(np.ones(3), "sample")
+    wide = SparseRounding(views(n=2, d=100), 1, 2, 0.5)
+    assert wide.slacks.squares == pytest.approx((2 * 100 + 128) * 2.0**-53)
+
+
+def certificate(**changes):
+    numbers = {
+        "alpha": 0.7, "beta": 0.3, "loss": 2.0, "loss_slack": 0.11, "kink": 0.07, "lag_sq": 0.05, "lag_w": -0.02,
+        "w_sq": 1.3, "w_l1": 2.1, "theta_sq": 2.9, "apart_sq": 0.4, "t_error": 0.2, "u_error": 0.15, "floor": 0.01,
+        "gap": 0.0, "rounding": 0.0, "theta_sum": 3.5,
+    }  # fmt: skip
+    return SimpleNamespace(**{**numbers, **changes})
+
+
+def parts_of(b, c, alpha):
+    lag_sq, unsure = c.lag_sq, b.penalty * (c.kink + c.lag_sq) + c.floor
+    if alpha != c.alpha:
+        ratio, step = c.alpha / alpha, (c.alpha - alpha) / c.alpha
+        lag_sq = max(ratio * (c.lag_sq + 2.0 * step * c.lag_w + step**2 * c.w_sq), 0.0)
+        sizes = math.sqrt(c.lag_sq) + abs(step) * math.sqrt(c.w_sq)
+        unsure += ratio * (b.penalty * sizes**2 + c.floor * (1.0 + step**2))
+    samples = (math.sqrt(c.apart_sq + b.lost_pairs) + 0.5 * c.t_error / b.smoothing) * c.t_error
+    samples = min(samples, b.root * c.t_error) / b.n
+    penalty = (math.sqrt(lag_sq) / math.sqrt(alpha) + 0.5 * c.u_error / alpha) * c.u_error
+    error = samples + penalty + unsure + b.total * (c.loss_slack + UNIT * c.loss)
+    return c.loss_slack + c.kink, lag_sq, error
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_the_gap_of_a_sparse_model(classes, coarse):
+    b = SparseRounding(views(), classes, 6 if classes == 1 else 12, 0.5)
+    for c in (certificate(), certificate(t_error=40.0), certificate(lag_w=-9.0, w_sq=0.01)):
+        for alpha in (0.7, 0.5, 1.3):
+            assert b.parts(c, alpha) == pytest.approx(parts_of(b, c, alpha))
+    for reach, active in ((0.2, 9.0), (60.0, 0.0)):
+        c = certificate()
+        b.finish(c, reach, active)
+        theta, best = math.sqrt(2.9), math.sqrt(2.9) + math.sqrt(0.4)
+        T = b.row * (b.spread * 6 * reach + 4.0 * b.root)
+        own = 2.0 * 0.3 * math.sqrt(active) + math.sqrt(0.7) * (math.sqrt(0.05) + 2.0 * math.sqrt(1.3))
+        U = b.column * theta * b.size + 4.0 * UNIT * own + b.lost_sums
+        penalty, floor = 0.5 * 1.3 + 0.3 * 2.1, b.floor(2.1, math.sqrt(0.7) * math.sqrt(0.05))
+        off = min((best + 0.5 * T / 0.5) * T, b.root * T) / 6
+        error = OUTWARD * (off + b.total * 2.0 + b.penalty * penalty + floor)
+        assert (c.t_error, c.u_error, c.primal, c.floor) == pytest.approx((T, U, 2.0 + penalty, floor))
+        rest, lag_sq, rounding = parts_of(b, c, 0.7)
+        assert c.primal_error == pytest.approx(error) and c.rounding == pytest.approx(rounding)
+        assert c.gap == pytest.approx(OUTWARD * (rest + 0.5 * lag_sq + rounding))
+    for bad in (math.inf, math.nan):
+        c = certificate(kink=bad)
+        b.finish(c, 0.2, 9.0)
+        assert (c.gap, c.rounding) == (math.inf, 0.0)
+
+
+def test_a_dual_point_that_underflows_is_not_taken_for_0():
+    b = SparseRounding(views(), 1, 6, 0.5)
+    c = certificate(theta_sq=0.0, lag_sq=0.0, w_sq=0.0)
+    b.finish(c, 0.0, 0.0)
+    assert c.u_error == pytest.approx(b.column * 1e-150 * b.size, rel=1e-9)
+
+
+def sparse_model(b):
+    return SimpleNamespace(n=6, gamma=0.5, pairs=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])
+def test_the_regions_of_sifs(alpha, coarse):
+    b = SparseRounding(views(), 1, 6, 0.5)
+    for c in (
+        certificate(),
+        certificate(apart_sq=0.0),
+        certificate(theta_sum=5.3),
+        certificate(apart_sq=9.0, t_error=0.4),
+    ):
+        r = rules._regions(sparse_model(b), c, alpha)
+        rest, lag_sq, error = parts_of(b, c, alpha)
+        moved = (math.sqrt(0.7) * math.sqrt(c.lag_sq) + c.u_error) / alpha
+        primal = math.sqrt((rest + lag_sq / 4 + 2.0 * error) / alpha) + moved / 2
+        ratio, inverse = 0.5 * (0.7 - alpha) / alpha, 2.0
+        to_ones = c.theta_sq - 2.0 * inverse * c.theta_sum + 6 * inverse**2
+        blur = 4.0 * b.total * 6 * inverse**2
+        off = math.sqrt(2.0 * 6 * inverse * 0.23 * 0.7)
+        first = abs(ratio) * math.sqrt(max(to_ones, 0.0) + blur) + (1.0 + ratio + abs(ratio)) * off
+        apart, unsure = math.sqrt(c.apart_sq), min(c.t_error * inverse, math.sqrt(6.0))
+        second_sq = 6 * (rest + 0.5 * lag_sq + error) * inverse - 0.25 * c.apart_sq + 0.5 * apart * unsure
+        second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure)
+        expected = (1.0 + ratio, b.grown * primal**2, -ratio * inverse, 1.0 + ratio, b.grown * first**2,
+                    b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0))  # fmt: skip
+        found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq
+        assert found == pytest.approx(expected) and r.paper and r.known
+    below = certificate(lag_sq=0.0, loss_slack=0.0, kink=0.0, floor=0.0, apart_sq=300.0, t_error=0.0)
+    second = rules._regions(sparse_model(b), below, 0.7).second_sq
+    assert second == pytest.approx(b.grown * 0.25 * 300.0)  # a square below 0 counts as 0
+    assert not rules._regions(sparse_model(b), certificate(theta_sq=math.inf), alpha).known
+    assert not rules._regions(sparse_model(b), certificate(t_error=math.nan), alpha).known
+
+
+def test_what_the_triggerings_are_given(monkeypatch):
+    given = []
+    monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))
+    views_of = SimpleNamespace(by_column=None, by_row=None, row_sqnorms=None)
+    names = "labels", "classes", "u_ones", "row_norm", "col_sq", "col_norm", "beta", "gamma"
+    at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None)
+    model = SimpleNamespace(
+        views=views_of, n=6, d=4, pairs=6, known_norms=(), rounding=SimpleNamespace(slacks=()), psi_of=lambda ref: None,
+        rows=SimpleNamespace(touched=100.0), nothing_screened=lambda: at, **dict.fromkeys(names),
+    )  # fmt: skip
+    ref = certificate(w=None, theta=None, u=None, u_slack=None, formed=None, room=None, scores=np.zeros(6))
+    for ones_part in (-0.3, 0.3):
+        r = rules._Regions(1.1, 2.2, ones_part, 1.4, 5.5, 6.6, 7.7, True)
+        assert rules._run(model, ref, at, r, ref.scores, (True, False, True)).shape == (2, 2)
+        told = [number for number in given.pop() if isinstance(number, float)]
+        assert told[told.index(7.7) + 1] == pytest.approx(math.sqrt(6.0) * (0.3 + 1.4 + 1.0))
+        assert told[told.index(2.2) + 1] == pytest.approx(math.sqrt(1.3 / 0.7))
+    assert model.rows.touched == 114.0
+    # The radius of the gap ball is kept where features are screened and the other ball is no smaller.
+    for features, second_sq, finite, reach in (
+        (True, 4.0, True, 2.0), (True, 5.5, True, math.sqrt(5.5)), (True, 6.0, True, 0.0), (False, 4.0, True, 0.0),
+        (True, 4.0, False, 0.0),
+    ):  # fmt: skip
+        r = rules._Regions(1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, True)
+        monkeypatch.setattr(rules, "_regions", lambda *a, r=r, **how: r)
+        found = rules.screen(model, ref, 0.5, True, features, True)
+        assert model.reach == reach and len(given) == finite and (found is at) != finite
+        given.clear()
+        monkeypatch.setattr(rules, "_run", lambda *a: np.array([[-1, 2], [4, -1], [0, 3]]))
+        assert rules.tighten(model, at, ref, 0.5) == (9 if finite else 0)
+        monkeypatch.undo()
+        monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))
+
+
+def test_what_the_closed_form_knows():
+    at = SimpleNamespace(duals=np.array([0, -1, 0, 0], dtype=np.int8), keep=np.ones(4, dtype=np.int8), row_part=0,
+                         col_part=0)  # fmt: skip
+    model = SimpleNamespace(u_ones=np.array([0.3, -0.5, -0.49, 0.7]), ones_error=0.01, beta=0.5, pairs=4,
+                            nothing_screened=lambda: at)  # fmt: skip
+    found = rules.settled(model, True, True, True)
+    assert found.keep.tolist() == [0, 1, 0, 1] and found.duals.tolist() == [1, -1, 1, 1]
+    assert found.record.tolist() == [[-1, 2], [4, -1]]
+    at.keep[:] = 1
+    assert rules.settled(model, True, True, False).record.tolist() == [[4, -1], [-1, 2]]
+    assert rules.settled(model, False, True, True).record.tolist() == [[-1, 2]]
+    assert rules.settled(model, True, False, True).record.tolist() == [[4, -1]]
+
+
+def test_contradictions_are_counted(monkeypatch):
+    duals = np.array([1, -1, 0, 1], dtype=np.int8)
+    monkeypatch.setattr(rules, "screen", lambda *a: SimpleNamespace(duals=duals))
+    accurate = SimpleNamespace(w=np.array([0.9, -1.1, 1.1, 0.0]))
+    model = SimpleNamespace(bound=lambda a, parameter: (model, a, 0.5), gap_at=lambda a, alpha: 0.5 * alpha)
+    decided = np.array([1, 1, 1, -1, 1, 1, 1, 0], dtype=np.int8)  # the radius is 1
+    assert rules.contradicted(model, accurate, None, decided) == 2 + 2
+    assert rules.contradicted(model, accurate, None, 0 * decided) == 0
+    one = SimpleNamespace(w=np.array([0.5, -2.0, 2.0, 1.0, 0.0]), gap=1.0)
+    decided = np.array([1, 1, 0, -1, 1])
+    assert l1_rules.contradicted(None, one, 1.0, decided) == 1 and l1_rules.contradicted(None, one, 4.0, decided) == 3
+    theta = np.array([3.0, 4.0])
+    ball = l1_rules.gap_ball(SimpleNamespace(theta=theta, products=None, theta_gap=8.0, lam=2.0))
+    assert ball.radius == 2.0 and ball.center.sqnorm == 25.0
+
+
+def test_names_of_rules():
+    for text, static in (
+        ("sifs", (True, True)),
+        ("iss+gap", (True, False)),
+        ("ifs", (False, True)),
+        ("gap", (False, False)),
+    ):
+        found = rules.parse_sparse_rule(text)
+        assert ((found.samples, found.features), found.dynamic) == (static, "gap" in text) and found.features_first
+    assert not rules.parse_sparse_rule("none", "samples").features_first
+    for bad in ("sifs+none", "gap+gap", "none+gap", "x", "sifs+gap+gap"):
+        with pytest.raises(UsageError):
+            rules.parse_sparse_rule(bad)
+    with pytest.raises(UsageError):
+        rules.parse_sparse_rule("sifs", "rows")
+
+
+def test_the_lens_of_sifs_is_that_of_its_points():
+    rng = np.random.default_rng(0)
+    tight = 0
+    for _ in range(200):
+        r1, r2 = rng.uniform(0.2, 2.0, 2)
+        apart = rng.uniform(0.0, 1.2) * (r1 + r2)
+        norm, v1 = rng.uniform(0.1, 2.0), rng.normal()
+        along = norm * rng.uniform(-1.0, 1.0)
+        v2 = v1 + apart * along
+        found = kernels.lens_top(v1, v2, norm, apart**2, r1**2, r2**2)
+        if not abs(r1 - r2) < apart < r1 + r2:
+            continue
+        turn = np.linspace(0.0, 2.0 * np.pi, 2001)
+        rim = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+        points = np.concatenate([r1 * rim, r2 * rim + [apart, 0.0]])
+        inside = np.linalg.norm(points, axis=1) <= r1 + 1e-9
+        inside &= np.linalg.norm(points - [apart, 0.0], axis=1) <= r2 + 1e-9
+        v = np.array([along, math.sqrt(norm**2 - along**2)])
+        expected = v1 + float((points[inside] @ v).max())
+        both = min(found, v1 + r1 * norm, v2 + r2 * norm)
+        assert expected - 1e-9 <= both + 1e-9 and both <= expected + 1e-2
+        tight += found < min(v1 + r1 * norm, v2 + r2 * norm) - 1e-3
+    assert tight > 20
+    assert kernels.lens_top(1.0, 1.0, 0.0, 1.0, 1.0, 1.0) == pytest.approx(1.0)
+    assert kernels.lens_top(0.0, 1.0, 1.0, 1.0, 1.0, 1.0) == math.inf  # along the axis: one ball alone is as good
+
+
+def test_a_lens_that_is_hardly_more_than_a_point_keeps_what_rounding_may_be():
+    square = 1.0 + 2.0**-49  # of both radii; the centres are 2 apart
+    found = kernels.lens_top(0.0, 0.0, 1.0, 4.0, square, square)
+    assert found == pytest.approx(math.sqrt(2.0**-49 + 8.0 * 2.0**-53 * (square + square + 4.0)), rel=1e-6)
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_margins_over_a_ball(classes):
+    rng = np.random.default_rng(1)
+    n = 5
+    labels = np.array([1, -1, 1, -1, 1]) if classes == 1 else np.array([0, 1, 2, 0, 1])
+    scores, part = rng.normal(size=classes * n), rng.normal(size=classes * n)
+    row_sq = rng.random(n)
+    row_norm = np.sqrt(row_sq)
+    scale, radius, extent, gamma = 1.3, 0.4, 2.5, 0.5
+    slacks = (0.01, 9.0, 0.02, 9.0, 0.003, 9.0)
+    status, found, number = np.zeros(classes * n, dtype=np.int8), np.full(classes * n, -1), 0
+    expected = np.zeros(classes * n)
+    for c in range(classes):
+        lower, upper = np.empty(n), np.empty(n)
+        kernels.margin_bounds(scores, labels, n, classes, c, scale, radius, extent, part, row_sq, row_norm, slacks,
+                              lower, upper)  # fmt: skip
+        for i in range(n):
+            own, t = labels[i] * n + i, c * n + i
+            if classes == 1:
+                center, square = scale * labels[i] * scores[i], max(part[i], 0.0) + 0.02 * row_sq[i] + 0.003
+                reach = radius * math.sqrt(square) + 0.01 * (row_norm[i] * extent + 1.0)
+            else:
+                center = scale * (scores[own] - scores[t])
+                square = max(part[own], 0.0) + max(part[t], 0.0) + 2.0 * (0.02 * row_sq[i] + 0.003)
+                reach = radius * math.sqrt(square) + 0.01 * (2.0 * row_norm[i] * extent + 1.0)
+            assert (lower[i], upper[i]) == pytest.approx((center - reach, center + reach))
+            expected[t] = -1 if center - reach > 1.0 else 1 if center + reach < 1.0 - gamma else 0
+            number += expected[t] != 0
+    assert 0 < number < classes * n
+    args = scores, labels, n, classes, gamma, scale, radius, extent, part, row_sq, row_norm, slacks, status, found
+    assert kernels.decide_samples(*args) == number
+    np.testing.assert_array_equal(status, expected)
+    np.testing.assert_array_equal(found[:number], np.flatnonzero(expected))
+    assert kernels.decide_samples(*args) == 0  # what is decided is not found again
+
+
+def test_features_that_either_ball_zeroes_at_first_sight():
+    rng = np.random.default_rng(2)
+    u, slack, ones, norms = rng.normal(size=400), 0.1 * rng.random(400), rng.normal(size=400), rng.random(400)
+    beta, extent, rounding = 1.0, 2.0, 0.02
+    sure, seen = np.empty(400, dtype=np.bool_), set()
+    for r1, r2, theta_part in ((0.3, 0.9, 1.2), (0.9, 0.1, -0.8), (math.inf, 0.2, 0.5), (0.2, math.inf, 0.5)):
+        kernels.surely_zero(u, slack, ones, -0.4, theta_part, norms, beta, r1, r2, extent, rounding, sure)
+        first = np.abs(-0.4 * ones + theta_part * u) + abs(theta_part) * slack + r1 * norms
+        second = np.abs(u) + slack + r2 * norms
+        expected = np.minimum(first, second) <= beta * (1.0 - rounding) - rounding * extent * norms
+        np.testing.assert_array_equal(sure, expected)
+        seen.update(sure)
+    assert seen == {False, True}
+
+
+def test_features_are_narrowed_to_those_formed_where_that_is_worth_it():
+    indptr = np.array([0, 2, 5, 6, 10], dtype=np.int64)  # four columns of at most 5 values
+    keep, formed = np.array([1, 1, 0, 1], dtype=np.int8), np.array([0, 2])
+    for left, dropped in ((4.0, 0), (3.9, 0), (4.1, 2)):  # column 0 costs 2
+        mine = keep.copy()
+        live, count = kernels.narrow(indptr, 5, mine, left, formed)
+        assert live.tolist() == [0] and count == dropped
+        assert mine.tolist() == ([1, 0, 0, 0] if dropped else keep.tolist())

@@ -1,0 +1,306 @@
+"""Radii, offsets and floors of the box models' rules, with errors so large that every term counts, in fractions."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from screenpath.errors import UsageError
+from screenpath.geometry import ROUNDING, Ball, Point
+from screenpath.kernels import box as kernels
+from screenpath.models.box import Screened
+from screenpath.models.losses import LAD, QUANTILE, SVM
+from screenpath.path import PathOptions, solve_point
+from screenpath.rounding import gamma
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import Screening, pathwise
+from screenpath.rules.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
+from screenpath.rules.pathwise import Heuristic, Pathwise, feasible_point, loss_floor, primal_value
+from screenpath.solvers import make_solver
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def model_and_pair(seed=0, C=0.8, n=6, **errors):
+    """Return a quantile model and the certificate of some pair, its errors as given."""
+    rng = np.random.default_rng(seed)
+    model = QUANTILE.model(MemoryRows(rng.normal(size=(n, 3))), rng.normal(size=n), rng.uniform(0.5, 2.0, n), tau=0.3)
+    theta = np.where(rng.random(n) < 0.5, model.lo, model.lo + (model.hi - model.lo) * rng.random(n))
+    return model, replace(model.certify(C, rng.normal(size=3), theta), **errors)
+
+
+def root(value) -> F:
+    return F(math.sqrt(value))
+
+
+def near(value, exact):
+    return value == pytest.approx(float(exact), rel=1e-9)
+
+
+LARGE = {"error": 0.3, "relative": 0.07, "sum_error": 0.11, "total_error": 0.05}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ball_of_a_pair(seed):
+    _, pair = model_and_pair(seed, **LARGE)
+    for C in (0.3, 0.8, 1.7):
+        ratio, found = F(C) / F(pair.C), pair_ball(pair, C)
+        np.testing.assert_allclose(found.center.vector, 0.5 * (1.0 + C / pair.C) * pair.point.vector, rtol=1e-14)
+        total_sq, ahead_sq = F(C) ** 2 * F(pair.total_sq), ratio**2 * F(pair.point.sqnorm)
+        apart_sq = total_sq - 2 * F(C) * ratio * F(pair.inner) + ahead_sq
+        apart_sq += F(pair.relative) * (total_sq + ahead_sq) + F(C) ** 2 * F(pair.total_error)
+        assert near(found.radius, F(pair_radius(pair, C)) + root(apart_sq) / 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ball_of_a_guess(seed):
+    model, pair = model_and_pair(seed, **LARGE)
+    for C in (0.3, 1.7):
+        plain = type(model).middle
+        model.middle = lambda reference, guess, C, plain=plain: (*plain(model, reference, guess, C)[:2], 0.21, 0.13)
+        found = guess_ball(model, pair, C)
+        s = np.where(model.c > (C + pair.C) / (2.0 * pair.C) * pair.point.products, model.hi, model.lo)
+        total = model.weighted_sum(s)
+        center = 0.5 * (pair.point.vector + C * total)
+        np.testing.assert_allclose(found.center.vector, center, rtol=1e-12)
+        error = 2 * F(C) * F(pair.error) + F(0.21)
+        error += F(pair.relative) * (F(pair.point.sqnorm) + F(C) ** 2 * F(float(total @ total)))
+        inside = max(F(float(center @ center)) + F(C) * (F(pair.xi) - F(float(model.c @ s))), F(0)) + error
+        assert near(found.radius, root(inside) + F(0.13))
+
+
+def test_a_guess_whose_gap_is_below_zero_by_rounding_has_the_radius_of_its_error():
+    model, pair = model_and_pair(1, **LARGE)
+    pair = replace(pair, xi=-100.0)
+    found, dual_sq = guess_ball(model, pair, 0.8), 0.0
+    _, dual_sq, rounding, shift = model.middle(pair, np.where(model.c > pair.point.products, model.hi, model.lo), 0.8)
+    error = 2 * 0.8 * pair.error + rounding + pair.relative * (pair.point.sqnorm + dual_sq)
+    assert found.radius == pytest.approx(math.sqrt(error) + shift, rel=1e-12)
+
+
+def test_the_middle_of_a_pair():
+    model, pair = model_and_pair(2, **LARGE)
+    theta, C = pair.theta.copy(), 1.7
+    theta[:2] = model.hi[:2]
+    center, dual_sq, rounding, shift = model.middle(pair, theta, C)
+    total, _, error = model.updated_sum(theta, pair)
+    assert error > pair.sum_error and near(shift, F(C) * F(error) / 2)
+    np.testing.assert_allclose(center.vector, 0.5 * (pair.point.vector + C * total), rtol=1e-14)
+    assert near(dual_sq, F(C) ** 2 * F(float(total @ total))) and near(center.sqnorm, center.vector @ center.vector)
+    # (|x| + shift)^2 - |x|^2 for both ends, doubled for what they are themselves
+    assert near(rounding, 4 * F(shift) * (root(dual_sq) + root(center.sqnorm) + F(shift)))
+
+
+@pytest.mark.parametrize("enhanced", [False, True])
+def test_the_dome_of_a_feasible_point(enhanced):
+    model, pair = model_and_pair(3, **LARGE)
+    far = Ball(Point(np.array([3.0, -1.0, 2.0]), np.zeros(model.size), 14.0), 0.4)
+    parameters = (0.9, 2.0, 1.3)
+    found = feasible_dome(pair, far, parameters, enhanced)
+    size = root(14.0) * (1 + F(pair.relative))
+    radius = size / 2 + F(0.4) if enhanced else size + F(0.4)
+    center = far.center.vector * (0.5 if enhanced else 0.0)
+    assert near(found.radius, radius)
+    np.testing.assert_array_equal(found.center.vector, center)
+    length = root(pair.point.sqnorm)
+    normal = -pair.point.vector / float(length)
+    np.testing.assert_allclose(found.normal.vector, normal, rtol=1e-14)
+    # w0.w* >= (|w0|^2 + C w0.G'theta)/2 - |w0| r, by the ball of the pair at C
+    least = min((length + F(C) * F(pair.inner) / length) / 2 - F(pair_radius(pair, C)) for C in parameters)
+    slack = F(ROUNDING) * radius + F(pair.relative) * F(2.0) * root(pair.total_sq)
+    assert near(found.offset, -least - F(float(normal @ center)) + slack)
+    for rule in (SSNSV(), ESSNSV()):  # a rule's own far end is the ball of its pair
+        assert rule.region(model, pair, 0.9, pair).radius > 0.0 and rule.enhanced == isinstance(rule, ESSNSV)
+    exact = replace(pair, relative=0.0)  # what is left is the slack of every comparison
+    plain, unit = feasible_dome(exact, far, (0.9,), enhanced), root(exact.point.sqnorm)
+    bare = (unit + F(0.9) * F(pair.inner) / unit) / 2 - F(pair_radius(exact, 0.9)) + F(float(normal @ center))
+    assert abs((F(plain.offset) + bare) / F(plain.radius) - F(ROUNDING)) < F(ROUNDING) / 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_floor_of_the_loss(seed):
+    _, pair = model_and_pair(seed, **LARGE)
+    for C, primal in ((0.4, 30.0), (1.1, -2.0), (2.0, -50.0)):
+        ell, total, relative = F(pair.ell) - F(pair.error), root(pair.total_sq), F(pair.relative)
+        square = F(pair.total_sq) * (1 + relative) + F(pair.total_error)
+        square += F(pair.sum_error) * (2 * total + F(pair.sum_error))
+        slack = relative * (abs(F(pair.ell)) + F(C) * square)
+        gap = max(F(primal) - F(C) * ell + F(C) ** 2 * square / 2, F(0)) + F(C) * slack + relative * abs(F(primal))
+        exact = ell - F(C) * square - root(2 * square * gap) * (1 + relative) - slack
+        assert near(loss_floor(pair, C, primal), exact)
+        value = (F(pair.point.sqnorm) / 2 + F(C) * (F(pair.xi) + F(pair.error))) * (1 + relative)
+        assert near(primal_value(pair, C), value)
+
+
+def test_what_rounding_of_the_margins_does_to_a_loss():
+    model, pair = model_and_pair(5)
+    point = Point(3.0 * pair.point.vector, pair.point.products[::-1] - 1.0, 9.0 * pair.point.sqnorm)
+    other = replace(pair, point=point)
+    product = F(gamma(2 * 3 + 8)) * (root(pair.point.sqnorm) + root(other.point.sqnorm))
+    each = [
+        max(abs(F(a)), abs(F(b))) * (product * F(norm) + F(gamma(8)) * (abs(F(c)) + abs(F(p)) + abs(F(q))))
+        for a, b, norm, c, p, q in zip(
+            model.lo, model.hi, model.norms, model.c, pair.point.products, other.point.products, strict=True)
+    ]  # fmt: skip
+    found = pathwise._loss_error(model, pair.point, other.point)
+    assert F(found) >= sum(each) and near(found, sum(each) * (1 + F(gamma(6))))
+    # each of the errors counts in full: at a floor of exactly their sum the far end is refused
+    errors = replace(pair, error=0.5), replace(other, error=0.25)
+    t = model.c - other.point.products
+    loss = float(np.maximum(model.lo * t, model.hi * t).sum())
+    assert feasible_point(model, *errors, loss + 0.75 - 1e-9) is None
+    assert feasible_point(model, *errors, loss + 0.75 + 1e-9) is not None
+    large = replace(errors[1], point=replace(other.point, sqnorm=1e28))
+    error = pathwise._loss_error(model, pair.point, large.point)
+    assert error > 0.1
+    assert feasible_point(model, errors[0], large, loss + 0.75 + 0.99 * error) is None
+    assert feasible_point(model, errors[0], large, loss + 0.75 + 1.01 * error) is not None
+
+
+def test_a_loss_summed_in_floats_is_not_taken_for_a_smaller_one():
+    """Many rows: what the sum itself may lose counts, and the margins' rounding is added, not taken off."""
+    n = 4096
+    model = LAD.model(MemoryRows(np.zeros((n, 1))), np.full(n, 0.1))
+    pair = model.certify(1.0, np.zeros(1), np.zeros(n))
+    pair = replace(pair, error=0.0)
+    loss = float(np.abs(model.c).sum())
+    error = pathwise._loss_error(model, pair.point, pair.point)
+    assert near(error, sum(F(gamma(8)) * F(0.1) for _ in range(n)) * (1 + F(gamma(n))))
+    assert feasible_point(model, pair, pair, loss * (1.0 + 0.9 * gamma(n))) is None
+    assert feasible_point(model, pair, pair, loss * (1.0 + 1.1 * gamma(n)) + error) is not None
+
+
+def test_a_line_search_ends_at_the_first_point_that_is_good_enough():
+    model = LAD.model(MemoryRows(np.eye(2)), np.array([2.0, -0.5]))
+    near_, far = (model.certify(1.0, np.array(w), np.zeros(2)) for w in ([0.0, 0.5], [2.0, -0.5]))
+    found = feasible_point(model, near_, far, 1.2)  # the loss is (1 - s)(2 + 1)
+    share = 0.6
+    np.testing.assert_allclose(found.center.vector, [2.0 * share, 0.5 - share], rtol=1e-6)
+    np.testing.assert_allclose(found.center.products, found.center.vector, rtol=1e-12)
+    assert near(found.center.sqnorm, found.center.vector @ found.center.vector)
+    at_start = feasible_point(model, near_, far, 3.0 + 1e-6)  # the near end itself is, but for a billionth of the way
+    assert np.linalg.norm(at_start.center.vector - near_.point.vector) < 1e-8
+
+
+def pathwise_rule(form, grid=(1.0, 1.2, 1.5, 2.0, 3.0), chunk=2, seed=0):
+    rng = np.random.default_rng(seed)
+    signs = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    model = SVM.model(MemoryRows(rng.normal(size=(30, 2)) + 1.5 * signs[:, None]), signs)
+    screening = Pathwise(ESSNSV(), False, "essnsv", chunk=chunk, form=form)
+    how = Screening(None, False, "none"), make_solver("newton"), PathOptions(tol=1e-8)
+    start, far = (solve_point(model, C, 0, model.start(C), *how)[1] for C in (0.9, 9.0))
+    screening.begin(np.array(grid), far, resumed=False)
+    return model, screening, start, far
+
+
+def test_a_chunk_is_served_for_the_parameters_it_holds(monkeypatch):
+    seen = []
+    monkeypatch.setattr(pathwise, "feasible_dome", lambda ref, ball, served, enhanced: seen.append(list(served)))
+    model, screening, start, far = pathwise_rule("C")
+    model.screen = lambda region: Screened(np.full(30, seen.pop()[0] > 1.0, dtype=np.int8), 0, 0)
+    decided = [screening.before(model, start, C) for C in (1.0, 1.2, 1.5, 2.0, 3.0)]
+    assert [int(one.status[0]) for one in decided] == [0, 0, 1, 1, 1] and screening.left == 0
+    assert [(one.n_R, one.n_L) for one in decided] == [(0, 0)] * 2 + [(0, 30)] * 3
+    assert screening.before(model, start, 1.0).status[0] == 0  # a new chunk begins
+    screening.begin(np.array([1.0, 1.2]), far, resumed=True)
+    assert screening.left == 1  # goes on within the chunk
+    screening.begin(np.array([1.0, 1.2]), far, resumed=False)
+    assert screening.left == 0 and screening.floor == -np.inf
+
+
+@pytest.mark.parametrize("form", ["C", "s"])
+def test_the_loss_that_a_feasible_point_must_not_exceed(form, monkeypatch):
+    model, screening, start, far = pathwise_rule(form)
+    asked, served = [], []
+
+    def search(model, a, b, floor):
+        asked.append(floor)
+        return Ball(Point(0.01 * far.point.vector, 0.01 * far.point.products, 1e-4 * far.point.sqnorm), 0.0)
+
+    monkeypatch.setattr(pathwise, "feasible_point", search)
+
+    def dome(ref, ball, parameters, enhanced):
+        served.append(ball.radius)
+        return feasible_dome(ref, ball, parameters, enhanced)
+
+    monkeypatch.setattr(pathwise, "feasible_dome", dome)
+    for C, last, beyond in ((1.0, 1.2, 1.5), (1.5, 2.0, 3.0), (3.0, 3.0, 3.0)):
+        count, floor, _ = screening._new_rule(model, start, C)
+        assert count == (1 if C == 3.0 else 2) and served[-1] == 0.0
+        if form == "C":  # proven, at the largest C that is served
+            assert asked[-1] == screening._proven_floor(start, last) and floor == -np.inf
+        else:  # tried, one point beyond
+            share = math.log(beyond / start.C) / math.log(far.C / start.C)
+            assert asked[-1] == floor == pytest.approx(start.xi ** (1 - share) * far.xi**share)
+    for refused in (None, Ball(Point(far.point.vector, far.point.products, 100.0 * far.point.sqnorm), 0.0)):
+        monkeypatch.setattr(pathwise, "feasible_point", lambda *a, refused=refused: refused)
+        assert screening._new_rule(model, start, 1.0)[1] == -np.inf and served[-1] > 0.0  # the ball of the far end
+
+
+def test_the_floor_of_a_chunk_takes_the_better_of_both_ends():
+    model, screening, start, far = pathwise_rule("C")
+    for C in (0.95, 1.2, 8.0):
+        primal = min(primal_value(start, C), primal_value(far, C))
+        both = loss_floor(start, C, primal), loss_floor(far, C, primal)
+        assert screening._proven_floor(start, C) == max(both) and both[0] != both[1]
+    for a, b in ((0.0, 1.0), (1.0, 0.0)):
+        screening.far = replace(far, xi=b)
+        assert screening._guessed_floor(replace(start, xi=a), 2.0) == b
+    screening.far = replace(far, xi=2.0, C=1.0)
+    assert screening._guessed_floor(replace(start, xi=1.0, C=1.0), 1.0) == 2.0
+    assert screening._guessed_floor(replace(start, xi=1.0, C=1.5), 1.0) == 2.0
+
+
+def test_a_tried_loss_is_proven_by_the_certificate_or_given_up():
+    model, screening, start, far = pathwise_rule("s")
+    floor = loss_floor(start, start.C, primal_value(start, start.C))
+    before = Screened(np.ones(30, dtype=np.int8), 0, 30)
+    decided = before.status.copy()
+    for at in (-np.inf, floor, np.nextafter(floor, -np.inf)):
+        screening.floor, screening.left = at, 1
+        assert screening.corrected(model, start, before, 1) is before and screening.left == 1
+        assert screening.proven(model, start, before, decided) == (before, decided)
+    screening.floor = np.nextafter(floor, np.inf)
+    safe = model.screen(ESSNSV().region(model, start, start.C, far))
+    kept, withdrawn = screening.proven(model, start, before, decided)
+    np.testing.assert_array_equal(kept.status, np.where(safe.status == 1, 1, 0))
+    assert 0 < np.count_nonzero(kept.status) < 30 and (kept.n_R, kept.n_L) == (0, np.count_nonzero(kept.status))
+    np.testing.assert_array_equal(withdrawn, kept.status)
+    assert screening.left == 0 and screening.floor == -np.inf
+    screening.floor = np.nextafter(floor, np.inf)
+    found = screening.corrected(model, start, before, 1)
+    np.testing.assert_array_equal(found.status, safe.status)
+    screening.floor = np.inf
+    assert screening.proven(model, start, before, None)[1] is None
+
+
+def test_options_of_a_chunk():
+    for chunk in (0, -1):
+        with pytest.raises(UsageError, match="at least 1"):
+            Pathwise(SSNSV(), False, "ssnsv", chunk=chunk)
+    assert Pathwise(SSNSV(), False, "ssnsv", chunk=1).left == 0 and Pathwise(SSNSV(), False, "ssnsv").chunk is None
+    with pytest.raises(UsageError, match="unknown form"):
+        Pathwise(SSNSV(), False, "ssnsv", chunk=1, form="x")
+
+
+def test_guesses_are_the_previous_ends_beyond_the_kink():
+    model = SVM.model(MemoryRows(np.eye(6)), np.ones(6))
+    w = np.array([2.0, 2.0, 0.5, 0.5, 1.0, 1.0])
+    theta = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+    pair = model.certify(1.0, w, theta)
+    guess = Heuristic().before(model, pair, 1.1)
+    assert guess.status.tolist() == [-1, 0, 0, 1, 0, 0] and (guess.n_R, guess.n_L) == (1, 1)
+    wrong = Screened(np.array([1, -1, -1, 1, 1, -1], dtype=np.int8), 3, 3)
+    found = Heuristic().corrected(model, pair, wrong, 1)
+    assert found.status.tolist() == [0, -1, 0, 1, 1, -1] and (found.n_R, found.n_L) == (2, 2)
+    assert Heuristic().corrected(model, pair, guess, 1) is guess
+    assert not Heuristic().corrected(model, pair, wrong, pathwise.GUESSES).status.any()
+
+
+def test_a_kernel_guess_is_at_its_factor():
+    guess = np.empty(3)
+    c, products = np.array([1.0, 1.0, -1.0]), np.array([0.7, 0.3, -0.4])
+    ell = kernels.box_guess(c, products, 2.0, np.array([-1.0, -2.0, -3.0]), np.array([4.0, 5.0, 6.0]), guess)
+    assert guess.tolist() == [-1.0, 5.0, -3.0] and ell == 7.0

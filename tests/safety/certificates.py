@@ -1,0 +1,467 @@
+"""Certificates of small runs, changes to them, and a judge in rational arithmetic of what is still true."""
+
+from __future__ import annotations
+
+import copy
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction as F
+
+import numpy as np
+
+from screenpath.cli.app import run
+from screenpath.errors import ScreenpathError
+from screenpath.verify import check
+from screenpath.verify.file import NAME, PARAMETERS, pack, read_certificate, unpack
+
+KERNEL_DIGITS = F(1, 2**50)  # as GAP_DIGITS, behind a kernel
+GAP_DIGITS, PRIMAL_DIGITS = (
+    {"l1svm": F(1, 2**40)},
+    F(1, 2**30),
+)  # to how much of the primal a claim is read, see verify/__init__
+PAIRS = {1: 0, 2: -1, 3: 1}
+# Options of the runs whose certificates are changed.
+RUNS = (
+    ("svm", "--scale", "standard", "--bias", "1"),
+    ("svm", "--class-weight", "1=3"),
+    ("svm", "--scale", "l2", "--bias", "-0.5"),
+    ("svm", "--scale", "maxabs", "--storage", "sparse"),
+    ("svm", "--scale", "maxabs", "--bias", "1", "wide"),
+    ("lad", "--weights", "weights.txt", "--scale", "maxabs"),
+    ("lad", "--scale", "l2"),
+    ("quantile", "--tau", "0.8", "--bias", "2"),
+    ("quantile", "--tau", "0.3", "--weights", "weights.txt", "--scale", "standard"),
+    ("svr", "--epsilon", "0.3"),
+    ("svr", "--epsilon", "0.1", "--weights", "weights.txt", "--scale", "standard", "--bias", "1"),
+    ("svm", "--kernel", "rbf", "--gamma", "0.3", "--bias", "0.5"),
+    ("svm", "--kernel", "poly", "--degree", "2", "--gamma", "0.5", "--coef0", "1", "--scale", "standard"),
+    ("l1svm", "--scale", "standard"),
+    ("l1svm",),
+    ("sparse-svm", "--scale", "maxabs", "--bias", "1"),
+    ("sparse-svm", "--scale", "l2", "--smoothing", "0.3"),
+)
+C_GRID = ("--grid", "5", "--cmin", "0.05", "--cmax", "2")
+GRIDS = {"l1svm": ("--grid", "5"), "sparse-svm": ("--betas", "2", "--alphas", "3", "--beta-min-ratio", "0.3")}
+
+
+WIDE = (1, 70, 30_000_000)  # numbers of the features of a file that is wide
+
+
+def libsvm(X, y, numbers=None) -> str:
+    """Return LIBSVM text; zeros are left out."""
+    numbers = range(1, 1 + len(X[0])) if numbers is None else numbers
+    pairs = [zip(numbers, row, strict=True) for row in X]
+    lines = [[repr(t), *(f"{j}:{x!r}" for j, x in row if x != 0.0)] for row, t in zip(pairs, y, strict=True)]
+    return "\n".join(map(" ".join, lines)) + "\n"
+
+
+def make_runs(folder, seed: int = 0, n: int = 14, d: int = 3) -> list:
+    """Compute a small path for each of :data:`RUNS`; return header, steps, data file, rows and labels of each."""
+    rng, found = np.random.default_rng(seed), []
+    X = np.round(rng.normal(size=(n, d)) * [1.0, 3.0, 0.2], 3)
+    X[rng.random((n, d)) < 0.2] = 0.0
+    X[-1] = rng.normal(size=d)
+    labels = np.where(rng.random(n) < 0.4, 1.0, 2.0)
+    labels[:2] = 1.0, 2.0
+    targets = np.round(X @ rng.normal(size=d) + rng.standard_t(2, size=n), 3)
+    weights = np.round(rng.uniform(0.0, 3.0, n), 2)
+    weights[0] = 0.0
+    (folder / "weights.txt").write_text("\n".join(map(repr, weights.tolist())))
+    for k, options in enumerate(RUNS):
+        y = labels if "svm" in options[0] else targets
+        data, out = folder / f"{k}.libsvm", folder / f"run{k}"
+        data.write_text(libsvm(X.tolist(), y.tolist(), WIDE if "wide" in options else None))
+        given = [str(folder / o) if o == "weights.txt" else o for o in options if o != "wide"]
+        grid = (*GRIDS.get(options[0], C_GRID), "--tol", "1e-5")
+        assert run([given[0], str(data), *given[1:], *grid, "--certificate", "-o", str(out), "--quiet"]) == 0
+        found.append((*read_certificate(out / NAME), data, X.tolist(), y.tolist()))
+    return found
+
+
+# -- the judge ---------------------------------------------------------------------------------------------------
+
+
+def root(x: F) -> F:
+    """Return the square root to 200 bits."""
+    scale = 1 << 400
+    return F(math.isqrt(x.numerator * scale * scale // x.denominator), scale)
+
+
+def exact_rows(header: dict, X) -> list:
+    """Return the rows of the model."""
+    rows = [[F(x) for x in row] for row in X]
+    if header["scaling"] == "standard":
+        shift, scale = ([F(v) for v in header[name].tolist()] for name in ("shift", "scale"))
+        rows = [[(x - m) / s for x, m, s in zip(row, shift, scale, strict=True)] for row in rows]
+    elif header["scaling"] == "maxabs":
+        rows = [[x / F(s) for x, s in zip(row, header["scale"].tolist(), strict=True)] for row in rows]
+    elif header["scaling"] == "l2":
+        norms = [root(dot(row, row)) or F(1) for row in rows]
+        rows = [[x / norm for x in row] for row, norm in zip(rows, norms, strict=True)]
+    return [[*row, F(header["bias"])] for row in rows] if header["bias"] else rows
+
+
+def dot(a, b) -> F:
+    """Return the inner product."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), F(0))
+
+
+def exact_kernel(kernel: dict, a, b) -> F:
+    """Return the kernel of two rows; an exponential to 80 digits."""
+    if kernel["kernel"] == "rbf":
+        square = F(kernel["gamma"]) * sum((x - z) ** 2 for x, z in zip(a, b, strict=True))
+        with localcontext() as context:
+            context.prec = 90
+            return F((-Decimal(square.numerator) / Decimal(square.denominator)).exp()) + F(kernel["constant"])
+    if kernel["kernel"] == "poly":
+        return (F(kernel["gamma"]) * dot(a, b) + F(kernel["coef0"])) ** kernel["degree"] + F(kernel["constant"])
+    return dot(a, b) + F(kernel["constant"])
+
+
+def exact_losses(header: dict, X, y) -> tuple:
+    """Return rows g, kinks and both ends of all dual variables, and for a kernel the matrix Q."""
+    if "kernel" in header:
+        rows, kernel = exact_rows(header, X), header["kernel"]
+        signs = [1 if label == header["labels"]["+1"] else -1 for label in y]
+        Q = [[s * t * exact_kernel(kernel, a, b) for t, b in zip(signs, rows, strict=True)]
+             for s, a in zip(signs, rows, strict=True)]  # fmt: skip
+        return rows, [F(1)] * len(y), [F(0)] * len(y), [F(1)] * len(y), Q
+    return (*_linear_losses(header, X, y), None)
+
+
+def _linear_losses(header: dict, X, y) -> tuple[list, list, list, list]:
+    rows, n, model = exact_rows(header, X), len(y), header["model"]
+    s = header["weights"].tolist() if "weights" in header else [1.0] * n
+    zeros = [F(0)] * n
+    if model == "svm":
+        plus = header["labels"]["+1"]
+        signs = [1 if label == plus else -1 for label in y]
+        return [[k * x for x in row] for k, row in zip(signs, rows, strict=True)], [F(1)] * n, zeros, [*map(F, s)]
+    if model == "svr":
+        mirrored = [[-x for x in row] for row in rows]
+        kinks = [F(t - header["epsilon"]) for t in y] + [F(-t - header["epsilon"]) for t in y]
+        return rows + mirrored, kinks, 2 * zeros, 2 * [*map(F, s)]
+    tau = header["tau"] if model == "quantile" else None
+    low = [F(-v if tau is None else (tau - 1.0) * v) for v in s]
+    return rows, [*map(F, y)], low, [F(v if tau is None else tau * v) for v in s]
+
+
+class ExactPair:
+    """All that the judge knows about one step; ``valid`` is False where it is no feasible pair of the right shape."""
+
+    def __init__(self, problem, entry: dict):
+        g, c, lo, hi, Q = problem
+        size = len(c)
+        states = unpack(entry["states"], 0, size).tolist()
+        between = iter(entry["between"].tolist())
+        values = [entry["C"], entry["gap"], entry["primal"], *entry["between"].tolist()]
+        values += entry["w"].tolist() if Q is None else []
+        self.valid = (
+            all(map(math.isfinite, values))
+            and states.count(2) == entry["between"].size
+            and 3 not in states
+            and (("w" not in entry) if Q is not None else entry["w"].size == len(g[0]))
+            and entry["C"] > 0.0
+        )
+        if not self.valid:
+            return
+        theta = [lo[i] if s == 0 else hi[i] if s == 1 else F(next(between)) for i, s in enumerate(states)]
+        self.states, self.C, self.Q = states, F(entry["C"]), Q
+        self.valid = all(a <= t <= b for a, t, b in zip(lo, theta, hi, strict=True))
+        if Q is None:
+            self.w = [F(x) for x in entry["w"].tolist()]
+            self.v = [self.C * dot(theta, column) for column in zip(*g, strict=True)]
+            self.products = [dot(row, self.w) for row in g]
+            square, away = dot(self.w, self.w), [a - b for a, b in zip(self.w, self.v, strict=True)]
+        else:
+            self.products = [self.C * dot(row, theta) for row in Q]
+            square, away = self.C * dot(theta, self.products), []
+        t = [k - p for k, p in zip(c, self.products, strict=True)]
+        losses = [max(a * x, b * x) for a, b, x in zip(lo, hi, t, strict=True)]
+        self.square, self.slope = square, sum(losses) - dot(theta, t)
+        self.gap = dot(away, away) / 2 + self.C * self.slope
+        self.primal = square / 2 + self.C * sum(losses)
+
+    def fixes(self, C: F, i: int, row, kink: F, high: bool) -> bool:
+        """Tell whether the pair's ball at ``C`` proves row ``i`` to be at one end."""
+        x = C / self.C
+        if self.Q is not None:
+            margin, size = (1 + x) / 2 * self.products[i] - kink, self.Q[i][i]
+            square = (1 - x) ** 2 * self.square / 4 + C * self.slope
+        else:
+            margin = dot(row, [(a + x * b) / 2 for a, b in zip(self.w, self.v, strict=True)]) - kink
+            away = [a - x * b for a, b in zip(self.w, self.v, strict=True)]
+            square, size = dot(away, away) / 4 + C * self.slope, dot(row, row)
+        return (margin < 0) == high and margin**2 > square * size
+
+
+def untrue_numbers(header: dict, entry: dict, gap: F, primal: F) -> list:
+    """Return what is not true of the numbers of a step whose pair is good for a gap and a primal value."""
+    k, wrong = entry["step"], []
+    if gap > F(header["tol"]) * primal:
+        wrong.append((k, "tol"))
+    digits = KERNEL_DIGITS if header.get("kernel") else GAP_DIGITS.get(header["model"], 0)
+    if gap > F(entry["gap"]) + digits * primal:
+        wrong.append((k, "gap"))
+    if abs(F(entry["primal"]) - primal) > F(entry["primal_error"]) + PRIMAL_DIGITS * primal:
+        wrong.append((k, "primal"))
+    return wrong
+
+
+def sparse_values(header: dict, entry: dict, rows, signs, w) -> tuple:
+    """Return the gap and the primal value of a pair of the sparse SVM; None for the gap of a bad dual point."""
+    n, alpha, beta, width = len(rows), F(entry["alpha"]), F(entry["beta"]), F(header["smoothing"])
+    states, between = unpack(entry["states"], 0, n).tolist(), iter(entry["between"].tolist())
+    if 3 in states or states.count(2) != entry["between"].size:
+        return None, None
+    theta = [F(next(between)) if s == 2 else F(s) for s in states]
+    t = [1 - s * dot(row, w) for s, row in zip(signs, rows, strict=True)]
+    losses = [F(0) if x < 0 else x * x / (2 * width) if x <= width else x - width / 2 for x in t]
+    primal = sum(losses) / n + alpha * dot(w, w) / 2 + beta * sum(map(abs, w))
+    u = [dot([s * a for s, a in zip(signs, theta, strict=True)], column) / n for column in zip(*rows, strict=True)]
+    shrunk = [max(abs(x) - beta, F(0)) for x in u]
+    dual = sum(theta) / n - width / (2 * n) * dot(theta, theta) - dot(shrunk, shrunk) / (2 * alpha)
+    return (primal - dual if all(0 <= a <= 1 for a in theta) else None), primal
+
+
+def l1_values(entry: dict, rows, signs, w) -> tuple:
+    """Return the gap and the primal value of a pair of the L1 SVM with the dual point that its w gives.
+
+    The checker's own dual point differs from it by rounding: the gap is smaller by 9 digits of it.
+    """
+    lam, b = F(entry["lambda"]), F(entry["b"])
+    a = [max(1 - s * (dot(row, w) + b), F(0)) for s, row in zip(signs, rows, strict=True)]
+    primal = dot(a, a) / 2 + lam * sum(map(abs, w))
+    masses = [sum(x for x, s in zip(a, signs, strict=True) if s == sign) for sign in (1, -1)]
+    least = min(masses)
+    a = [x * (least / masses[0 if s > 0 else 1]) if least else F(0) for x, s in zip(a, signs, strict=True)]
+    most = max(abs(dot([s * x for s, x in zip(signs, a, strict=True)], column)) for column in zip(*rows, strict=True))
+    if not any(a):
+        return primal, primal
+    r = min(lam / most if most else F(10**300), sum(a) / dot(a, a))
+    return (primal - r * sum(a) + r * r * dot(a, a) / 2) * (1 - F(1, 10**9)), primal
+
+
+def _untrue_gaps(header: dict, steps: list, X, y) -> list:
+    """Return what is not true of a certificate without claims about rows."""
+    rows, wrong = exact_rows({**header, "bias": 0.0} if header["model"] == "l1svm" else header, X), []
+    signs = [1 if label == header["labels"]["+1"] else -1 for label in y]
+    for k, entry in enumerate(steps):
+        w, index = [F(0)] * len(rows[0]), entry["index"].tolist()
+        if len(set(index)) != len(index) or len(index) != entry["values"].size or min(index, default=0) < 0:
+            wrong.append((k, "pair"))
+            continue
+        for j, value in zip(index, entry["values"].tolist(), strict=True):
+            w[j] = F(value)
+        found = l1_values(entry, rows, signs, w) if "b" in entry else sparse_values(header, entry, rows, signs, w)
+        wrong += [(k, "pair")] if found[0] is None else untrue_numbers(header, entry, *found)
+    return wrong
+
+
+def untrue(header: dict, steps: list, X, y) -> list:
+    """Return what is not true of a certificate, in exact arithmetic (square roots of ``l2`` to 200 bits)."""
+    if header["model"] in ("l1svm", "sparse-svm"):
+        return _untrue_gaps(header, steps, X, y)
+    problem = exact_losses(header, X, y)
+    pairs = [ExactPair(problem, entry) if entry["status"] == "certified" else None for entry in steps]
+    wrong = []
+    for k, (entry, pair) in enumerate(zip(steps, pairs, strict=True)):
+        if pair is None:
+            continue
+        if not pair.valid:
+            wrong.append((k, "pair"))
+            continue
+        wrong += untrue_numbers(header, entry, pair.gap, pair.primal)
+        size = len(pair.states)
+        claims = unpack(entry["claims"], 0, size).tolist()
+        after = unpack(entry["after"], 0, size).tolist() if entry.get("after") is not None else [0] * size
+        for i, code in enumerate(one or two for one, two in zip(claims, after, strict=True)):
+            if not code:
+                continue
+            other = pairs[k + PAIRS[code]] if 0 <= k + PAIRS[code] < len(pairs) else None
+            known = other is not None and other.valid and pair.states[i] <= 1
+            if not (known and other.fixes(pair.C, i, problem[0][i], problem[1][i], pair.states[i] == 1)):
+                wrong.append((k, "claim", i))
+    return wrong
+
+
+# -- changes -----------------------------------------------------------------------------------------------------
+
+
+def _size(header) -> int:
+    return header["data"]["n_samples"] * (2 if header["model"] == "svr" else 1)
+
+
+def _recode(entry, name, size, row, code):
+    codes = unpack(entry[name], 0, size).copy()
+    codes[row] = code
+    entry[name] = pack(codes)
+
+
+def _array(entry, name, rng, change):
+    if entry.get(name) is None or not entry[name].size:
+        return
+    entry[name] = entry[name].copy()
+    k = rng.integers(entry[name].size)
+    entry[name][k] = change(float(entry[name][k]))
+
+
+def _near(rng, value: float) -> float:
+    """Return a value near another one, by a relative 1e-15 to 1."""
+    if rng.random() < 0.1:
+        return float(rng.choice([0.0, -value, math.nan, math.inf]))
+    return (
+        value * (1.0 + rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-15.0, 0.0))
+        if value
+        else 10.0 ** -rng.integers(20)
+    )
+
+
+def change(certificate, rng) -> tuple[str, dict, list]:
+    """Return the name of a random change, and header and steps after it."""
+    header, steps = copy.deepcopy(certificate[0]), copy.deepcopy(certificate[1])
+    entry, size = steps[rng.integers(len(steps))], _size(header)
+    states = unpack(entry["states"], 0, size) if "states" in entry else np.zeros(size, np.uint8)
+    claims = unpack(entry["claims"], 0, size) if "claims" in entry else np.zeros(size, np.uint8)
+    kinds = (
+        "outside", "gap", "tol", "end", "claim between", "claim", "pair", "state", "C", "w", "between", "arrays",
+        "header", "primal", "swap", "lengths", "gap up",
+    )  # fmt: skip
+    kind = str(rng.choice(kinds))
+    row = int(rng.integers(size))
+    if kind == "outside" and "states" in entry:
+        # Past its end by one unit in the last place; a row that was at an end is made one between.
+        data_row = row % header["data"]["n_samples"]
+        s = float(header["weights"][data_row]) if "weights" in header else 1.0
+        low, high = {
+            "lad": (-s, s),
+            "quantile": ((header.get("tau") - 1.0) * s, header.get("tau") * s) if header.get("tau") else (0.0, s),
+        }.get(header["model"], (0.0, s))
+        value = math.nextafter(high, math.inf) if rng.random() < 0.5 else math.nextafter(low, -math.inf)
+        place = np.count_nonzero(states[:row] == 2)
+        entry["between"] = np.insert(entry["between"], place, value)
+        if states[row] == 2:
+            entry["between"] = np.delete(entry["between"], place + 1)
+        _recode(entry, "states", size, row, 2)
+        for name in ("claims", "after"):
+            if entry.get(name) is not None:
+                _recode(entry, name, size, row, 0)
+    elif kind in ("gap", "gap up"):
+        entry["gap"] *= float(rng.choice([0.5, 0.9, 0.0, -1.0])) if kind == "gap" else 1.1
+    elif kind == "tol":
+        header["tol"] *= float(rng.choice([0.5, 0.1, 0.01, 1e-6]))
+    elif kind == "end" and np.any(claims):
+        row = int(rng.choice(np.flatnonzero(claims)))
+        _recode(entry, "states", size, row, 1 - states[row])
+    elif kind == "claim between" and "claims" in entry and np.any(states == 2):
+        _recode(entry, "claims", size, int(rng.choice(np.flatnonzero(states == 2))), int(rng.integers(1, 4)))
+    elif kind == "claim" and "claims" in entry:
+        _recode(entry, "claims", size, row, int(rng.integers(1, 4)))
+    elif kind == "pair" and np.any(claims):
+        _recode(entry, "claims", size, int(rng.choice(np.flatnonzero(claims))), int(rng.integers(1, 4)))
+    elif kind == "state" and "states" in entry:
+        _recode(entry, "states", size, row, int(rng.integers(4)))
+    elif kind == "C":
+        name = str(rng.choice([name for name in PARAMETERS if name in entry]))
+        entry[name] = _near(rng, entry[name])
+    elif kind == "w" and "b" in entry and rng.random() < 0.5:
+        entry["b"] = _near(rng, entry["b"])
+    elif kind == "w":
+        _array(entry, "w" if "w" in entry else "values", rng, lambda value: _near(rng, value))
+    elif kind == "between":
+        _array(entry, "between", rng, lambda value: _near(rng, value))
+    elif kind == "arrays":
+        name = str(
+            rng.choice([name for name in ("scale", "shift", "weights", "columns") if name in header] or ["none"])
+        )
+        step = int(rng.choice([-1, 1, 5, 69, 10**6]))
+        _array(header, name, rng, lambda value: value + step if name == "columns" else _near(rng, value))
+    elif kind == "primal":
+        entry["primal"] = _near(rng, entry["primal"])
+    elif kind == "swap":
+        a, b = rng.choice(len(steps), 2, replace=False)
+        name = str(
+            rng.choice([name for name in ("states", "w", "claims", "gap", "values", "b", *PARAMETERS) if name in entry])
+        )
+        steps[a][name], steps[b][name] = steps[b][name], steps[a][name]
+    elif kind == "lengths":
+        name = str(
+            rng.choice([name for name in ("states", "between", "w", "claims", "values", "index") if name in entry])
+        )
+        entry[name] = entry[name][:-1] if rng.random() < 0.5 else np.append(entry[name], entry[name][:1])
+    elif kind == "header":
+        kind = _change_header(header, rng)
+    return kind, header, steps
+
+
+def _change_header(header, rng) -> str:
+    what = str(
+        rng.choice(["model", "tau", "epsilon", "bias", "labels", "scaling", "sha256", "n_samples", "n_features"])
+    )
+    if what in ("n_samples", "n_features"):
+        header["data"][what] += int(rng.choice([-1, 1]))
+    elif what == "sha256":
+        header["data"]["sha256"] = header["data"]["sha256"][::-1]
+    elif what == "kernel":
+        if "kernel" in header:
+            name = str(rng.choice([key for key in ("gamma", "coef0", "degree", "constant") if key in header["kernel"]]))
+            value = header["kernel"][name]
+            header["kernel"][name] = value + 1 if name == "degree" else abs(_near(rng, value))
+    elif what == "model" and header["model"] in ("svm", "lad", "quantile", "svr") and "kernel" not in header:
+        others = {"svm": ["svm"], "lad": ["svr"], "quantile": ["lad"], "svr": ["lad"]}
+        header["model"] = str(rng.choice(others[header["model"]]))
+        header.setdefault("epsilon", 0.0)
+    elif what == "labels" and header["labels"]:
+        header["labels"] = {"+1": header["labels"]["-1"], "-1": header["labels"]["+1"]}
+    elif what == "scaling":
+        header["scaling"] = str(rng.choice(["none", "l2"]))
+    elif what == "bias":
+        header["bias"] = _near(rng, header["bias"]) if header["bias"] else 0.0
+    elif isinstance(header.get(what), float):
+        header[what] = _near(rng, header[what])
+    return f"header: {what}"
+
+
+def accepts(header: dict, steps: list, data) -> bool:
+    """Tell whether the checker accepts a certificate."""
+    try:
+        return check(header, steps, data).holds
+    except ScreenpathError:
+        return False
+
+
+def still_true(header: dict, steps: list, certificate) -> bool:
+    """Tell whether a changed certificate still is one of the same data, and true."""
+    before = certificate[0]["data"]
+    if header["data"] != before or not np.array_equal(header.get("columns"), certificate[0].get("columns")):
+        return False
+    try:
+        return not untrue(header, steps, *certificate[3:])
+    except (ValueError, OverflowError, ArithmeticError, IndexError, TypeError):
+        return False  # not finite, or of lengths that do not fit
+
+
+def attack(certificates: list, count: int, seed: int = 0) -> dict:
+    """Change certificates at random; return how many changed ones were false and caught, true and accepted, and so on.
+
+    Returns
+    -------
+    dict
+        ``false`` and ``true``: how many; ``accepted``: of the true ones; ``missed``: descriptions of false ones that
+        were accepted; ``kinds``: false ones by kind of change.
+    """
+    rng = np.random.default_rng(seed)
+    found = {"false": 0, "true": 0, "accepted": 0, "missed": [], "kinds": {}}
+    while found["false"] < count:
+        which = int(rng.integers(len(certificates)))
+        kind, header, steps = change(certificates[which], rng)
+        accepted, true = accepts(header, steps, certificates[which][2]), still_true(header, steps, certificates[which])
+        if true:
+            found["true"] += 1
+            found["accepted"] += accepted
+        else:
+            found["false"] += 1
+            found["kinds"][kind] = found["kinds"].get(kind, 0) + 1
+            if accepted:
+                found["missed"].append(f"run {which}, {kind}")
+    return found

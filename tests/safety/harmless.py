@@ -1,0 +1,105 @@
+"""Changes that change no claim, with the reason: ``mutants.py`` does not count them."""
+
+SIGN = "only the sign is looked at, and a quotient has that of the product"
+UNSURE = "rows whose side is not sure have a share of the gap, and are formed again for that"
+SHORTCUT = "a shortcut for data without gaps: the loop behind it returns the same"
+SPLIT = "a factor split one bit further up: the products of the parts are exact all the same"
+ROOM = "the sum of the leading bits has two bits of room, of which this takes no more than that"
+WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
+L1, SIFS = "screenpath/kernels/l1svm.py", "screenpath/kernels/sifs.py"
+FINITE = "a sum and a difference are both no finite number where one of their parts is none"
+NUMBERS = "self.primal_sq + self.first_sq + self.second_sq + self.between_sq + self.scale + self.ones_part"
+ONES = "a sign or a label of two classes is 1 or -1"
+CHECKER = "screenpath/verify/box.py"
+AGAIN = "for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)) if exactly else ():"
+EXACT = "screenpath/verify/exact.py"
+PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"
+GRID = "grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]"
+SHARP, BOX = "screenpath/models/sharp.py", "screenpath/kernels/box.py"
+CONDITIONING = "screenpath/kernels/conditioning.py"
+PRECISE = "screenpath/kernels/precise.py"
+REDUCED = "k = np.floor(t / LN2 + 0.5)"
+REACHED = "what is left of an exponent is up to 1.5 ln 2 then, for which the series is below its bound as well"
+FUNCTIONS = "screenpath/rows/kernel_functions.py"
+COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
+CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
+OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
+ACTIVE = "active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)"
+
+# (module, function, line as it is written, expression as it is changed): why.
+HARMLESS: dict[tuple[str, str, str, str], str] = {
+    (SHARP, "that_matter", OPEN, "up / (t + e)"): SIGN,
+    (SHARP, "that_matter", OPEN, "down / (e - t)"): SIGN,
+    (SHARP, "that_matter", ACTIVE, "model.hi / (t + e)"): SIGN,
+    (SHARP, "that_matter", ACTIVE, "model.lo / (t - e)"): SIGN,
+    (SHARP, "that_matter", ACTIVE, "t - e"): UNSURE,
+    (SHARP, "that_matter", ACTIVE, "t + e"): UNSURE,
+    (SHARP, "with_terms", ACTIVE, "model.hi / (t + e)"): SIGN,
+    (SHARP, "with_terms", ACTIVE, "model.lo / (t - e)"): SIGN,
+    (BOX, "box_decide_lens", "share = 0.5 if shape[0] else shape[2] / distance", "0.25"): (
+        "where one ball lies in the other, the smaller one has decided by itself all that the intersection can"
+    ),
+    (
+        "screenpath/geometry.py",
+        "dome_support",
+        "va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)",
+        "uncertainty / norms",
+    ): "the ball answers wherever v.a is below `worst`, however far it is moved towards it",
+    (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,
+    (CONDITIONING, "kept_cost", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
+    (CONDITIONING, "keep_columns", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
+    ("screenpath/rules/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
+        "saves the work of a bound that is above -inf in any case; what is no number is not certified"
+    ),
+    (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,
+    (EXACT, "ColumnSums.add", GRID, "0.5"): ROOM,
+    (EXACT, "ColumnSums.add", GRID, "exponent - 1"): ROOM,
+    (EXACT, "ColumnSums.add", GRID, "counts.max() - 2"): ROOM,
+    (
+        EXACT,
+        "norm_above",
+        "return size * math.sqrt(float(part @ part) + TINY) * (1.0 + gamma(values.size + 8))",
+        "float(part @ part) - TINY",
+    ): "the largest part is 1, beside which TINY is lost",
+    (CHECKER, "check", "pair.sums.add(block, pair.theta(box) * box.signs)", "pair.theta(box) / box.signs"): ONES,
+    (CHECKER, "share_of", AGAIN, "upper / (t + error)"): SIGN,
+    (CHECKER, "share_of", AGAIN, "lower / (error - t)"): SIGN,
+    (
+        "screenpath/kernels/sifs.py",
+        "margin_bounds",
+        "center = scale * labels[i] * score[i]",
+        "scale / labels[i]",
+    ): ONES,
+    ("screenpath/kernels/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,
+    (
+        CHECKER,
+        "claims_of",
+        "p, c = half * box.signs[rows] * p[rows], box.c[rows]",
+        "half / box.signs[rows]",
+    ): ONES,
+    (SIFS, "sifs", "if rows_gone <= undecided:", "rows_gone > undecided"): WAY,
+    (SIFS, "sifs", "left, gone = stay, left - stay", "left + stay"): WAY,
+    (L1, "dense_spreads", "mean += F[j, i] * y[i]", "F[j, i] / y[i]"): ONES,
+    (L1, "dense_spreads", "off = F[j, i] * y[i] - mean", "F[j, i] / y[i]"): ONES,
+    (L1, "sparse_spreads", "mean += data[p] * y[at(indices[p])]", "data[p] / y[at(indices[p])]"): ONES,
+    (L1, "sparse_spreads", "off = data[p] * y[at(indices[p])] - mean", "data[p] / y[at(indices[p])]"): ONES,
+    (L1, "dome_shape", "one, alpha = 1.0 - null_bias * y[i], unit * theta[i]", "null_bias / y[i]"): ONES,
+    (FUNCTIONS, "exact_shift", COLUMNS, "min(1, CHUNK_CELLS // max(n, 1))"): CHUNKS,
+    (FUNCTIONS, "exact_shift", COLUMNS, "min(n, 1)"): CHUNKS,
+    (
+        FUNCTIONS,
+        "exact_shift",
+        "exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # what two_sum of part, -near leaves",
+        "part - (total - back) + (near + back)",
+    ): "its two terms vanish, or differ in size: so it is for all pairs of numbers of half precision",
+    (PRECISE, "exp_minus", REDUCED, "t / LN2 - 0.5"): REACHED,
+    (PRECISE, "exp_minus", REDUCED, "0.25"): REACHED,
+    (PRECISE, "exp_minus", "r, r_low = plus(r, r_low, -product, -error)", "+error"): (
+        "of the low part of k ln 2: below 2^-98, a bound of 2^-90 allows for it"
+    ),
+    (PRECISE, "exp_minus", "value, low = 1.0, 0.0", "0.5"): "the last term of the series is below a tenth of the bound",
+    **{
+        ("screenpath/rules/sparse.py", "_Regions.known", NUMBERS, f"{before} - {last}"): FINITE
+        for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
+    },
+}

@@ -1,0 +1,303 @@
+"""Changes code at random places and sees whether the tests nearest to it notice.
+
+Usage: python tests/safety/mutants.py [--sample 200] [--seed 0] [--workers 2] [--only screenpath/rules/box.py]
+
+A mutant is a copy of the package with one change: a sign, a comparison turned round, min for max, a constant by half,
+``and`` for ``or``. Its tests run with compilation switched off, so that changes of kernels count at once. A mutant that
+no test notices is either a hole in the tests or changes no claim: those of the second kind stand in ``HARMLESS`` with
+the reason, by module, function, the line as it is written and the expression as it is changed. The exit code is 0
+where at least 95 % of the others are noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+import numba  # noqa: E402, F401 (here, so that forks have it)
+import numpy as np  # noqa: E402, F401
+import pytest  # noqa: E402
+
+from tests.safety.harmless import HARMLESS  # noqa: E402
+
+FORK = multiprocessing.get_context("fork")
+SECONDS = 60  # a mutant that takes longer hangs: noticed
+SHARE = 0.95
+# Modules that prove, certify, screen, audit and count, and the tests nearest to them.
+PROOFS = "tests/proofs/test_"
+TERMS, RULES, COUNTS = f"{PROOFS}rounding_terms.py", f"{PROOFS}rule_formulas.py", f"{PROOFS}counts.py"
+MODEL, GEOMETRY = f"{PROOFS}model_terms.py", f"{PROOFS}geometry_terms.py"
+PENALISED = f"{PROOFS}penalised_terms.py"
+KERNEL, KERNEL_TERMS, VALUES = (f"{PROOFS}{name}.py" for name in ("kernel_rounding", "kernel_terms", "kernel_values"))
+NEAREST = {
+    "screenpath/rounding.py": [TERMS],
+    "screenpath/geometry.py": [
+        GEOMETRY,
+        RULES,
+        "tests/test_geometry.py",
+        "-k",
+        "not cone_solver and not outside_its and not parts",
+    ],
+    "screenpath/kernels/box.py": [MODEL, TERMS, GEOMETRY, RULES],
+    "screenpath/kernels/double.py": [TERMS],
+    "screenpath/models/box.py": [MODEL, TERMS, "tests/models/test_box.py", RULES],
+    "screenpath/models/box_rounding.py": [MODEL, TERMS],
+    "screenpath/models/sharp.py": [f"{PROOFS}sharp_terms.py"],
+    "screenpath/rules/box.py": [RULES],
+    "screenpath/rules/pathwise.py": [RULES],
+    "screenpath/accurate.py": [f"{PROOFS}accurate.py"],
+    "screenpath/kernels/distances.py": [f"{PROOFS}accurate.py"],
+    "screenpath/kernels/conditioning.py": [f"{PROOFS}conditioning.py"],
+    "screenpath/models/kernel.py": [KERNEL_TERMS, KERNEL],
+    "screenpath/models/kernel_sharp.py": [KERNEL_TERMS, KERNEL],
+    "screenpath/rows/kernel_functions.py": [VALUES, KERNEL],
+    "screenpath/kernels/precise.py": [VALUES, KERNEL],
+    "screenpath/models/l1_rounding.py": [PENALISED],
+    "screenpath/models/sparse_rounding.py": [PENALISED],
+    "screenpath/rules/l1svm.py": [PENALISED, "tests/rules/test_l1svm.py"],
+    "screenpath/rules/sparse.py": [PENALISED, "tests/models/test_sparse.py"],
+    "screenpath/kernels/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
+    "screenpath/kernels/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/models/test_l1svm.py"],
+    "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
+    "screenpath/verify/box.py": [f"{PROOFS}checker.py"],
+    "screenpath/audit.py": [COUNTS],
+    "screenpath/one_vs_rest.py": [COUNTS],
+    "screenpath/path.py": [COUNTS],
+    "screenpath/steps.py": [COUNTS],
+}
+# Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.
+SOLVING = {
+    ("screenpath/kernels/l1svm.py", "descend"),
+    ("screenpath/kernels/l1svm.py", "bias_root"),
+    ("screenpath/models/kernel.py", "KernelModel._toward"),
+    ("screenpath/models/kernel.py", "KernelModel._turned"),
+    ("screenpath/models/kernel.py", "_ahead"),
+}
+SWAPPED = {
+    ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+
+
+class Mutant:
+    """One change of one module.
+
+    Parameters
+    ----------
+    module : str
+    function : str
+        Where it is, ``Class.method`` or a function's name.
+    line : int
+    before, after : str
+        The line as it is written, and the expression as it is changed.
+    text : str
+        The whole module, changed.
+    """
+
+    def __init__(self, module: str, function: str, line: int, before: str, after: str, text: str):
+        self.module, self.function, self.line = module, function, line
+        self.before, self.after, self.text = before, after, text
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Return what names the change in ``HARMLESS``: it survives that lines move."""
+        return self.module, self.function, self.before, self.after
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} ({self.function}): {self.before}   ->   {self.after}"
+
+
+def mutants(module: str) -> list[Mutant]:
+    """Return every change of a module."""
+    source = (ROOT / module).read_text()
+    lines, tree = source.splitlines(), ast.parse(source)
+    found = []
+    for place, function in _places(tree):
+        if (module, function) in SOLVING:
+            continue
+        for change in _changes(place):
+            changed = copy.deepcopy(tree)
+            other = _twin(tree, changed, place)
+            change(other)
+            text = ast.unparse(ast.fix_missing_locations(changed))
+            line = lines[place.lineno - 1].strip()
+            found.append(Mutant(module, function, place.lineno, line, ast.unparse(other), text))
+    return found
+
+
+def _places(tree):
+    """Yield the expressions of all functions but ``warm_up``, with the names of these."""
+
+    def visit(node, names):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            if node.name in ("warm_up", "__repr__"):
+                return
+            names = [*names, node.name]
+            body = node.body
+            if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+                body = body[1:]  # the docstring
+            for child in body:
+                yield from visit(child, names)
+            return
+        if isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                yield from visit(node.value, names)
+            return
+        if names and isinstance(node, ast.expr):
+            yield node, ".".join(names)
+        if isinstance(node, (ast.JoinedStr, ast.Raise)):
+            return
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, names)
+
+    yield from visit(tree, [])
+
+
+def _changes(node):
+    """Return functions that change a copy of the node."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
+        return [lambda n: n.ops.__setitem__(0, SWAPPED[type(n.ops[0])]())]
+    if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in SWAPPED:
+        return [lambda n: setattr(n, "op", SWAPPED[type(n.op)]())]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return [lambda n: setattr(n, "op", ast.UAdd())]
+    if isinstance(node, ast.Call):
+        name = node.func
+        if isinstance(name, ast.Name) and name.id in NAMES:
+            return [lambda n: setattr(n.func, "id", NAMES[n.func.id])]
+        if isinstance(name, ast.Attribute) and name.attr in NAMES:
+            return [lambda n: setattr(n.func, "attr", NAMES[n.func.attr])]
+    if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value not in (0.0, float("inf")):
+        return [lambda n: setattr(n, "value", 0.5 * n.value)]
+    return []
+
+
+def _twin(tree, other, node):
+    """Return the node of a copied tree that stands where ``node`` does."""
+    for a, b in zip(ast.walk(tree), ast.walk(other), strict=True):
+        if a is node:
+            return b
+    raise LookupError("the copy of a tree has other nodes")
+
+
+def tests_of(module: str, folder: Path, keep: bool = False) -> int:
+    """Return the exit code of a module's nearest tests in a copy of the project, run in a fork of this process.
+
+    The fork has pytest and the big libraries already, and byte code of all that is unchanged: most of a second saved.
+    """
+    child = FORK.Process(target=_run_tests, args=(NEAREST[module], folder, keep))
+    child.start()
+    child.join(SECONDS)
+    if child.is_alive():
+        child.kill()
+        child.join()
+    return child.exitcode
+
+
+def _run_tests(tests, folder, keep):
+    """Run in a child: pytest on a copy of the project, its output thrown away."""
+    os.chdir(folder)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    os.environ["PYTHONPATH"] = str(folder)
+    sys.path = [str(folder), *(path for path in sys.path if path != str(ROOT))]
+    sys.dont_write_bytecode = not keep  # a time stamp of whole seconds could not tell two mutants apart
+    for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "screenpath")]:
+        del sys.modules[name]
+    os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning", *tests]))
+
+
+def noticed(mutant: Mutant, folder: Path) -> bool:
+    """Tell whether the nearest tests fail with the mutant in a copy of the project."""
+    target = folder / mutant.module
+    original = target.read_text()
+    target.write_text(mutant.text)
+    try:
+        return tests_of(mutant.module, folder) != 0
+    finally:
+        target.write_text(original)
+
+
+def copies(top: Path, modules, workers: int) -> list[Path]:
+    """Return copies of the project in which the tests of the modules pass as long as nothing is changed."""
+    first = top / "0"
+    for part in ("screenpath", "tests", "data_samples"):
+        shutil.copytree(ROOT / part, first / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("pyproject.toml", "README.md"):
+        shutil.copy2(ROOT / part, first)
+    for module in modules:
+        began = time.monotonic()
+        if tests_of(module, first, keep=True) != 0:
+            raise SystemExit(f"the tests of {module} fail without any change: {' '.join(NEAREST[module])}")
+        print(f"{time.monotonic() - began:7.1f} s for {module} unchanged", file=sys.stderr, flush=True)
+    return [first, *(Path(shutil.copytree(first, top / str(k))) for k in range(1, workers))]
+
+
+def run(chosen: list[Mutant], workers: int, report) -> list[Mutant]:
+    """Return the mutants that no test noticed."""
+    folders: Queue = Queue()
+    with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(workers) as pool:
+        for folder in copies(Path(top), dict.fromkeys(mutant.module for mutant in chosen), workers):
+            folders.put(folder)
+
+        def one(mutant):
+            folder, began = folders.get(), time.monotonic()
+            try:
+                seen = noticed(mutant, folder)
+            finally:
+                folders.put(folder)
+            report(f"{'noticed  ' if seen else 'UNNOTICED'} {time.monotonic() - began:5.1f} s  {mutant}")
+            return None if seen else mutant
+
+        return [mutant for mutant in pool.map(one, chosen) if mutant is not None]
+
+
+def main() -> int:
+    """Return 0 where enough mutants were noticed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=200, help="mutants tried; 0 for all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--only", action="append", choices=sorted(NEAREST))
+    arguments = parser.parse_args()
+    every = [mutant for module in arguments.only or NEAREST for mutant in mutants(module)]
+    stale = {key for key in HARMLESS if key[0] in (arguments.only or NEAREST)} - {mutant.key for mutant in every}
+    if stale:
+        raise SystemExit("\n".join(["listed as harmless, but there is no such change:", *map(str, sorted(stale))]))
+    counted = [mutant for mutant in every if mutant.key not in HARMLESS]
+    chosen = counted
+    if 0 < arguments.sample < len(counted):
+        chosen = random.Random(arguments.seed).sample(counted, arguments.sample)
+    left = run(chosen, arguments.workers, lambda text: print(text, file=sys.stderr, flush=True))
+    by_module = Counter(mutant.module for mutant in left)
+    for module, count in sorted(by_module.items()):
+        print(f"{module}: {count} not noticed")
+    share = 1.0 - len(left) / max(len(chosen), 1)
+    print(
+        f"{len(chosen)} of {len(every)} changes tried, {100 * share:.1f} % noticed, {len(every) - len(counted)} listed"
+    )
+    return 0 if share >= SHARE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

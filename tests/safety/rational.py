@@ -1,0 +1,211 @@
+"""Tiny box problems in exact arithmetic: what a certificate claims is compared with optima that are fractions."""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+from fractions import Fraction
+
+import numpy as np
+
+LOSSES = ("svm", "lad", "quantile", "svr")
+
+
+def exact_rows(model) -> list[list[Fraction]]:
+    """Return ``G`` of a model with dense rows."""
+    X = model.rows.X if not model.rows.sparse else _dense(model.rows)
+    stacked = np.vstack([X, X]) if model.mirrored else X
+    return [[Fraction(float(v)) * int(s) for v in row] for row, s in zip(stacked, model.signs, strict=True)]
+
+
+def _dense(rows):
+    out = np.zeros((rows.n, rows.d))
+    for i in range(rows.n):
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            out[i, rows.indices[p]] = rows.data[p]
+    return out
+
+
+class Exact:
+    """Objectives of a box model in fractions.
+
+    Parameters
+    ----------
+    model : models.box.BoxModel
+        At most about five dual variables: all active sets are tried.
+    C : float
+    """
+
+    inside = False  # whether only dual points in their box are tried: those of an optimum are
+
+    def __init__(self, model, C: float):
+        self.G, self.C = exact_rows(model), Fraction(float(C))
+        self.c, self.lo, self.hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+
+    def primal(self, w) -> Fraction:
+        """Return ``P_C(w)``."""
+        w = [v if isinstance(v, Fraction) else Fraction(float(v)) for v in w]
+        t = [c - dot(g, w) for c, g in zip(self.c, self.G, strict=True)]
+        loss = sum(max(lo * v, hi * v) for lo, hi, v in zip(self.lo, self.hi, t, strict=True))
+        return dot(w, w) / 2 + self.C * loss
+
+    def dual(self, theta) -> Fraction:
+        """Return ``D_C(theta)``."""
+        theta = [Fraction(float(v)) for v in theta]
+        u = [self.C * sum(t * g[j] for t, g in zip(theta, self.G, strict=True)) for j in range(len(self.G[0]))]
+        return self.C * dot(self.c, theta) - dot(u, u) / 2
+
+    @property
+    def zero(self) -> Fraction:
+        """Return the primal value of w = 0."""
+        return self.primal([0.0] * len(self.G[0]))
+
+    def gram(self) -> list[list[Fraction]]:
+        """Return ``G G'``."""
+        return [[dot(a, b) for b in self.G] for a in self.G]
+
+    def primal_of(self, theta) -> Fraction:
+        """Return ``P_C`` of the w of a dual point."""
+        return self.primal(
+            [self.C * sum(t * g[j] for t, g in zip(theta, self.G, strict=True)) for j in range(len(self.G[0]))]
+        )
+
+    def optimum(self) -> Fraction:
+        """Return the smallest primal value over the points of all active sets: an upper bound of the optimum, and
+        the optimum itself unless rows at their kink depend on each other in a way that no subset shows."""
+        gram, best = self.gram(), self.zero
+        for sides in itertools.product((-1, 0, 1), repeat=len(gram)):
+            theta = [self.lo[i] if s < 0 else self.hi[i] for i, s in enumerate(sides)]
+            free = [i for i, s in enumerate(sides) if s == 0]
+            fixed = [i for i, s in enumerate(sides) if s != 0]
+            right = [self.c[i] - self.C * sum(gram[i][k] * theta[k] for k in fixed) for i in free]
+            found = solve([[self.C * gram[i][k] for k in free] for i in free], right)
+            if found is None:
+                continue
+            for i, value in zip(free, found, strict=True):
+                theta[i] = value
+            if self.inside and any(not lo <= v <= hi for lo, v, hi in zip(self.lo, theta, self.hi, strict=True)):
+                continue
+            best = min(best, self.primal_of(theta))
+        return best
+
+
+class ExactKernel(Exact):
+    """Objectives of a kernel model in fractions; a ``w`` is given by its coefficients ``s_i alpha_i``.
+
+    Parameters
+    ----------
+    model : models.kernel.KernelModel
+    X : ndarray of shape (n, d)
+        Its rows.
+    C : float
+    """
+
+    inside = True  # far outside of it, an RBF kernel would need more digits to be positive definite
+
+    def __init__(self, model, X, C: float):
+        self.C, self.signs = Fraction(float(C)), [int(s) for s in model.rows.signs]
+        self.c, self.lo, self.hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+        rows = [[Fraction(float(v)) for v in row] for row in X]
+        kernel = [[exact_kernel(model.rows.blocks.function, a, b) for b in rows] for a in rows]
+        n = range(len(rows))
+        self.Q = [[self.signs[i] * self.signs[j] * kernel[i][j] for j in n] for i in n]
+
+    @property
+    def zero(self) -> Fraction:
+        return self.primal([0.0] * len(self.Q))
+
+    def gram(self) -> list[list[Fraction]]:
+        return self.Q
+
+    def primal(self, w) -> Fraction:
+        """Return ``P_C`` of coefficients."""
+        alpha = [s * (v if isinstance(v, Fraction) else Fraction(float(v))) for s, v in zip(self.signs, w, strict=True)]
+        products = [dot(row, alpha) for row in self.Q]
+        t = [c - p for c, p in zip(self.c, products, strict=True)]
+        loss = sum(max(lo * v, hi * v) for lo, hi, v in zip(self.lo, self.hi, t, strict=True))
+        return dot(alpha, products) / 2 + self.C * loss
+
+    def primal_of(self, theta) -> Fraction:
+        return self.primal([s * self.C * t for s, t in zip(self.signs, theta, strict=True)])
+
+    def dual(self, theta) -> Fraction:
+        """Return ``D_C(theta)``."""
+        theta = [Fraction(float(v)) for v in theta]
+        square = dot(theta, [dot(row, theta) for row in self.Q])
+        return self.C * dot(self.c, theta) - self.C * self.C * square / 2
+
+
+def exact_kernel(function, a, b) -> Fraction:
+    """Return a kernel value of two rows of fractions; that of the RBF kernel to 90 digits."""
+    gamma, constant = Fraction(float(function.gamma)), Fraction(float(function.constant))
+    if function.name == "linear":
+        return dot(a, b) + constant
+    if function.name == "poly":
+        return (gamma * dot(a, b) + Fraction(float(function.coef0))) ** function.degree + constant
+    t = gamma * sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
+    if t > 2000:  # 0, to more digits than matter
+        return constant
+    with decimal.localcontext() as context:
+        context.prec = 90
+        return Fraction((-decimal.Decimal(t.numerator) / decimal.Decimal(t.denominator)).exp()) + constant
+
+
+def dot(a, b) -> Fraction:
+    """Return the inner product of two lists."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def solve(matrix, right):
+    """Return the solution of a small linear system, None where it is singular."""
+    rows = [[*row, r] for row, r in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for k in range(n):
+        pivot = next((i for i in range(k, n) if rows[i][k] != 0), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [v / rows[k][k] for v in rows[k]]
+        for i in range(n):
+            if i != k and rows[i][k] != 0:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def faults(model, C: float, tol: float, step, certificate=None, exact=None) -> list[str]:
+    """Return what a step claims and exact arithmetic contradicts.
+
+    Parameters
+    ----------
+    model : models.box.BoxModel
+    C, tol : float
+    step : Step
+    certificate : models.box.Certificate, optional
+        Of the step: its dual point then has a say as well.
+    exact : Exact, optional
+        Made here for a linear model.
+    """
+    found, exact = [], exact or Exact(model, C)
+    numbers = [step.primal, step.dual, step.gap, *np.ravel(step.coefficients)]
+    if not np.all(np.isfinite(numbers)):
+        return ["numbers that are not finite"]
+    primal, optimum = exact.primal(step.coefficients), exact.optimum()
+    if step.status == "certified" and primal - optimum > Fraction(tol) * primal:
+        found.append(f"certified, but {float((primal - optimum) / primal):.1e} from the optimum")
+    if primal - optimum > Fraction(step.gap):
+        found.append(f"gap {step.gap:.3e}, but {float(primal - optimum):.3e} above the optimum")
+    if Fraction(step.dual) > optimum:
+        found.append(f"dual {step.dual!r} above the optimum {float(optimum)!r}")
+    zero = exact.zero
+    if primal > zero + Fraction(1, 10**12) * zero:
+        found.append("worse than zero")
+    if certificate is not None:
+        theta = certificate.theta
+        if np.any(theta < model.lo) or np.any(theta > model.hi):
+            found.append("the dual point is not feasible")
+        gap = primal - exact.dual(theta)
+        if gap > Fraction(certificate.gap):
+            found.append(f"gap {certificate.gap:.3e} below the exact one of the pair, {float(gap):.3e}")
+        if step.status == "certified" and gap > Fraction(tol) * primal:
+            found.append("certified, but the pair's exact gap is too large")
+    return found

@@ -1,0 +1,253 @@
+"""Rational arithmetic: what the sparse and the L1 model's proofs are judged by, and hostile problems to try them on.
+
+Every double is a fraction; objectives, dual points and optimality conditions are evaluated without any rounding.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite
+
+import numpy as np
+
+
+def fractions(values) -> list[Fraction]:
+    """Return doubles as fractions."""
+    return [Fraction(float(value)) for value in values]
+
+
+def hostile(rng):
+    """Return data of 2 to 6 rows and 1 to 4 columns, badly scaled in many ways, and labels -1 and 1."""
+    n, d = int(rng.integers(2, 7)), int(rng.integers(1, 5))
+    kind = rng.integers(5)
+    X = rng.normal(size=(n, d)) if kind < 3 else rng.integers(-3, 4, size=(n, d)).astype(float)
+    X = np.round(X) / 10.0 if kind == 4 else X
+    X = X * (rng.random((n, d)) < rng.choice([1.0, 0.6]))
+    spread = rng.choice([0, 1, 6, 12])
+    if rng.random() < 0.4:
+        X = X * 10.0 ** rng.uniform(-spread, spread, size=(n, 1))
+    if rng.random() < 0.4:
+        X = X * 10.0 ** rng.uniform(-spread, spread, size=(1, d))
+    if rng.random() < 0.3:  # a mean far above the spread
+        X[:, rng.integers(d)] += 10.0 ** rng.uniform(0, 12) * rng.choice([-1, 1])
+    if rng.random() < 0.2:
+        X[:, rng.integers(d)] = X[:, rng.integers(d)]
+    if rng.random() < 0.2:
+        X[rng.integers(n)] = X[rng.integers(n)]
+    if rng.random() < 0.3:
+        X = X * 10.0 ** rng.uniform(-150, 150)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = -1.0, 1.0
+    return X, y
+
+
+def solve(matrix, right):
+    """Return the solution of a square system of fractions, None where it is singular."""
+    size = len(right)
+    rows = [list(line) + [value] for line, value in zip(matrix, right, strict=True)]
+    for k in range(size):
+        pivot = next((r for r in range(k, size) if rows[r][k] != 0), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for r in range(size):
+            if r != k and rows[r][k] != 0:
+                share = rows[r][k] / rows[k][k]
+                rows[r] = [a - share * b for a, b in zip(rows[r], rows[k], strict=True)]
+    return [rows[k][size] / rows[k][k] for k in range(size)]
+
+
+class Sparse:
+    """A sparse SVM; dual variables and weights in the order of ``kernels/sparse.py``."""
+
+    def __init__(self, X, labels, classes: int, gamma: float):
+        self.n, self.d, self.classes, self.gamma = *X.shape, classes, Fraction(gamma)
+        self.free, self.rows = [], {}  # of the dual
+        data = [fractions(row) for row in X]
+        for i in range(self.n):
+            for c in range(classes):
+                row = [Fraction(0)] * (classes * self.d)
+                if classes > 1 and c == labels[i]:
+                    continue
+                for j in range(self.d):
+                    if classes == 1:
+                        row[j] = int(labels[i]) * data[i][j]
+                    else:
+                        row[labels[i] * self.d + j] += data[i][j]
+                        row[c * self.d + j] -= data[i][j]
+                self.rows[c * self.n + i] = row
+                self.free.append(c * self.n + i)
+
+    def respond(self, w):
+        """Return ``t`` and ``theta(w)`` of the dual variables."""
+        t = {k: 1 - sum(a * b for a, b in zip(self.rows[k], w, strict=True) if a and b) for k in self.free}
+        return t, {k: min(max(t[k] / self.gamma, Fraction(0)), Fraction(1)) for k in self.free}
+
+    def sums(self, theta):
+        """Return ``u``."""
+        u = [Fraction(0)] * (self.classes * self.d)
+        for k in self.free:
+            if theta[k]:
+                u = [a + b * theta[k] for a, b in zip(u, self.rows[k], strict=True)]
+        return [value / self.n for value in u]
+
+    def objectives(self, w, theta, alpha: float, beta: float):
+        """Return primal and dual objective."""
+        alpha, beta, w, values = Fraction(alpha), Fraction(beta), fractions(w), fractions(theta)
+        theta = {k: values[k] for k in self.free}
+        assert all(0 <= value <= 1 for value in theta.values())
+        t, best = self.respond(w)
+        loss = sum(best[k] * (t[k] - self.gamma / 2 * best[k]) for k in self.free) / self.n
+        primal = loss + alpha / 2 * sum(v * v for v in w) + beta * sum(abs(v) for v in w)
+        over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(theta)]
+        linear = sum(v - self.gamma / 2 * v * v for v in theta.values()) / self.n
+        return primal, linear - sum(v * v for v in over) / (2 * alpha)
+
+    def optimum(self, w, alpha: float, beta: float):
+        """Return weights, dual variables and ``u`` at the optimum, from a guess of the pattern; None if it is wrong."""
+        alpha, beta, w = Fraction(alpha), Fraction(beta), fractions(w)
+        for _ in range(6):
+            t, theta = self.respond(w)
+            u = self.sums(theta)
+            active = [j for j in range(len(w)) if w[j] or abs(u[j]) > beta]
+            sign = {j: 1 if (w[j] or u[j]) > 0 else -1 for j in active}
+            inside = [k for k in self.free if 0 < t[k] < self.gamma]
+            upper = [k for k in self.free if t[k] >= self.gamma]
+            scale = 1 / (self.n * self.gamma)
+            matrix = [
+                [
+                    scale * sum(self.rows[k][a] * self.rows[k][b] for k in inside) + (alpha if a == b else 0)
+                    for b in active
+                ]
+                for a in active
+            ]
+            right = [
+                sum(self.rows[k][a] for k in upper) / self.n
+                + scale * sum(self.rows[k][a] for k in inside)
+                - beta * sign[a]
+                for a in active
+            ]
+            found = dict(zip(active, solve(matrix, right) or [], strict=False))
+            w = [found.get(j, Fraction(0)) for j in range(len(w))]
+            w = [value if j not in sign or value * sign[j] > 0 else Fraction(0) for j, value in enumerate(w)]
+            _, theta = self.respond(w)
+            u = self.sums(theta)
+            if all(
+                alpha * v == (x - beta if x > beta else x + beta if x < -beta else 0) for v, x in zip(w, u, strict=True)
+            ):
+                return w, theta, u
+        return None
+
+
+class L1:
+    """An L1-regularised squared hinge with a free bias."""
+
+    def __init__(self, X, y):
+        self.y = [int(value) for value in y]
+        self.n, self.m = X.shape
+        self.columns = [[s * v for s, v in zip(self.y, fractions(column), strict=True)] for column in X.T]
+
+    def slack(self, w, bias):
+        """Return ``1 - y (x.w + b)``."""
+        out = [1 - s * bias for s in self.y]
+        for value, column in zip(w, self.columns, strict=True):
+            if value:
+                out = [a - value * b for a, b in zip(out, column, strict=True)]
+        return out
+
+    def products(self, alpha):
+        """Return ``f_j . alpha``."""
+        return [sum(a * b for a, b in zip(column, alpha, strict=True) if b) for column in self.columns]
+
+    def primal(self, w, bias, lam):
+        """Return the primal objective."""
+        loss = sum(max(s, 0) ** 2 for s in self.slack(w, bias)) / 2
+        return loss + lam * sum(abs(v) for v in w)
+
+    def balanced(self, slack):
+        """Return ``max(slack - y t, 0)`` with the ``t`` that makes its product with the labels 0."""
+        points = sorted({a * s for a, s in zip(slack, self.y, strict=True)})
+        points = [points[0] - 1, *points, points[-1] + 1]
+
+        def at(t):
+            alpha = [max(a - s * t, Fraction(0)) for a, s in zip(slack, self.y, strict=True)]
+            return sum(s * a for s, a in zip(self.y, alpha, strict=True)), alpha
+
+        while at(points[0])[0] < 0:
+            points.insert(0, points[0] - 2 * (points[-1] - points[0]))
+        while at(points[-1])[0] > 0:
+            points.append(points[-1] + 2 * (points[-1] - points[0]))
+        for low, high in zip(points, points[1:], strict=False):
+            above, below = at(low)[0], at(high)[0]
+            if above >= 0 >= below:
+                t = low if above == below else low + (high - low) * above / (above - below)
+                total, alpha = at(t)
+                assert total == 0  # linear in between
+                return alpha
+        raise AssertionError("no root")
+
+    def dual(self, alpha, lam):
+        """Return the best dual value on the ray of a point with ``alpha >= 0`` and ``y.alpha = 0``."""
+        total, squares = sum(alpha), sum(a * a for a in alpha)
+        if squares == 0:
+            return Fraction(0)
+        assert min(alpha) >= 0 and sum(s * a for s, a in zip(self.y, alpha, strict=True)) == 0
+        largest = max(abs(p) for p in self.products(alpha))
+        scale = min(total / squares, lam / largest) if largest else total / squares
+        return scale * total - scale * scale * squares / 2
+
+    def objectives(self, w, bias: float, lam: float):
+        """Return the primal objective, and the dual one at a feasible point made from the same weights."""
+        w, bias, lam = fractions(w), Fraction(float(bias)), Fraction(lam)
+        return self.primal(w, bias, lam), self.dual(self.balanced(self.slack(w, bias)), lam)
+
+    def optimum(self, w, bias: float, lam: float):
+        """Return the dual optimum, from a guess of the pattern of the primal; None where it is wrong."""
+        w, bias, lam = fractions(w), Fraction(float(bias)), Fraction(lam)
+        active = [j for j in range(self.m) if w[j]]
+        sign = {j: 1 if w[j] > 0 else -1 for j in active}
+        slack = self.slack(w, bias)
+        for _ in range(6):
+            inside = [i for i in range(self.n) if slack[i] > 0]
+            lines = [[self.columns[j][i] for i in inside] for j in active] + [[self.y[i] for i in inside]]
+            matrix = [[sum(a * b for a, b in zip(p, q, strict=True)) for q in lines] for p in lines]
+            right = [sum(line) - lam * sign[j] for j, line in zip(active, lines, strict=False)] + [sum(lines[-1])]
+            found = solve(matrix, right)
+            if found is None:
+                return None
+            w = [found[active.index(j)] if j in sign else Fraction(0) for j in range(self.m)]
+            slack = self.slack(w, found[-1])
+            alpha = [max(s, Fraction(0)) for s in slack]
+            products = self.products(alpha)
+            stationary = all(products[j] == lam * sign[j] and w[j] * sign[j] >= 0 for j in active)
+            if stationary and sum(s * a for s, a in zip(self.y, alpha, strict=True)) == 0:
+                return alpha if all(abs(p) <= lam for p in products) else None
+        return None
+
+
+def faults(step, certificate, primal, dual, tol: float, ceiling) -> list[str]:
+    """Return what a step claims and rational arithmetic denies.
+
+    Parameters
+    ----------
+    step : Step
+    certificate : Certificate or L1Certificate
+    primal, dual : Fraction
+        Exact objectives of the pair; for the L1 model ``dual`` is any lower bound of the optimum that is near.
+    tol : float
+    ceiling : Fraction
+        Objective of the weights 0: no gap may exceed it.
+    """
+    numbers = step.primal, step.dual, step.gap, certificate.primal_error
+    if not all(map(isfinite, numbers)) or not np.isfinite(certificate.w).all():
+        return ["a number is not finite"]
+    found = []
+    if step.status == "certified" and primal - dual > Fraction(tol) * primal:
+        found.append(f"certified at {tol:g}, its gap is {float((primal - dual) / primal):.1e}")
+    if abs(Fraction(step.primal) - primal) > Fraction(certificate.primal_error):
+        found.append("the primal objective is off by more than its bound")
+    if Fraction(step.dual) > primal:
+        found.append("the lower bound of the optimum exceeds an objective")
+    if Fraction(step.gap) > ceiling * Fraction(1.000001):
+        found.append("worse than zero")
+    return found

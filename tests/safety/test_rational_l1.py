@@ -1,0 +1,203 @@
+"""Every proof of the L1-SVM against rational arithmetic, on badly scaled problems; and every decision of its rules."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from screenpath.api_l1 import l1_svm_path
+from screenpath.errors import DataError
+from screenpath.models import l1_rounding, l1_sharp
+from screenpath.models.l1svm import L1SVM
+from screenpath.path import PathOptions, solve_point, walk
+from screenpath.rows.columns import Columns
+from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
+from screenpath.solvers.l1cd import FeatureDescent
+from tests.safety.rational_penalised import L1, faults, hostile
+
+# What was certified with a gap of 0: data, labels, values of lambda, tolerance, and whether the data is sparse.
+FALSE = {
+    "a mean far above the spread": (
+        [[-3045.2326703073686], [-3049.2326703073686], [-3046.2326703073686]], [-1, 1, 1],
+        [1.595006662275908, 0.0225707734554259, 1.1248282770217099e-06], 1e-6, True,
+    ),
+    "the same at 1e108": (
+        [[7.37812989271245e108], [7.373883766976504e108], [7.376714517467135e108]], [-1, 1, -1],
+        [1.2145679850386248e105, 3.141206669832504e102, 1.5556058836412123e100, 8.972348863877598e98], 1e-6, True,
+    ),
+    "two columns": (
+        [[-1, 13725.297204795246], [-2, 13731.297204795246], [3, 13729.297204795246], [-2, 13728.297204795246],
+         [-3, 13726.297204795246], [2, 13729.297204795246]], [-1, 1, 1, -1, -1, -1],
+        [22.39770946973098, 2.858098922672532e-05, 4.13849824272806e-07], 1e-6, False,
+    ),
+    "four columns": (
+        [[2, 2, 132.62193005074064, -2], [3, 2, 130.62193005074064, -2], [1, 1, 129.62193005074064, 3],
+         [0, -3, 131.62193005074064, 1], [-2, 1, 135.62193005074064, 1]], [-1, 1, -1, -1, 1],
+        [2.5329068614189776, 0.12773107761245384, 2.281512293379341e-06], 1e-6, False,
+    ),
+    "lambda far below the products of large columns": (
+        [[0, -3.483175290477407e120, 0], [0, 0, -1.6824336011659144e121],
+         [0, -1.713422923595498e120, -8.6167708757969e120], [-3.0405415734780306e120, 0, -8.54132406467306e120]],
+        [-1, -1, 1, 1], [2.685424810915674e120, 1.6562232166753837e118, 2.63872146123771e115, 1.5480386587612692e114,
+        2.912942078104747e109], 1e-3, False,
+    ),
+}  # fmt: skip
+
+
+def walked(X, y, lams, tol, rule="none", newton=True, sparse=False):
+    """Yield every step of a path, its certificate and its faults."""
+    if not lams:
+        return
+    model, exact = L1SVM(Columns(sp.csr_array(X) if sparse else X, y)), L1(X, y)
+    options = PathOptions(tol=tol, max_epochs=3000)
+    center = Fraction(sum(exact.y), exact.n)
+    for step, c in walk(model, lams, parse_feature_rule(rule), FeatureDescent(newton=newton), options):
+        ceiling = exact.primal([Fraction(0)] * exact.m, center, Fraction(c.lam))
+        yield step, c, faults(step, c, *exact.objectives(c.w, c.bias, c.lam), tol, ceiling)
+
+
+def grid(rng, X, y):
+    """Return values of lambda relative to the largest, over 13 orders of magnitude."""
+    top = L1SVM(Columns(X, y)).lam_max
+    return [float(v) for v in np.sort(top * 10.0 ** rng.uniform(-12, 1, size=4))[::-1] if 0.0 < v < np.inf]
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_what_was_certified_falsely(name):
+    X, y, lams, tol, sparse = FALSE[name]
+    X, y = np.array(X, dtype=float), np.array(y, dtype=float)
+    for rule in ("none", "gap", "vi+gap"):
+        assert all(found == [] for _, _, found in walked(X, y, lams, tol, rule, sparse=sparse))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9]))
+def test_no_step_claims_more_than_is_true(seed, tol):
+    rng = np.random.default_rng(seed)
+    X, y = hostile(rng)
+    rule, newton, sparse = rng.choice(["none", "vi", "gap", "vi+gap"]), bool(rng.integers(2)), bool(rng.integers(2))
+    for step, _, found in walked(X, y, grid(rng, X, y), tol, str(rule), newton, sparse):
+        assert found == [], (seed, step)
+
+
+def test_most_of_them_are_certified_and_some_need_exact_sums(monkeypatch):
+    asked = []
+    monkeypatch.setattr("screenpath.models.l1svm.sharpened", lambda *a: asked.append(1) or l1_sharp.sharpened(*a))
+    states = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X, y = hostile(rng)
+        states += [step.status for step, _, _ in walked(X, y, grid(rng, X, y), 1e-6)]
+    assert states.count("certified") > 0.6 * len(states)
+    assert len(asked) > 5
+
+
+def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
+    """Negative control: without the bounds on rounding there are false claims among the same problems."""
+    monkeypatch.setattr(l1_rounding, "gamma", lambda depth: 0.0)
+    monkeypatch.setattr("screenpath.models.l1_rounding.UNIT", 0.0)
+    for name in ("blur", "imbalance"):
+        monkeypatch.setattr(f"screenpath.kernels.l1svm.{name}", lambda *sums: 0.0)
+    monkeypatch.setattr("screenpath.models.l1svm.sharpened", lambda model, c: c)
+    found = []
+    for seed in (*range(10), 56):
+        rng = np.random.default_rng(seed)
+        X, y = hostile(rng)
+        for _, _, wrong in walked(X, y, grid(rng, X, y), 1e-6):
+            found += wrong
+    assert any("certified" in one for one in found)
+    assert "the primal objective is off by more than its bound" in found
+    assert "the lower bound of the optimum exceeds an objective" in found
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), tol=st.sampled_from([0.5, 1e-2, 1e-5, 1e-10]))
+def test_no_decision_is_wrong(seed, tol):
+    """What a rule screens is strictly inside its constraint at the exact optimum, for references of any accuracy."""
+    rng = np.random.default_rng(seed)
+    X, y = hostile(rng)
+    model, exact = L1SVM(Columns(X, y)), L1(X, y)
+    lams, none = grid(rng, X, y), parse_feature_rule("none")
+
+    def point(lam, wanted):
+        options = PathOptions(tol=wanted, max_epochs=300)
+        return solve_point(model, lam, 0, model.start(lam), none, FeatureDescent(), options)[1]
+
+    for first, lam in zip(lams, lams[1:], strict=False):
+        near = point(first, tol)
+        for target in (lam, 0.9 * first):
+            best = point(target, 1e-13)
+            alpha = exact.optimum(best.w, best.bias, target)
+            if alpha is None:
+                continue
+            products = [abs(p) for p in exact.products(alpha)]
+            ball = point(target, tol)
+            for kept in (
+                parse_feature_rule("vi").before(model, near, target),
+                model.screen(gap_ball(ball), model.slack_of(ball)),
+            ):
+                assert all(products[j] <= Fraction(target) for j in np.flatnonzero(kept.status)), (seed, target)
+
+
+def test_decisions_are_judged_and_made():
+    """Of the attack above: rules decide, and optima are found."""
+    decided = judged = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = hostile(rng)
+        model, exact = L1SVM(Columns(X, y)), L1(X, y)
+        if not model.lam_max > 0.0:
+            continue
+        lam = 0.6 * model.lam_max
+        options = PathOptions(tol=1e-12, max_epochs=300)
+        rule = parse_feature_rule("none")
+        best = solve_point(model, lam, 0, model.start(lam), rule, FeatureDescent(), options)[1]
+        judged += exact.optimum(best.w, best.bias, lam) is not None
+        decided += np.count_nonzero(VariationalInequality().keep(model, model.start(lam), lam).status)
+    assert judged > 20 and decided > 5
+
+
+def test_a_nearly_constant_column_is_not_taken_for_a_constant_one():
+    """Its products were called 0, though they can be larger than lambda."""
+    y = np.array([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
+    column = 1e15 + 8.0 * (y > 0.0)
+    X = np.column_stack([column, [0.1, -0.2, 0.3, 0.1, 0.0, 0.2]])
+    for lam in (1e-2, 1e-6):
+        for step, _, found in walked(X, y, [lam], 1e-6):
+            assert found == [], step
+    # Truly constant ones are, at any size.
+    model = L1SVM(Columns(np.column_stack([np.full(6, 0.1), np.full(6, 1e200 / 1e60)]), y))
+    assert model.constant.all() and model.lam_max == 0.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_tops_that_are_nothing_but_rounding(sparse):
+    rng = np.random.default_rng(0)
+    pairs = np.repeat(rng.normal(size=(50, 3)) * [1.0, 1e6, 1e-6], 2, axis=0)
+    y = np.tile([1.0, -1.0], 50)
+    order = rng.permutation(100)
+    decimal = np.array([0.1, 0.3, 0.2, 0.0, 0.7, 0.6, 0.1, 0.2, 0.0, 0.0])[:, None]  # 0 on paper, 2.8e-17 as stored
+    for X, labels in ((pairs[order], y[order]), (decimal, y[:10]), (np.full((100, 1), 0.1), y)):
+        X = sp.csr_array(X) if sparse else X
+        with pytest.raises(DataError, match="(?s)lambda_max is 0 but for rounding.*give the values"):
+            l1_svm_path(X, labels, storage="sparse" if sparse else "dense")
+        assert l1_svm_path(X, labels, grid=[0.5]).certified
+
+
+def test_the_top_is_that_of_the_signal_not_of_a_large_columns_rounding():
+    rng = np.random.default_rng(1)
+    y = np.tile([1.0, -1.0], 30)
+    noise = np.repeat(1e12 * rng.normal(size=30), 2)
+    order = rng.permutation(60)
+    X = np.column_stack([noise, 1e-7 * y])[order]
+    model = L1SVM(Columns(X, y[order]))
+    assert model.lam_max == pytest.approx(60 * 1e-7, rel=1e-8)
+
+
+def test_an_overflow_is_named():
+    X = np.array([[1e200, 1.0], [2.0, 1e190], [0.0, 1.0]])
+    with pytest.raises(DataError, match="(?s)overflow: the squared norm of feature 1.*scale the data"):
+        l1_svm_path(X, [1, -1, 1])

@@ -1,0 +1,193 @@
+"""Every proof of the sparse SVM against rational arithmetic, on badly scaled problems; every decision of its rules."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from screenpath import sparse_svm_path
+from screenpath.errors import DataError
+from screenpath.models.sparse import SparseModel
+from screenpath.models.sparse_grid import SparseGrid
+from screenpath.path import PathOptions, solve_point, walk
+from screenpath.rows.views import Views
+from screenpath.rules.sparse import parse_sparse_rule, screen, settled, tighten
+from screenpath.solvers.sparse import make_sparse_solver
+from tests.safety.rational_penalised import Sparse, faults, hostile
+
+
+def problem(seed):
+    """Return random generator, model at beta = 0 and its exact twin; two or three classes, dense or sparse."""
+    rng = np.random.default_rng(seed)
+    X, y = hostile(rng)
+    classes, labels = 1, y.astype(np.int64)
+    if len(y) > 3 and rng.random() < 0.3:
+        classes, labels = 3, rng.integers(0, 3, size=len(y))
+        labels[:3] = 0, 1, 2
+    gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 1e-14, 1.0 - 1e-12]))
+    views = Views(X if rng.random() < 0.5 else sp.csr_array(X))
+    return rng, SparseModel(views, labels, classes, 0.0, gamma), Sparse(X, labels, classes, gamma)
+
+
+def points(rng, base, rows=2, each=3):
+    """Return pairs (alpha, beta), alpha over 15 orders of magnitude in each row."""
+    pairs, top = [], base.beta_max
+    for beta in top * 10.0 ** rng.uniform(-12, 1, size=rows) if top > 0.0 else ():
+        most = base.at(beta).alpha_max() or base.at(0.5 * top).alpha_max()
+        alphas = np.sort(most * 10.0 ** rng.uniform(-12, 3, size=each))[::-1]
+        pairs += [(float(alpha), float(beta)) for alpha in alphas if 0.0 < alpha < np.inf]
+    return pairs
+
+
+def walked(seed, tol, rule="none", solver="auto"):
+    """Yield every step of a path with its faults."""
+    rng, base, exact = problem(seed)
+    options = PathOptions(tol=tol, max_epochs=2000)
+    ceiling = (1 - exact.gamma / 2) * len(exact.free) / exact.n
+    pairs = points(rng, base)
+    if not pairs:  # no parameter of this problem is within the range of floating point
+        return
+    for step, c in walk(SparseGrid(base), pairs, parse_sparse_rule(rule), make_sparse_solver(solver), options):
+        primal, dual = exact.objectives(c.w, c.theta, c.alpha, c.beta)
+        found = faults(step, c, primal, dual, tol, ceiling)
+        if Fraction(step.gap) < primal - dual:
+            found.append("the gap is larger than was said")
+        if Fraction(step.dual) > dual:
+            found.append("the dual value is smaller than was said")
+        elsewhere = 0.7 * c.alpha
+        primal, dual = exact.objectives(c.w, c.theta, elsewhere, c.beta)
+        there = base.at(c.beta).gap_at(c, elsewhere)
+        if there < np.inf and Fraction(there) < primal - dual:
+            found.append("the gap at another alpha is larger than was said")
+        yield step, found
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9, 1e-12]))
+def test_no_step_claims_more_than_is_true(seed, tol):
+    """Among them: rows whose squared norms underflow or whose parameters did, which ended with a traceback."""
+    rule, solver = ("none", "sifs", "gap", "sifs+gap")[seed % 4], ("auto", "sdca")[seed // 4 % 2]
+    for step, found in walked(seed, tol, rule, solver):
+        assert found == [], (seed, step)
+
+
+@pytest.mark.parametrize("seed", [9, 11, 32, 36, 44, 45, 61])
+def test_what_ended_with_a_traceback(seed):
+    """Squares of parameters and sums left the range of floating point."""
+    for rule in ("sifs", "sifs+gap", "none"):
+        assert all(found == [] for _, found in walked(seed, 1e-6, rule))
+
+
+def test_most_of_them_are_certified():
+    states = [step.status for seed in range(30) for step, _ in walked(seed, 1e-9)]
+    assert states.count("certified") > 0.6 * len(states)
+
+
+def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
+    """Negative control: without the bounds on rounding there are false claims among the same problems."""
+    monkeypatch.setattr("screenpath.models.sparse_rounding.gamma", lambda depth: 0.0)
+    monkeypatch.setattr("screenpath.models.sparse_rounding.UNIT", 0.0)
+    monkeypatch.setattr("screenpath.models.sparse.sharpened", lambda model, c, tol: c)
+    found = [one for seed in range(12) for _, wrong in walked(seed, 1e-6) for one in wrong]
+    assert "the gap is larger than was said" in found
+    assert "the primal objective is off by more than its bound" in found
+
+
+def solved(model, alpha, tol):
+    """Return the certificate of a solve without screening."""
+    options = PathOptions(tol=tol, max_epochs=300)
+    solver = make_sparse_solver("auto")
+    return solve_point(model, alpha, 0, model.start(alpha), parse_sparse_rule("none"), solver, options)[1]
+
+
+def wrong(at, best) -> bool:
+    """Tell whether a decision contradicts the exact optimum."""
+    w, theta, _ = best
+    zeroed = any(w[f] != 0 for f in np.flatnonzero(at.keep == 0))
+    return zeroed or any(value != (1 if at.duals[k] > 0 else 0) for k, value in theta.items() if at.duals[k] != 0)
+
+
+def attacked(seed, tol):
+    """Yield decisions over hostile data, and the exact optimum they are about."""
+    rng, base, exact = problem(seed)
+    for alpha, beta in points(rng, base, rows=2, each=2):
+        model = base.at(beta)
+        best = exact.optimum(solved(model, alpha, 1e-13).w, alpha, beta)
+        if best is None:
+            continue
+        for first in (alpha, 1.05 * alpha, 4.0 * alpha, 0.9 * alpha):
+            near = solved(model, first, tol)
+            for samples, features in ((True, True), (True, False), (False, True)):
+                yield screen(model, near, alpha, samples, features, bool(seed % 2)), best
+            if first == alpha:
+                at = model.nothing_screened()
+                tighten(model, at, near, alpha)
+                yield at, best
+        if model.exact_until(model.start(alpha), alpha):
+            yield settled(model, True, True, True), best
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), tol=st.sampled_from([0.5, 1e-2, 1e-5, 1e-10]))
+def test_no_decision_is_wrong(seed, tol):
+    """Screened weights and dual variables have their value at the exact optimum, for references of any accuracy."""
+    for at, best in attacked(seed, tol):
+        assert not wrong(at, best), seed
+
+
+def test_decisions_are_judged_and_made():
+    """Of the attack above: rules decide, and the judge can tell."""
+    decided, judged, noticed = 0, 0, 0
+    for seed in range(20):
+        for at, best in attacked(seed, 1e-6):
+            judged += 1
+            decided += np.count_nonzero(at.keep == 0) + sum(at.duals[k] != 0 for k in best[1])
+            turned = at.copy()
+            turned.duals[:] *= -1
+            turned.keep[:] = 0
+            noticed += wrong(turned, best)
+    assert judged > 200 and decided > 400 and noticed > 100
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_tops_that_are_nothing_but_rounding(storage):
+    rng = np.random.default_rng(0)
+    pairs = np.repeat(rng.normal(size=(50, 3)) * [1.0, 1e6, 1e-6], 2, axis=0)
+    y = np.tile([1.0, -1.0], 50)
+    order = rng.permutation(100)
+    decimal = np.array([0.1, 0.3, 0.2, 0.0, 0.7, 0.6, 0.1, 0.2, 0.0, 0.0])[:, None]  # 0 on paper, 2.8e-17 as stored
+    for X, labels in ((pairs[order], y[order]), (decimal, y[:10]), (np.full((100, 1), 0.1), y)):
+        for betas, alphas in ((3, 4), (3, [0.1]), ([0.1], 4)):
+            with pytest.raises(DataError, match="(?s)beta_max is 0 but for rounding.*give the values"):
+                sparse_svm_path(X, labels, betas=betas, alphas=alphas, storage=storage)
+        assert sparse_svm_path(X, labels, betas=[0.1], alphas=[1.0, 0.1], storage=storage).certified
+
+
+def test_a_beta_that_only_rounding_parts_from_the_top_walks_no_grid_of_rounding_errors():
+    rng = np.random.default_rng(3)
+    y = np.tile([1.0, -1.0], 20)
+    X = rng.normal(size=(40, 3)) + 0.5 * y[:, None]
+    base = SparseModel(Views(X), y.astype(np.int64), 1, 0.0, 0.5)
+    beta = float(np.nextafter(base.beta_max, 0.0))
+    path = sparse_svm_path(X, y, betas=[beta], alphas=5)
+    assert path.certified
+    assert min(step.parameters["alpha"] for step in path.steps) > 1e-6
+
+
+def test_the_top_is_that_of_the_signal_not_of_a_large_columns_rounding():
+    rng = np.random.default_rng(1)
+    y = np.tile([1.0, -1.0], 30)
+    noise = np.repeat(1e12 * rng.normal(size=30), 2)
+    order = rng.permutation(60)
+    X = np.column_stack([noise, 1e-7 * y])[order]
+    base = SparseModel(Views(X), y[order].astype(np.int64), 1, 0.0, 0.5)
+    assert base.beta_max == pytest.approx(1e-7, rel=1e-12)
+
+
+def test_an_overflow_is_named():
+    X = np.array([[1e200, 1.0], [2.0, 1e190], [0.0, 1.0]])
+    with pytest.raises(DataError, match="(?s)overflow: the squared norm of sample 1.*scale the data"):
+        sparse_svm_path(X, [1, -1, 1])

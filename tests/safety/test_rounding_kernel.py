@@ -1,0 +1,125 @@
+"""No certificate of a kernel model is false for rounding: named cases, random hostile problems, and controls."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from screenpath import kernel_svm_path, read_libsvm
+from screenpath.errors import DataError
+from screenpath.models import kernel
+from screenpath.models.builders import kernel_svm_model
+from screenpath.path import PathOptions, walk
+from screenpath.rounding import meets
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.rules import parse_kernel_rule
+from screenpath.solvers.smo import make_kernel_solver
+from tests.safety import fuzz_rounding
+from tests.safety.rational import ExactKernel, faults
+
+BREAST_CANCER = "data_samples/breast_cancer.libsvm"
+
+
+def fuzz(steps, seed):
+    return fuzz_rounding.fuzz(steps, seed, check=fuzz_rounding.check_kernel_path)
+
+
+def walked(model, grid, tol, rule="it+gap", solver="newton", **more):
+    options, solver = PathOptions(tol=tol, **more), make_kernel_solver(solver)
+    with np.errstate(all="ignore"):
+        return list(walk(model, np.array(grid), parse_kernel_rule(rule), solver, options))
+
+
+def test_random_problems_at_hostile_scales():
+    statuses, found = fuzz(250, seed=4321)
+    assert found == []
+    assert statuses["certified"] > 120
+
+
+def test_without_the_bounds_false_certificates_are_found(monkeypatch):
+    monkeypatch.setattr(kernel, "sum_error", lambda *arguments: 0.0)
+    monkeypatch.setattr(kernel, "drift", lambda error, spread: error)
+    monkeypatch.setattr(kernel, "UNIT", 0.0)
+    monkeypatch.setattr(kernel.KernelModel, "sharpened", lambda self, certificate, tol: certificate)
+    assert any("certified" in claim or "gap" in claim for _, claim, _ in fuzz(250, seed=4321)[1])
+
+
+def test_plain_sums_that_claim_twice_the_precision_are_found(monkeypatch):
+    def plain(self, target, weights):
+        sums = np.array([self.weighted_sum(row)[target] for row in weights])
+        return np.stack([sums, np.zeros(sums.shape)], axis=1), self.blocks.precise_error(target.size)
+
+    monkeypatch.setattr(GramRows, "precise_sums", plain)
+    assert any("certified" in claim or "gap" in claim for _, claim, _ in fuzz(250, seed=4321)[1])
+
+
+class Integers:
+    """The gap of a dual point on the raw data, in integers: values are multiples of a power of two."""
+
+    def __init__(self, X, y, function):
+        scale = 2**60
+        rows = np.array([[int(Fraction(float(v)) * scale) for v in row] for row in X], dtype=object)
+        assert all(Fraction(int(rows[0, j]), scale) == Fraction(float(X[0, j])) for j in range(X.shape[1]))
+        self.rows, self.scale, self.y, self.function = rows, scale, y, function
+
+    def pair(self, C, theta) -> tuple[Fraction, Fraction]:
+        """Return the exact primal value and gap of ``w = C sum theta_i z_i``."""
+        used = np.flatnonzero(theta)
+        f, products = self.function, self.rows @ self.rows[used].T
+        gamma, coef0 = Fraction(f.gamma), Fraction(f.coef0)
+        weights = [Fraction(float(theta[j])) * int(self.y[j]) for j in used]
+        C, loss, left, square = Fraction(C), Fraction(0), Fraction(0), Fraction(0)
+        for i in range(len(self.y)):
+            values = [(gamma * Fraction(int(p), self.scale**2) + coef0) ** f.degree for p in products[i]]
+            margin = C * int(self.y[i]) * sum(w * v for w, v in zip(weights, values, strict=True))
+            t, own = 1 - margin, Fraction(float(theta[i]))
+            loss += max(t, Fraction(0))
+            left += max(t, Fraction(0)) - own * t
+            square += C * own * margin
+        return square / 2 + C * loss, C * left
+
+
+@pytest.mark.parametrize("solver", ["newton", "smo"])
+def test_raw_breast_cancer_with_a_polynomial_kernel(solver):
+    """A relative gap of 6.7e-9 was reported at C = 1, where it was 2.7e-6."""
+    data = read_libsvm(BREAST_CANCER)
+    X, y = data.X.toarray(), np.where(data.y == data.y.max(), 1.0, -1.0)
+    function = KernelFunction("poly", 1.0 / X.shape[1], 2)
+    model, exact = kernel_svm_model(GramRows(X, function, y)), Integers(X, y, function)
+    for step, certificate in walked(model, [1e-8, 1.0], 1e-8, "it+gap", solver, max_epochs=60):
+        primal, gap = exact.pair(step.parameters["C"], certificate.theta)
+        assert gap <= Fraction(certificate.gap) and abs(primal - Fraction(step.primal)) <= certificate.primal_error
+        if step.status == "certified":
+            assert gap <= Fraction(1e-8) * primal
+        else:
+            assert step.reason
+
+
+@pytest.mark.parametrize("options", [{"kernel": "rbf"}, {"kernel": "poly", "degree": 2}, {"kernel": "linear"}])
+def test_scaled_breast_cancer_is_certified_as_ever(options):
+    data = read_libsvm(BREAST_CANCER)
+    path = kernel_svm_path(data.X, data.y, scale="maxabs", cmin=1e-2, cmax=1e2, grid=12, tol=1e-7, **options)
+    assert path.certified and all(step.primal - step.dual >= step.gap for step in path.steps)
+
+
+def test_tighter_tolerances_are_met_with_sums_in_twice_the_precision():
+    """The plain bound would leave 1e-10 open; a second certificate of the same pair has a smaller one."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(4, 2)), np.array([1.0, -1.0, 1.0, -1.0])
+    for function in (KernelFunction("rbf", 0.5, constant=1e4), KernelFunction("poly", 1.0, 3, 100.0)):
+        model = kernel_svm_model(GramRows(X, function, y))
+        sharpened = 0
+        for step, certificate in walked(model, np.geomspace(1e-6, 1e3, 10), 1e-10):
+            C = step.parameters["C"]
+            plain = model.certify(C, None, certificate.theta)
+            sharpened += not meets(plain, 1e-10) and step.status == "certified"
+            assert certificate.gap <= plain.gap
+            assert faults(model, C, 1e-10, step, certificate, ExactKernel(model, X, C)) == []
+        assert sharpened > 0
+
+
+def test_overflow_is_named():
+    X = np.array([[1e120, 1.0], [1.0, 1e120], [1.0, 2.0]])
+    with np.errstate(all="ignore"), pytest.raises(DataError, match="overflow: the kernel of row 1 with itself"):
+        kernel_svm_model(GramRows(X, KernelFunction("poly"), np.array([1.0, -1.0, 1.0])))

@@ -1,0 +1,206 @@
+"""The checker attacked: changed certificates against rational arithmetic, and its bounds at hostile scales."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from screenpath.verify import box, checker_of
+from screenpath.verify.data import Source, scaled
+from screenpath.verify.file import pack
+from screenpath.verify.kernel import values
+from tests.safety.certificates import (
+    ExactPair,
+    attack,
+    change,
+    exact_kernel,
+    exact_losses,
+    l1_values,
+    libsvm,
+    make_runs,
+    sparse_values,
+    still_true,
+    untrue,
+)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    return make_runs(tmp_path_factory.mktemp("runs"), n=10)
+
+
+def test_the_judge_knows_true_from_false(certificates):
+    for header, steps, _, X, y in certificates:
+        assert untrue(header, steps, X, y) == []
+        assert untrue({**header, "tol": 0.0}, steps, X, y)
+        wrong = [{**entry, "primal": 1.01 * entry["primal"]} for entry in steps]
+        assert [k for k, what in untrue(header, wrong, X, y) if what == "primal"] == list(range(len(steps)))
+        if "claims" not in steps[0]:
+            continue
+        everything = [{**entry, "claims": pack(np.ones(2 * len(y), dtype=np.uint8))} for entry in steps]
+        assert any(fault[1] == "claim" for fault in untrue(header, everything, X, y))
+
+
+def test_changed_certificates_that_are_no_longer_true_are_rejected(certificates):
+    found = attack(certificates, 150, seed=1)
+    assert found["missed"] == []
+    assert len(found["kinds"]) > 12  # so that no kind of change is without effect
+    assert found["accepted"] >= 0.8 * found["true"] > 0  # it does not reject whatever has been touched
+
+
+def test_a_checker_without_error_bounds_would_be_caught(certificates, monkeypatch):
+    """Control: where the checker believes that all is well, the attack says so."""
+    monkeypatch.setattr("tests.safety.certificates.accepts", lambda *_: True)
+    assert len(attack(certificates, 20, seed=2)["missed"]) == 20
+
+
+def problem(rng, scaling: str):
+    """Return a header, one step and its data: scales from 1e-150 to 1e150, pairs good and bad."""
+    n, d = int(rng.integers(1, 8)), int(rng.integers(1, 5))
+    widest = float(rng.choice([0.0, 10.0, 70.0]))
+    X = rng.normal(size=(n, d)) * 10.0 ** (rng.uniform(-widest, widest, (n, 1)) + rng.uniform(-widest, widest, d))
+    X[rng.random((n, d)) < 0.2] = 0.0
+    y = rng.normal(size=n) * 10.0 ** rng.uniform(-widest, widest)
+    model = str(rng.choice(["svm", "lad", "quantile", "svr"]))
+    if model == "svm":
+        y = rng.choice([1.0, 2.0], n)
+    header = {
+        "model": model, "labels": {"+1": 2.0, "-1": 1.0}, "scaling": scaling, "bias": float(rng.choice([0.0, 1.0])),
+        "tau": 0.3, "epsilon": abs(float(y[0])) / 3.0, "tol": 1e-6,
+        "data": {"sha256": "", "n_samples": n, "n_features": d, "zero_based": False},
+    }  # fmt: skip
+    if scaling in ("maxabs", "standard"):
+        header["scale"] = np.where(np.abs(X).max(axis=0) > 0.0, np.abs(X).max(axis=0), 1.0) * rng.uniform(0.5, 2.0, d)
+        header["shift"] = X.mean(axis=0)
+    exact = exact_losses(header, X.tolist(), y.tolist())
+    size, lo, hi = len(exact[1]), np.array([float(v) for v in exact[2]]), np.array([float(v) for v in exact[3]])
+    states = rng.integers(0, 3, size).astype(np.uint8)
+    theta = np.where(states == 1, hi, lo)
+    inside = lo + (hi - lo) * rng.random(size) ** float(rng.choice([1.0, 30.0]))
+    theta[states == 2] = np.clip(inside, lo, hi)[states == 2]
+    C = float(10.0 ** rng.uniform(-12.0, 12.0))
+    v = [F(C) * sum((F(a) * row[j] for a, row in zip(theta.tolist(), exact[0], strict=True)), F(0))
+         for j in range(len(exact[0][0]))]  # fmt: skip
+    w = np.array([float(x) if abs(x) < 10**300 else 0.0 for x in v])
+    if rng.random() < 0.5:
+        w *= 1.0 + 10.0 ** rng.uniform(-16.0, 0.0) * rng.normal(size=w.size)
+    entry = {
+        "step": 0, "status": "certified", "C": C, "gap": 0.0, "primal": 0.0, "primal_error": 0.0, "w": w,
+        "states": pack(states), "between": theta[states == 2], "claims": pack(np.zeros(size, np.uint8)),
+    }  # fmt: skip
+    return header, entry, X, y, exact
+
+
+class Unchecked(Source):
+    """Data without a fingerprint."""
+
+    def passed(self, indices: bool):
+        """Yield all blocks."""
+        return (scaled(block, self.header, self.d) for block in self._blocks())
+
+
+@pytest.mark.parametrize("scaling", ["none", "maxabs", "standard", "l2"])
+def test_bounds_hold_against_rational_arithmetic_at_hostile_scales(tmp_path, scaling):
+    rng, tight, known = np.random.default_rng(3), 0, 0
+    for _ in range(60):
+        header, entry, X, y, exact = problem(rng, scaling)
+        (tmp_path / "d").write_text(libsvm(X.tolist(), y.tolist()))
+        source = Unchecked(tmp_path / "d", header, int(rng.integers(1, 9)))
+        with np.errstate(all="ignore"):
+            (pair,) = box.check(header, [entry], source)
+            gap, (primal, error) = pair.gap, pair.primal
+            other = float(entry["C"] * 10.0 ** rng.uniform(-1.0, 1.0))
+            radius = pair.radius(other)
+        true = ExactPair(exact, entry)
+        assert true.valid and not pair.faults
+        if not all(map(np.isfinite, (gap, primal, error, radius))):
+            continue  # overflow: nothing is claimed
+        known += 1
+        assert F(gap) >= true.gap
+        assert abs(F(primal) - true.primal) <= F(error)
+        x = F(other) / true.C
+        away = sum(((a - x * b) ** 2 for a, b in zip(true.w, true.v, strict=True)), F(0))
+        assert F(radius) ** 2 >= away / 4 + x * true.C * true.slope
+        tight += F(gap) <= true.gap * (1 + F(1, 10**9)) + F(1, 10**300)
+    assert known > 40 and tight > 0.8 * known
+
+
+@pytest.mark.parametrize("model", ["sparse-svm", "l1svm"])
+def test_bounds_of_models_with_few_weights(tmp_path, model):
+    rng, tight, known = np.random.default_rng(4), 0, 0
+    for _ in range(60):
+        n, d, widest = int(rng.integers(2, 8)), int(rng.integers(1, 5)), float(rng.choice([0.0, 3.0, 40.0]))
+        X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-widest, widest, d)
+        y = rng.choice([1.0, 2.0], n)
+        y[:2] = 1.0, 2.0
+        signs = np.where(y > 1.0, 1.0, -1.0)
+        header = {
+            "model": model, "labels": {"+1": 2.0, "-1": 1.0}, "scaling": "none", "bias": float(model == "l1svm"),
+            "smoothing": float(rng.uniform(0.01, 0.99)), "data": {"n_samples": n, "n_features": d, "zero_based": False},
+        }  # fmt: skip
+        w = rng.normal(size=d) / np.abs(X).max(axis=0) * 10.0 ** rng.uniform(-3.0, 0.5) * (rng.random(d) < 0.7)
+        index = np.flatnonzero(w)
+        entry = {"step": 0, "status": "certified", "index": index, "values": w[index]}
+        if model == "l1svm":
+            b = bias_of(X @ w, signs)
+            alpha = np.maximum(1.0 - signs * (X @ w + b), 0.0)
+            lam = float(np.abs(X.T @ (signs * alpha)).max() * 10.0 ** rng.uniform(-1.0, 1.0))
+            entry |= {"b": b, "lambda": lam or 1.0}
+        else:
+            states = rng.integers(0, 3, n).astype(np.uint8)
+            entry |= {"states": pack(states), "between": rng.random(np.count_nonzero(states == 2))}
+            entry |= {"alpha": float(10.0 ** rng.uniform(-6.0, 6.0)), "beta": float(10.0 ** rng.uniform(-6.0, 1.0))}
+        (tmp_path / "d").write_text(libsvm(X.tolist(), y.tolist()))
+        with np.errstate(all="ignore"):
+            (pair,) = checker_of(header).check(header, [entry], Unchecked(tmp_path / "d", header, 3))
+            gap, (primal, error) = pair.gap, pair.primal
+        rows, weights = [[F(x) for x in row] for row in X.tolist()], [F(x) for x in w.tolist()]
+        given = rows, [int(s) for s in signs], weights
+        true, value = l1_values(entry, *given) if model == "l1svm" else sparse_values(header, entry, *given)
+        if not np.isfinite(gap):
+            continue
+        known += 1
+        assert F(gap) >= true and abs(F(primal) - value) <= F(error)
+        tight += F(gap) <= true * (1 + F(1, 10**8)) + value * F(1, 10**12)
+    assert known > 40 and tight > 0.8 * known
+
+
+def bias_of(products, signs) -> float:
+    """Return the bias that minimises the loss, to the last bits."""
+    low, high = -2.0 - np.abs(products).max(), 2.0 + np.abs(products).max()
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        slope = float(signs @ np.maximum(1.0 - signs * (products + middle), 0.0))
+        low, high = (middle, high) if slope > 0.0 else (low, middle)
+    return 0.5 * (low + high)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
+def test_kernel_values_are_within_their_bounds(name):
+    rng, tight = np.random.default_rng(5), 0
+    for _ in range(40):
+        kernel = {"kernel": name, "gamma": float(10.0 ** rng.uniform(-4.0, 1.0)), "degree": int(rng.integers(1, 6)),
+                  "coef0": float(rng.choice([0.0, 1.0])), "constant": float(rng.choice([0.0, 0.25]))}  # fmt: skip
+        scale = 10.0 ** rng.uniform(-3.0, 3.0)
+        X = (rng.normal(size=(4, 3)) + rng.choice([0.0, 100.0])) * scale
+        K, error = values(kernel, X[:2].astype(np.longdouble), X.astype(np.longdouble))
+        for i, j in np.ndindex(K.shape):
+            exact = exact_kernel(kernel, [F(x) for x in X[i].tolist()], [F(x) for x in X[j].tolist()])
+            if np.isfinite(error[i, j]):
+                assert abs(long_fraction(K[i, j]) - exact) <= long_fraction(error[i, j])
+                tight += error[i, j] <= 1e-12 * abs(K[i, j]) + 1e-300
+    assert tight > 200
+
+
+def long_fraction(value) -> F:
+    """Return one of numpy's longest numbers as a fraction."""
+    high = float(value)
+    middle = float(value - np.longdouble(high))
+    return F(high) + F(middle)
+
+
+def test_a_change_is_a_change(certificates):
+    rng = np.random.default_rng(0)
+    kinds = {change(certificates[0], rng)[0] for _ in range(300)}
+    assert len(kinds) > 20
+    assert still_true(*certificates[0][:2], certificates[0])
