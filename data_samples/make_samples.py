@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
-from screenpath.generate import generate
+from screenpath.data.generate import generate
 
 SEED = 0
 

@@ -8,18 +8,18 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
-    "EpsilonGrid": "screenpath.grid",
-    "KernelPathResult": "screenpath.api_kernel",
-    "PathResult": "screenpath.results",
-    "SparsePathResult": "screenpath.api_sparse",
-    "kernel_svm_path": "screenpath.api_kernel",
-    "l1_svm_path": "screenpath.api_l1",
-    "lad_path": "screenpath.api",
-    "quantile_path": "screenpath.api",
-    "read_libsvm": "screenpath.read.libsvm",
-    "sparse_svm_path": "screenpath.api_sparse",
-    "svm_path": "screenpath.api",
-    "svr_path": "screenpath.api",
+    "EpsilonGrid": "screenpath.models.grid",
+    "KernelPathResult": "screenpath.api.kernel",
+    "PathResult": "screenpath.runs.result",
+    "SparsePathResult": "screenpath.api.sparse",
+    "kernel_svm_path": "screenpath.api.kernel",
+    "l1_svm_path": "screenpath.api.l1svm",
+    "lad_path": "screenpath.api.losses",
+    "quantile_path": "screenpath.api.losses",
+    "read_libsvm": "screenpath.data.libsvm",
+    "sparse_svm_path": "screenpath.api.sparse",
+    "svm_path": "screenpath.api.losses",
+    "svr_path": "screenpath.api.losses",
     "verify_certificate": "screenpath.verify",
 }
 __all__ = ["__version__", *_HOMES]

@@ -1,12 +1,14 @@
 """The exception tree: each error carries its exit code and says what to type next.
 
 Options stand in messages as Python has them, between backquotes: `` `threads` ``, `` `scale=maxabs` ``. The command
-line turns them into flags.
+line turns them into flags. What is said to people may hold text of theirs (names of files, tokens): :func:`shown` makes
+it harmless for a terminal.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 
 OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 
@@ -19,6 +21,26 @@ def flags(text: str) -> str:
         return name if found[2] is None else f"{name} {found[2]}"
 
     return OPTION.sub(flag, text)
+
+
+def shown(text: str) -> str:
+    """Return text on one line with everything that does not print shown as an escape: a name may hold commands.
+
+    A terminal obeys control characters, and characters without a glyph can reverse or hide what stands around them.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shown_lines(text: str) -> str:
+    """Return :func:`shown` of each line of a text that has several by itself."""
+    return "\n".join(shown(line.replace("\t", "  ")) for line in text.split("\n"))
+
+
+def tell(text: str) -> None:
+    """Print one line of text to stderr."""
+    print(shown(text), file=sys.stderr, flush=True)
 
 
 class ScreenpathError(Exception):

@@ -5,12 +5,13 @@ import re
 
 import click
 
-from screenpath import api, api_kernel
+from screenpath.api import kernel as api_kernel
+from screenpath.api import losses as api
 from screenpath.cli.app import COMMANDS, cli
-from screenpath.read import libsvm
+from screenpath.data import libsvm
 from screenpath.rules import STATIC, parse_rule
 from screenpath.solvers import NAMES
-from screenpath.steps import COLUMNS
+from screenpath.walk.step import COLUMNS
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()

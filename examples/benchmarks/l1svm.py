@@ -143,7 +143,8 @@ def loosest(solver, X, y, lams, bounds, cap):
 
 def compare(name: str, repeats: int, cap: float) -> None:
     """Print one line a solver for one data set."""
-    from screenpath.api_l1 import l1_svm_model, lambda_grid
+    from screenpath.api.l1svm import l1_svm_model
+    from screenpath.models.grid import lambda_grid
 
     X, y = load(name)
     lams = lambda_grid(l1_svm_model(X, y)[0], 20)

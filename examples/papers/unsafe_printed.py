@@ -20,17 +20,17 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.geometry import Ball, Point
-from screenpath.grid import log_grid
+from screenpath.data.labels import binary_labels
+from screenpath.data.libsvm import read_libsvm
+from screenpath.data.prepare import prepare
+from screenpath.models.geometry import Ball, Point
+from screenpath.models.grid import log_grid
 from screenpath.models.losses import SVM
-from screenpath.path import PathOptions, walk
-from screenpath.prepare import prepare
-from screenpath.read.labels import binary_labels
-from screenpath.read.libsvm import read_libsvm
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.rules.box import pair_ball
 from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, walk
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS = ("breast_cancer", "winequality12")

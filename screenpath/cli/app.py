@@ -13,9 +13,8 @@ import click
 
 from screenpath import __version__
 from screenpath.cli.models import command_of
-from screenpath.errors import ScreenpathError, flags
+from screenpath.errors import ScreenpathError, flags, shown, shown_lines
 from screenpath.models.specs import SPECS
-from screenpath.words import shown, shown_lines
 
 # Command: module below screenpath.cli (its attribute `command`; None for a model) and the line that --help shows.
 COMMANDS = {

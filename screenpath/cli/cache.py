@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from screenpath.words import tell
+from screenpath.errors import tell
 
 
 @click.group("cache")

@@ -90,11 +90,11 @@ def command(model, rules, shrinking, repeats, kind, out, force, quiet, **options
     """
     from screenpath.cli.load import load_training
     from screenpath.cli.warm import warm_model
-    from screenpath.compare import compare
-    from screenpath.memory import MemoryLimit
-    from screenpath.needs import SCREEN_MORE
+    from screenpath.data.memory import MemoryLimit
+    from screenpath.data.needs import SCREEN_MORE
     from screenpath.report.console import Console
-    from screenpath.write.outputs import Output
+    from screenpath.runs.compare import compare
+    from screenpath.runs.outputs import Output
 
     output = Output(out, force, [options["data"], options["weights"]])
     names = listed(rules, "--rules", "none,dvi,dvi+gap")
@@ -155,7 +155,7 @@ def write_table(rows, kind: str, output) -> int:
 
 
 def _render(rows, kind: str) -> str:
-    from screenpath.compare import to_markdown
+    from screenpath.runs.compare import to_markdown
 
     if kind == "markdown":
         return to_markdown(rows)

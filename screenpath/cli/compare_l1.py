@@ -32,14 +32,14 @@ def command(**options):
 
     Exit code 3 if a configuration did not certify every grid point.
     """
-    from screenpath.api_l1 import lambda_grid
     from screenpath.cli.app import DONE, UNCERTIFIED
     from screenpath.cli.load import load_training
     from screenpath.cli.warm import warm_model
-    from screenpath.compare_l1 import compare, per_step, totals
-    from screenpath.memory import MemoryLimit
+    from screenpath.data.memory import MemoryLimit
+    from screenpath.models.grid import lambda_grid
     from screenpath.models.specs import L1_SVM
     from screenpath.report.console import Console
+    from screenpath.runs.compare_l1 import compare, per_step, totals
 
     o = {**options, "storage": "auto", "dtype": "float64", "bias": 0.0, "threads": 1, "rule": "vi+gap"}
     o["solver"] = "auto"

@@ -44,11 +44,11 @@ def command(rules, starts, solver, repeats, kind, out, force, quiet, **options):
 
     from screenpath.cli.load import load_training
     from screenpath.cli.warm import warm_model
-    from screenpath.compare import compare_sparse
-    from screenpath.memory import MemoryLimit
+    from screenpath.data.memory import MemoryLimit
     from screenpath.models.specs import SPARSE_SVM
     from screenpath.report.console import Console
-    from screenpath.write.outputs import Output
+    from screenpath.runs.compare import compare_sparse
+    from screenpath.runs.outputs import Output
 
     output = Output(out, force, [options["data"]])
     names, begin = listed(rules, "--rules", "none,sifs"), listed(starts, "--starts", "warm,cold")

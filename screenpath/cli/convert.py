@@ -46,7 +46,7 @@ def command(data, out, quiet, **options):
     it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
     lad, quantile and svr leave its rows on disk.
     """
-    from screenpath.convert import convert
+    from screenpath.data.convert import convert
     from screenpath.report.console import Console
 
     if options["resume"] and options["force"]:

@@ -14,21 +14,21 @@ from screenpath.cli.job import Job
 from screenpath.cli.job import default_folder as folder_of
 from screenpath.cli.load import matrix_memory
 from screenpath.cli.signals import Stopped
-from screenpath.cluster import tasks_on
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import Certified
-from screenpath.cv.choose import at_boundary, choose, nothing_reached
 from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
+from screenpath.data.labels import label_text
+from screenpath.data.memory import in_force, private_size
+from screenpath.data.needs import DASK_WORKER
+from screenpath.data.tables import SCHEMA_VERSION, CsvTable, readable_json
 from screenpath.errors import UsageError
-from screenpath.memory import in_force, private_size
-from screenpath.needs import DASK_WORKER
-from screenpath.read.labels import label_text
+from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.rows.budget import free_memory
-from screenpath.scores import CLASSIFICATION, REGRESSION, choose_score
-from screenpath.steps import CERTIFIED
-from screenpath.write.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
-from screenpath.write.tables import SCHEMA_VERSION, CsvTable, readable_json
+from screenpath.rows.dask_cluster import tasks_on
+from screenpath.runs.choose import at_boundary, choose, nothing_reached
+from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
+from screenpath.walk.step import CERTIFIED
 
 
 class CvJob(Job):

@@ -6,8 +6,7 @@ import click
 
 from screenpath.cli.options import force_option
 from screenpath.cli.predict import model_spec, run_argument, say_step, step_option
-from screenpath.errors import UsageError
-from screenpath.words import tell
+from screenpath.errors import UsageError, tell
 
 
 @click.command("export")
@@ -28,9 +27,9 @@ def command(run, step, kind, out, force, quiet):
 
     LIBLINEAR's own predict reads the file of --to liblinear and decides the same.
     """
-    from screenpath.runs import open_run
-    from screenpath.write.models import FORMATS
-    from screenpath.write.outputs import Output
+    from screenpath.runs.export import FORMATS
+    from screenpath.runs.open import open_run
+    from screenpath.runs.outputs import Output
 
     run = open_run(run)
     output = Output(out, force, [run.path])

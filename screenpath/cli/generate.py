@@ -28,9 +28,9 @@ def command(name, seed, n, p, out, force):
                                       sparse, five classes (Hong et al. 2019)
     big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
     """
-    from screenpath.generate_big import NAME, big_text
-    from screenpath.write.libsvm import compressed
-    from screenpath.write.outputs import Output
+    from screenpath.data.generate_big import NAME, big_text
+    from screenpath.data.write_libsvm import compressed
+    from screenpath.runs.outputs import Output
 
     output = Output(out, force)
     blocks = big_text(seed, n, p) if name == NAME else small_text(name, seed, n, p)
@@ -41,8 +41,8 @@ def command(name, seed, n, p, out, force):
 
 def small_text(name, seed, n, p):
     """Return an iterator over the lines of a set that is made in memory."""
-    from screenpath.generate import generate
-    from screenpath.write.libsvm import libsvm_lines
+    from screenpath.data.generate import generate
+    from screenpath.data.write_libsvm import libsvm_lines
 
     X, y = generate(name, seed, n=n, p=p)
     return (line.encode() for line in libsvm_lines(X, y))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.app import DONE, ERROR
-from screenpath.errors import flags
-from screenpath.words import shown
+from screenpath.errors import flags, shown
 
 COLUMNS = 5  # columns named in the lists of widest ranges
 CLASSES_SHOWN = 20
@@ -24,7 +23,7 @@ def command(data, zero_based, max_faults):
     DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
     left out of the figures. The exit code is 1 if there is a fault or no sample.
     """
-    from screenpath.read.inspect import inspect
+    from screenpath.data.inspect import inspect
 
     seen = inspect(data, max_faults=max_faults, zero_based=zero_based)
     if seen.data is not None:
@@ -42,7 +41,7 @@ def command(data, zero_based, max_faults):
 def _facts(seen):
     import numpy as np
 
-    from screenpath.read.labels import label_text
+    from screenpath.data.labels import label_text
 
     data = seen.data
     yield "file", data.source

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import click
 
-from screenpath import __version__, steps
+from screenpath import __version__
 from screenpath.cli.app import BEGAN, DONE, UNCERTIFIED
 from screenpath.cli.signals import Signals, Stopped
+from screenpath.data.memory import MemoryLimit, in_force
+from screenpath.data.needs import SCREEN_MORE
 from screenpath.errors import ResourceError, UsageError
-from screenpath.memory import MemoryLimit, in_force
 from screenpath.models.spec import Spec
-from screenpath.needs import SCREEN_MORE
-from screenpath.record import SCHEMA_VERSION
 from screenpath.report.tally import Tally
-from screenpath.write.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
-from screenpath.write.outputs import refuse_inputs
-from screenpath.write.stream import Stream
+from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.runs.outputs import refuse_inputs
+from screenpath.runs.record import SCHEMA_VERSION
+from screenpath.runs.stream import Stream
+from screenpath.walk import step as steps
 
 # Shared options that change the numbers or the files; --resume compares them and those of the model.
 IDENTITY = (
@@ -187,8 +188,8 @@ class Job:
 
     def set_up_walk(self) -> None:
         """Collect the limits of the walk and the columns of the step table."""
-        from screenpath import audit
-        from screenpath.path import PathOptions
+        from screenpath.walk import audit
+        from screenpath.walk.loop import PathOptions
 
         o = self.options
         limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
@@ -269,7 +270,7 @@ class Job:
 
     def restore(self, checkpoint):
         """Take up the totals of an earlier run and return the reference of its next step."""
-        from screenpath.path import restore_walk
+        from screenpath.walk.loop import restore_walk
 
         steps, grid = checkpoint.progress.steps, self.grid
         try:
@@ -280,7 +281,7 @@ class Job:
             at = grid[steps - 1] if known else None
             reference = restore_walk(self.model, self.screening, checkpoint.state, at)
             if self.options.get("certificate"):
-                from screenpath.certificates import check_resumed
+                from screenpath.runs.certificates import check_resumed
 
                 check_resumed(self.sink.path, self.model, checkpoint.state)
         except ValueError as error:
@@ -292,14 +293,14 @@ class Job:
     def open_proof(self, state=None, reference=None) -> None:
         """Open the certificate file of ``--certificate``."""
         if self.options.get("certificate"):
-            from screenpath.certificates import header_of, open_certificate
+            from screenpath.runs.certificates import header_of, open_certificate
 
             header = header_of(self.spec.name, self.options, self.data)
             self.proof = open_certificate(self.sink.path, self.model, header, state, reference)
 
     def state(self, certificate) -> dict:
         """Return all that the next step depends on."""
-        from screenpath.path import walk_state
+        from screenpath.walk.loop import walk_state
 
         state = walk_state(self.model, self.screening, certificate)
         return state if self.proof is None else {**state, **self.proof.state()}
@@ -308,7 +309,7 @@ class Job:
 
     def walk(self, reference) -> int:
         """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
-        from screenpath.path import walk
+        from screenpath.walk.loop import walk
 
         status, code, limit = COMPLETE, None, in_force()
         first = self.sink.count

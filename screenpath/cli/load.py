@@ -9,24 +9,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath import needs
 from screenpath.cli.options import named_cluster
-from screenpath.convert import cached_shards
+from screenpath.data import needs
+from screenpath.data.convert import cached_shards
+from screenpath.data.dataset import Dataset
+from screenpath.data.libsvm import BLOCK, read_libsvm
+from screenpath.data.memory import MemoryLimit, in_force, private_size
+from screenpath.data.needs import Shape
+from screenpath.data.prepare import Preparation, prepare, stored_dense
+from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.wide import is_wide
 from screenpath.errors import DataError, UsageError
-from screenpath.memory import MemoryLimit, in_force, private_size
 from screenpath.models.builders import checked_weights, row_weights
-from screenpath.needs import Shape
-from screenpath.prepare import Preparation, prepare, prepared_rows
-from screenpath.read.dataset import Dataset
-from screenpath.read.libsvm import BLOCK, read_libsvm
-from screenpath.read.shards import ShardFolder, is_shard_folder
-from screenpath.record import WIDEST
 from screenpath.rows.budget import Allowance
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import parse_gamma
-from screenpath.rows.memory import MemoryRows, stored_dense
+from screenpath.rows.memory import MemoryRows, prepared_rows
 from screenpath.rows.shards import ShardRows
-from screenpath.wide import is_wide
+from screenpath.runs.record import WIDEST
 
 TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
 
@@ -293,8 +293,8 @@ def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLim
         return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
     if local is not None:
         limit.lend(local, needs.DASK_WORKER, 0, f"{local} workers", "use a smaller --local-cluster")
-    from screenpath.cluster import close, connect
     from screenpath.rows.cluster import ClusterRows
+    from screenpath.rows.dask_cluster import close, connect
 
     client, cluster = connect(scheduler, local)
     try:

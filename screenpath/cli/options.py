@@ -6,8 +6,8 @@ import math
 
 import click
 
+from screenpath.data.memory import parse_bytes
 from screenpath.errors import UsageError
-from screenpath.memory import parse_bytes
 from screenpath.solvers import NAMES
 
 RULE_HELP = (

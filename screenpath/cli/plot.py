@@ -8,8 +8,7 @@ import click
 
 from screenpath.cli.options import force_option
 from screenpath.cli.predict import run_argument
-from screenpath.errors import UsageError
-from screenpath.words import tell
+from screenpath.errors import UsageError, tell
 
 # As screenpath.report.series.KINDS; --help must not import numpy.
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
@@ -34,7 +33,7 @@ def command(run, kind, out, force, terminal, quiet):
     grid          heat maps over (alpha, beta) of sparse-svm
     """
     from screenpath.report import series
-    from screenpath.runs import open_run
+    from screenpath.runs.open import open_run
 
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
@@ -54,7 +53,7 @@ def command(run, kind, out, force, terminal, quiet):
         return
     from screenpath.report.figures import to_bytes
     from screenpath.report.plots import draw
-    from screenpath.write.outputs import Output
+    from screenpath.runs.outputs import Output
 
     output = Output(out or str(run.path / f"{kind}.png"), force, [run.path])
     output.write(to_bytes(draw(run, kind), suffix[1:]))

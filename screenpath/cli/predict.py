@@ -9,9 +9,8 @@ import warnings
 import click
 
 from screenpath.cli.options import force_option
-from screenpath.errors import RunFolderError, UsageError
+from screenpath.errors import RunFolderError, UsageError, tell
 from screenpath.models.specs import SPECS
-from screenpath.words import tell
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
@@ -38,11 +37,11 @@ def command(run, data, step, decision, out, force, zero_based, training, quiet):
     and width are those of the run; a kernel run reads its support vectors from its training data. The score goes to
     stderr where DATA has labels; where it has none, write 0.
     """
-    from screenpath.predict import decision_values
-    from screenpath.read.libsvm import read_libsvm
-    from screenpath.read.shards import ShardFolder, is_shard_folder
-    from screenpath.runs import open_run
-    from screenpath.write.outputs import Output
+    from screenpath.data.libsvm import read_libsvm
+    from screenpath.data.shards import ShardFolder, is_shard_folder
+    from screenpath.runs.open import open_run
+    from screenpath.runs.outputs import Output
+    from screenpath.runs.predict import decision_values
 
     run = open_run(run)
     support = run.record["data"]["path"] if run.kernel and training is None else training
@@ -95,7 +94,7 @@ def score_line(spec, run, values, y) -> str:
     """Return the score in words, or why there is none."""
     import numpy as np
 
-    from screenpath.predict import known_rows
+    from screenpath.runs.predict import known_rows
 
     name = spec.score.replace("-", " ")
     if run.labels is None:
@@ -110,8 +109,8 @@ def score_line(spec, run, values, y) -> str:
 
 def table(run, values, decision: bool) -> str:
     """Return the predictions as CSV text."""
-    from screenpath.predict import predicted_labels
-    from screenpath.read.labels import label_text
+    from screenpath.data.labels import label_text
+    from screenpath.runs.predict import predicted_labels
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -6,7 +6,7 @@ import click
 
 from screenpath.cli.options import force_option
 from screenpath.cli.predict import run_argument
-from screenpath.words import tell
+from screenpath.errors import tell
 
 
 @click.command("report")
@@ -20,8 +20,8 @@ def command(run, out, force, quiet):
     The page is one file and loads nothing. Needs matplotlib.
     """
     from screenpath.report.page import page
-    from screenpath.runs import open_run
-    from screenpath.write.outputs import Output
+    from screenpath.runs.open import open_run
+    from screenpath.runs.outputs import Output
 
     run = open_run(run)
     output = Output(out, force, [run.path])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.memory import MemoryLimit, code_is_loaded
 from screenpath.kernels.compilation import ensure_compiled
-from screenpath.memory import MemoryLimit, code_is_loaded
-from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.solvers.auto import WIDE
+from screenpath.walk.loop import PathOptions, walk
 
 SAMPLES = 24
 

@@ -16,8 +16,8 @@ a held-out sample that is certainly wrong at both ends is undecided on one close
 given by the roots of a quadratic, and the heaviest pile of such intervals over one C, found by sweeping their sorted
 end points, is what the bound has to give away. Nothing is sampled.
 
-Rounding: radii and products carry the slack of :mod:`screenpath.geometry`, and so do the quadratics; all of it errs
-towards "undecided". Errors are counted in whole numbers, and so are weights: :func:`whole_weights`.
+Rounding: radii and products carry the slack of :mod:`screenpath.models.geometry`, and so do the quadratics; all of it
+errs towards "undecided". Errors are counted in whole numbers, and so are weights: :func:`whole_weights`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.rules.box import pair_radius
 
 LARGEST = 2**62  # below it, sums of int64 are exact

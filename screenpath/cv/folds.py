@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from screenpath.data.labels import label_text
 from screenpath.errors import DataError, UsageError
-from screenpath.read.labels import label_text
 
 
 @dataclass(frozen=True)

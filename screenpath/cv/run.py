@@ -1,8 +1,8 @@
 """The path of each training part and its scores on the held-out part, in one process or several.
 
-Every fold is a warm-started, screened path by the one loop of ``path.py``. Scaling and balanced class weights are
-measured on the training part alone; the grid is the same for all folds and is made from all data. A sample weight
-counts as so many samples everywhere, in the scores too.
+Every fold is a warm-started, screened path by the one loop, :mod:`screenpath.walk.loop`. Scaling and balanced class
+weights are measured on the training part alone; the grid is the same for all folds and is made from all data. A sample
+weight counts as so many samples everywhere, in the scores too.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath import needs
-from screenpath.cluster import in_order
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, plain
-from screenpath.memory import MemoryLimit, code_is_loaded, in_force
+from screenpath.data import needs
+from screenpath.data.atomic import save_arrays
+from screenpath.data.memory import MemoryLimit, code_is_loaded, in_force
+from screenpath.data.needs import SCREEN_MORE
+from screenpath.data.prepare import prepare
 from screenpath.models.builders import row_weights
-from screenpath.needs import SCREEN_MORE
-from screenpath.parallel import follow_parent, workers
-from screenpath.path import PathOptions, restore_walk, walk, walk_state
-from screenpath.prepare import prepare, prepared_rows
-from screenpath.scores import Score
-from screenpath.steps import verdict
-from screenpath.write.atomic import save_arrays
+from screenpath.models.scores import Score
+from screenpath.rows.dask_cluster import in_order
+from screenpath.rows.memory import prepared_rows
+from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
+from screenpath.walk.step import verdict
+from screenpath.walk.workers import follow_parent, workers
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def fold_paths(
         Processes; the data is written to a temporary folder once and mapped by all of them.
     folder : Path, optional
         For a file a fold: what is finished there is not computed again.
-    spread : screenpath.cluster.Spread, optional
+    spread : screenpath.rows.dask_cluster.Spread, optional
         Cluster whose workers compute the folds.
 
     Yields

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath import states
 from screenpath.cv.certify import LARGEST, HeldOut, Line
 from screenpath.cv.folds import Split
 from screenpath.errors import RunFolderError
-from screenpath.record import is_number
-from screenpath.write.archive import load_archive, save_archive
+from screenpath.numbers import states
+from screenpath.runs.archive import load_archive, save_archive
+from screenpath.runs.record import is_number
 
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.parting import ROWS, box_ends
+from screenpath.kernels.partition import ROWS, box_ends
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise

@@ -15,18 +15,18 @@ when the first part is small beside the second.
 Newton iterations touch a working set of rows near their kink; the rest sits at the end its margin points to. When the
 working set is solved, one pass over all rows finds those on the wrong side, and the gap of the whole reduced problem.
 
-The threads of a team share the loops over rows (see ``team``); ``w`` and ``v`` are each thread's own, and the same.
+The threads of a team share the loops over rows (see ``barrier``); ``w`` and ``v`` are each thread's own, and the same.
 """
 
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels import newton_near as set_of
-from screenpath.kernels.borrow import borrowed
-from screenpath.kernels.newton_near import SCALARS, solve_near, step_of
+from screenpath.kernels import working_set as set_of
+from screenpath.kernels.barrier import LINE, half, make_board, meet, share
 from screenpath.kernels.newton_system import DIRECT, GRAM, add, gather_csr, inner
 from screenpath.kernels.rows import four_products
-from screenpath.kernels.team import LINE, half, make_board, meet, share
+from screenpath.kernels.unowned import unowned
+from screenpath.kernels.working_set import SCALARS, solve_near, step_of
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
@@ -376,9 +376,9 @@ def minimise(
     gap, primal : float
         Of the returned pair.
     """
-    X, data, indices, indptr = borrowed(X), borrowed(data), borrowed(indices), borrowed(indptr)
-    v, w, vectors, near, lists = borrowed(v), borrowed(w), borrowed(vectors), borrowed(near), borrowed(lists)
-    marks, G, H, table, board = borrowed(marks), borrowed(G), borrowed(H), borrowed(table), borrowed(board)
+    X, data, indices, indptr = unowned(X), unowned(data), unowned(indices), unowned(indptr)
+    v, w, vectors, near, lists = unowned(v), unowned(w), unowned(vectors), unowned(near), unowned(lists)
+    marks, G, H, table, board = unowned(marks), unowned(G), unowned(H), unowned(table), unowned(board)
     count, touched, iterations = k, 0, 0
     mean_sq, widths = _sizes(vectors, k, sparse, table, board, me)
     near_data, near_indices, near_indptr = data, indices, indptr
@@ -445,7 +445,7 @@ def minimise(
     return iterations, touched, count, gap, primal
 
 
-def room(k, d, sparse):
+def workspace(k, d, sparse):
     """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory.
 
     The near ones of sparse rows may have few columns where all rows together have many.
@@ -463,7 +463,7 @@ def room(k, d, sparse):
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    vectors, near, lists, marks, G, H = room(2, 2, False)
+    vectors, near, lists, marks, G, H = workspace(2, 2, False)
     vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     lists[WHERE], lists[ALIVE], marks[SIGNS] = np.arange(2), np.arange(2), 1
     minimise(

@@ -11,8 +11,8 @@ The threads of a team share the rows of ``G_J'G_J``; the rest each of them works
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.barrier import SIZE, meet
 from screenpath.kernels.rows import csr_products, dense_products
-from screenpath.kernels.team import SIZE, meet
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 DIRECT = 600  # largest number of features whose Hessian is factorised

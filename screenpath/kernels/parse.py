@@ -8,7 +8,7 @@ import numpy as np
 
 from screenpath.kernels import kernel
 
-# Fault codes; screenpath.read.faults has the words for each.
+# Fault codes; screenpath.data.faults has the words for each.
 LABEL, INDEX, INDEX_ZERO, INDEX_NEGATIVE, INDEX_HUGE, UNSORTED, DUPLICATE = range(1, 8)
 NO_VALUE, VALUE, NO_COLON, CONTROL = range(8, 12)
 

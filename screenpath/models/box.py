@@ -24,14 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath import states
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
 from screenpath.kernels import box as kernels
-from screenpath.kernels import parting
+from screenpath.kernels import partition
 from screenpath.models import box_rounding
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
 from screenpath.models.reduced import Reduced
 from screenpath.models.sharp import sharpened
-from screenpath.rounding import Proven
+from screenpath.numbers import states
+from screenpath.numbers.rounding import Proven
 
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
@@ -323,7 +323,7 @@ class BoxModel:
 
     def _closed_form(self) -> tuple:
         """Return what :meth:`closed_form` does, and ``G G's``."""
-        s = parting.box_closed_form(self.c, self.lo, self.hi)
+        s = partition.box_closed_form(self.c, self.lo, self.hi)
         total = self.weighted_sum(s)
         slope = self.margins(total)
         return s, total, self.range_of(slope), slope
@@ -430,10 +430,10 @@ class BoxModel:
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
         theta, start_total = reference.theta.copy(), reference.total
-        index, linear, moved = parting.box_part(screened.status, self.lo, self.hi, self.c, theta, reference.ell)
+        index, linear, moved = partition.box_part(screened.status, self.lo, self.hi, self.c, theta, reference.ell)
         if moved.size:  # few of them, so the sum at the start costs little
             step = np.zeros(self.size)
-            parting.box_moves(moved, screened.status, self.lo, self.hi, self.signs, theta, step)
+            partition.box_moves(moved, screened.status, self.lo, self.hi, self.signs, theta, step)
             start_total = start_total + self._signed_sum(step)
             del step  # with many rows each of these is much memory
         if index.size == self.size:
@@ -442,7 +442,7 @@ class BoxModel:
         else:
             c, lo, hi, norms, start, margins = out = np.empty((6, index.size))
             known = reference.theta, reference.point.products
-            parting.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out, 0)
+            partition.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out, 0)
         stored = self.rows.stored
         return Reduced(
             take=lambda: self._take(index),
@@ -486,7 +486,7 @@ class BoxModel:
 
     def lift(self, C: float, reduced: Reduced, solution) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair (w, theta) of the full problem; survivors are clipped to their box, the rest is fixed."""
-        parting.box_lift(reduced.theta, reduced.index, solution.alpha, C, self.lo, self.hi)
+        partition.box_lift(reduced.theta, reduced.index, solution.alpha, C, self.lo, self.hi)
         return solution.w, reduced.theta
 
     # -- records -------------------------------------------------------------------------------------------------
@@ -499,7 +499,7 @@ class BoxModel:
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         """Return the counts, ratios and coefficients of a step."""
         w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
-        n_E, survivors, ratio, rate = parting.shares(self.size, *ends, screened.n_R, screened.n_L)
+        n_E, survivors, ratio, rate = partition.shares(self.size, *ends, screened.n_R, screened.n_L)
         return {
             "n_R": certificate.n_R,
             "n_L": certificate.n_L,

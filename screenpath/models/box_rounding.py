@@ -11,8 +11,8 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.kernels import box as kernels
-from screenpath.kernels import parting
-from screenpath.rounding import TINY, gamma
+from screenpath.kernels import partition
+from screenpath.numbers.rounding import TINY, gamma
 from screenpath.rows.memory import sum_blocks
 
 
@@ -44,7 +44,7 @@ def bounds(model) -> np.ndarray:
         )
     found = np.zeros(kernels.TINY + 1)
     found[kernels.PRODUCT] = product
-    found[kernels.ROW_SUM] = gamma(parting.ROWS + n // parting.ROWS + 16)
+    found[kernels.ROW_SUM] = gamma(partition.ROWS + n // partition.ROWS + 16)
     found[kernels.FEATURE_SUM] = gamma(d + 8)
     found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = norms, float(largest @ np.abs(model.c)) * inflated
     found[kernels.ALL_ONES], found[kernels.LARGEST] = float(largest.sum()) * inflated, reach

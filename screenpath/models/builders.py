@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from screenpath.data.labels import label_text
 from screenpath.errors import UsageError
 from screenpath.models.kernel import KernelModel
-from screenpath.read.labels import label_text
 
 
 def kernel_svm_model(rows, weights=None) -> KernelModel:

@@ -21,16 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath import states
 from screenpath.errors import DataError
-from screenpath.geometry import Ball, KernelPoint
 from screenpath.kernels import box as kernels
 from screenpath.kernels import gram
 from screenpath.kernels import start as start_kernels
-from screenpath.kernels.parting import ROWS, box_closed_form, box_ends
+from screenpath.kernels.partition import ROWS, box_closed_form, box_ends
 from screenpath.models.box import BoxModel, Certificate, Screened
+from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.kernel_sharp import sharpened
-from screenpath.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers import states
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from screenpath.kernels.double import double_difference
 from screenpath.models.sharp import difference, that_matter, with_terms
-from screenpath.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 
 def sharpened(model, certificate):

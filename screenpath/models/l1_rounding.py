@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 
 from screenpath.kernels import l1svm as kernels
-from screenpath.rounding import OUTWARD, TINY, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
 
 EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, the bias, the terms of the gap
 

@@ -11,9 +11,9 @@ from math import fsum, inf, isfinite
 
 import numpy as np
 
-from screenpath import accurate
 from screenpath.kernels import l1svm as kernels
-from screenpath.rounding import OUTWARD, TINY, UNIT
+from screenpath.numbers import accurate
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT
 
 
 def sharpened(model, c):

@@ -18,14 +18,14 @@ from math import sqrt
 
 import numpy as np
 
-from screenpath import accurate, states
 from screenpath.errors import DataError
-from screenpath.geometry import ROUNDING
 from screenpath.kernels import l1svm as kernels
+from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1_rounding import L1Rounding
 from screenpath.models.l1_sharp import sharpened
 from screenpath.models.sparse_rounding import check_range
-from screenpath.rounding import OUTWARD, TINY, UNIT, Proven
+from screenpath.numbers import accurate, states
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, Proven
 
 FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
 
@@ -55,7 +55,7 @@ class L1Certificate(Proven):
         Upper bound of the gap between ``w`` and that point: what a region around ``theta`` is made of. A sharpened
         certificate has a dual point of its own, and a smaller ``gap``.
     primal, primal_error, gap, rounding : float
-        See :class:`screenpath.rounding.Proven`.
+        See :class:`screenpath.numbers.rounding.Proven`.
     """
 
     lam: float

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 
+from screenpath.data.needs import BOX, MIRRORED
 from screenpath.models.spec import C_GRID, Option, Spec, c_grid
 from screenpath.models.targets import real_targets, sign_targets
-from screenpath.needs import BOX, MIRRORED
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.kernels import box, double
-from screenpath.rounding import OUTWARD, TINY, UNIT, gamma, meets
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma, meets
 
 CHUNK = 4096  # rows that are copied at a time
 ULPS = (1, 2, 4, 8)  # by so many units in the last place w grows

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from screenpath import accurate
 from screenpath.kernels import sparse as kernels
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
-from screenpath.rounding import ALIKE, OUTWARD, UNIT, Proven
+from screenpath.numbers import accurate
+from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT, Proven
 
 NO_FEATURES = np.empty(0, dtype=np.int64)
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
@@ -57,7 +57,7 @@ class Certificate(Proven):
     psi : ndarray of shape (classes * n,) or None
         ``psi(theta)`` where it is at hand, see :meth:`SparseModel.psi_of`.
     primal, primal_error, gap, rounding : float
-        At ``alpha``, see :class:`screenpath.rounding.Proven`; written by ``SparseRounding.finish``.
+        At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
     t_error, u_error, floor : float
         Bounds on the norms of the rounding errors of all margins and of ``u``, and on what underflow takes.
     """

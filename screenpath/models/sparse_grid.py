@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from screenpath import states
 from screenpath.models.sparse import Certificate, Reduced, Screened, SparseModel, SparseVector
+from screenpath.numbers import states
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.geometry import ROUNDING
-from screenpath.rounding import OUTWARD, TINY, UNIT, gamma
+from screenpath.models.geometry import ROUNDING
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
 
 SMALLEST = 2.0**-1022  # below it a processor takes a hundred times as long for a sum
 EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, the division by n, the term of the gap

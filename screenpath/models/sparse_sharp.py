@@ -11,8 +11,8 @@ from math import fsum, inf, isfinite
 
 import numpy as np
 
-from screenpath import accurate
-from screenpath.rounding import OUTWARD, TINY, UNIT, meets
+from screenpath.numbers import accurate
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, meets
 
 ROUNDS = 4  # of choosing: better sums may show that others matter too
 SHARE = 0.25  # of the tolerance, that all entries left as they are may use up

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from screenpath.data.needs import BOX
 from screenpath.errors import UsageError
-from screenpath.needs import BOX
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 # Options that decide a grid of C and how one rule serves it.
@@ -41,7 +41,7 @@ def box_solver(name: str, seed: int):
 
 def box_contradicted(model, accurate, parameter, decided) -> int:
     """Return how many decisions the ball around an unscreened solution disproves."""
-    from screenpath.audit import contradicted
+    from screenpath.walk.audit import contradicted
 
     return contradicted(model, accurate, parameter, decided)
 
@@ -178,15 +178,15 @@ class Spec:
         return f"test_{self.score.replace('-', '_')}"
 
     def score_of(self, products, targets) -> float:
-        """Return the score of linear forms, see :mod:`screenpath.scores`."""
-        from screenpath.scores import SCORES
+        """Return the score of linear forms, see :mod:`screenpath.models.scores`."""
+        from screenpath.models.scores import SCORES
 
         return SCORES[self.score].function(products, targets)
 
 
 def c_grid(model, options):
     """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax``, ``--c-list``, ``--eps-path`` or ``--c``."""
-    from screenpath.grid import EpsilonGrid, explicit_grid, log_grid
+    from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
 
     count, low, high, given = (options[name] for name in ("grid", "cmin", "cmax", "c_list"))
     epsilon, single, reference = (options[name] for name in ("eps_path", "c", "reference"))

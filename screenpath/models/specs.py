@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models.spec import C_GRID, Spec, c_grid
 from screenpath.models.targets import class_targets, sign_targets
-from screenpath.needs import KERNEL, L1, SPARSE
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
 
@@ -22,14 +22,14 @@ def _svm_targets(y, options, known=None):
 
 def _svm_build(rows, targets, weights, options):
     """Return the hinge-loss model, or one for each class."""
-    from screenpath.one_vs_rest import OneVsRest
+    from screenpath.walk.one_vs_rest import OneVsRest
 
     return losses.SVM.model(rows, targets, weights) if targets.min() < 0 else OneVsRest(rows, targets, weights)
 
 
 def _classes_walk(options):
     """Return the walk of all classes in step."""
-    from screenpath.one_vs_rest import walk_classes
+    from screenpath.walk.one_vs_rest import walk_classes
 
     return walk_classes
 
@@ -140,7 +140,7 @@ def _l1_build(rows, targets, weights, options):
 
 def _l1_grid(model, options):
     """Return the grid of lambda from ``--grid``, ``--log``, ``--lambda-min-ratio`` or ``--lambda-list``."""
-    from screenpath.api_l1 import lambda_grid
+    from screenpath.models.grid import lambda_grid
 
     count, log, ratio, given = (options[name] for name in LAMBDA_GRID)
     if given is not None:
@@ -161,7 +161,7 @@ def _l1_rule(text: str):
 
 def _l1_solver(name: str, seed: int):
     """Return the solver; it draws no random numbers."""
-    from screenpath.api_l1 import make_feature_solver
+    from screenpath.solvers.l1cd import make_feature_solver
 
     return make_feature_solver(name)
 
@@ -216,7 +216,7 @@ def _sparse_build(rows, codes, weights, options):
 
 def _sparse_grid(model, options):
     """Return the pairs (alpha, beta): counts and ratios, or the values of ``--alpha`` and ``--beta``."""
-    from screenpath.api_sparse import beta_values, grid_pairs
+    from screenpath.models.grid import beta_values, grid_pairs
 
     for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
         for name in others:
@@ -259,7 +259,7 @@ def _sparse_weights(step, labels):
 
 def _sparse_walk(options):
     """Return the walk over the grid in ``--jobs`` processes, or on a cluster."""
-    from screenpath.parallel import walk_grid
+    from screenpath.walk.workers import walk_grid
 
     return partial(walk_grid, jobs=options["jobs"], cluster=(options["scheduler"], options["local_cluster"]))
 

@@ -15,7 +15,7 @@ def sign_targets(y, options, known=None):
     """
     import numpy as np
 
-    from screenpath.read.labels import binary_labels
+    from screenpath.data.labels import binary_labels
 
     positive = options.get("positive")
     if positive is not None:

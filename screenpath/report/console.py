@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 
-from screenpath.words import shown, tell
+from screenpath.errors import shown, tell
 
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.record import is_number, is_whole, strict_json
-from screenpath.scores import SCORES
+from screenpath.models.scores import SCORES
+from screenpath.runs.record import is_number, is_whole, strict_json
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
@@ -90,7 +90,7 @@ class FeaturePaths:
 
 def feature_paths(run) -> list:
     """Return the FeaturePaths of each class (at most PANELS), of up to DRAWN features each."""
-    from screenpath.read.labels import label_text
+    from screenpath.data.labels import label_text
 
     run.coefficients(run.steps[-1])  # a damaged file is told apart from weights that are zero
     blocks, numbers = len(run.classes or [0]), np.array([row["step"] for row in run.steps])

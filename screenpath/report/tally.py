@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.steps import CERTIFIED
+from screenpath.walk.step import CERTIFIED
 
 PHASES = ("reading", "compiling", "screening", "solving", "certifying", "writing")
 COUNTS = ("steps", "certified", "unsafe", "epochs", "passes", "rejection_sum", "worst_rel_gap")

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from screenpath.errors import shown
 from screenpath.report import series
 from screenpath.report.figures import seconds_text
-from screenpath.words import shown
 
 LINES = 24  # steps shown at most, evenly chosen
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it

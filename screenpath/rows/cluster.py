@@ -13,9 +13,9 @@ import uuid
 
 import numpy as np
 
-from screenpath.cluster import check_loss, close, losses
+from screenpath.data.shards import ShardFolder
 from screenpath.errors import DataError
-from screenpath.read.shards import ShardFolder
+from screenpath.rows.dask_cluster import check_loss, close, losses
 from screenpath.rows.shards import ShardRows
 
 PACKED_ENTRY = 12  # bytes of a position and a value

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.csr import shared_csr
+from screenpath.data.memory import in_force
+from screenpath.data.needs import VALUES_AT_ONCE
 from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
-from screenpath.memory import in_force
-from screenpath.needs import VALUES_AT_ONCE
+from screenpath.numbers.csr import shared_csr
 from screenpath.rows.memory import MemoryRows
 
 FEWER = "stop at a larger lambda, where fewer features have a weight"

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.memory import in_force
 from screenpath.kernels import gram as kernels
-from screenpath.memory import in_force
 from screenpath.rows.budget import BLOCK_BYTES, Allowance, GramPlan, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks, squares_of
 from screenpath.rows.memory import usable_threads

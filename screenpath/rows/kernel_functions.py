@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from screenpath.errors import UsageError
 from screenpath.kernels import distances as kernels
 from screenpath.kernels import precise
-from screenpath.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS beats sparse products by far

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 
-DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
 
 
@@ -62,7 +61,7 @@ class MemoryRows:
         self.threads = usable_threads(threads)
         self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
-        self._room = {}
+        self._workspace = {}
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
         self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
@@ -78,10 +77,10 @@ class MemoryRows:
 
     def lent(self, key, make):
         """Return room that is used within single calls, made by ``make()``: one for all paths on these rows."""
-        if key not in self._room:
-            self._room.clear()
-            self._room[key] = make()
-        return self._room[key]
+        if key not in self._workspace:
+            self._workspace.clear()
+            self._workspace[key] = make()
+        return self._workspace[key]
 
     @property
     def nbytes(self) -> int:
@@ -218,14 +217,6 @@ def sum_blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
     return _parts(n, max(1, min(16, n // BLOCK, size // max(4 * d, 1))))
 
 
-def stored_dense(X, storage: str) -> bool:
-    """Tell whether rows are kept dense as ``storage`` (``auto``, ``dense``, ``sparse``) says.
-
-    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster.
-    """
-    if storage not in ("auto", "dense", "sparse"):
-        raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
-    if storage != "auto":
-        return storage == "dense"
-    stored = X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)
+def prepared_rows(X, preparation, threads: int = 1) -> MemoryRows:
+    """Return prepared data as rows; float32 values are the data themselves, however they came about."""
+    return MemoryRows(X, threads, preparation.inexact if X.dtype == np.float64 else 0.0)

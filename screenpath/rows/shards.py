@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.csr import shared_csr
+from screenpath.data.checks import ranges_of
+from screenpath.data.memory import MemoryLimit
+from screenpath.data.needs import BOX, F8, SCREEN_MORE, Shape
+from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, spread_or_one
+from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
-from screenpath.memory import MemoryLimit
-from screenpath.needs import BOX, F8, SCREEN_MORE, Shape
-from screenpath.prepare import CHUNK_CELLS, SCALES, Preparation, spread_or_one
-from screenpath.read.checks import ranges_of
-from screenpath.read.shards import Shard, ShardFolder
-from screenpath.rows.memory import DENSE_FROM, sum_blocks, usable_threads
+from screenpath.numbers.csr import shared_csr
+from screenpath.rows.memory import sum_blocks, usable_threads
 
 ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
 

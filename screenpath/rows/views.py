@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.csr import shared_csr
 from screenpath.errors import DataError
 from screenpath.kernels import rows as kernels
+from screenpath.numbers.csr import shared_csr
 
 NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 

@@ -10,8 +10,8 @@ from math import sqrt
 
 import numpy as np
 
-from screenpath.geometry import ROUNDING, Ball, Dome, Lens, Point
 from screenpath.kernels import box as kernels
+from screenpath.models.geometry import ROUNDING, Ball, Dome, Lens, Point
 
 
 def pair_ball(reference, C: float) -> Ball:

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.geometry import Ball, Point
 from screenpath.kernels import l1svm as kernels
+from screenpath.models.geometry import Ball, Point
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
 # rounding error.

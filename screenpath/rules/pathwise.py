@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath import states
 from screenpath.errors import UsageError
-from screenpath.geometry import Ball, Point
 from screenpath.models.box import Screened
-from screenpath.rounding import gamma
+from screenpath.models.geometry import Ball, Point
+from screenpath.numbers import states
+from screenpath.numbers.rounding import gamma
 from screenpath.rules.box import feasible_dome, pair_ball
 
 BISECTIONS = 30  # halvings of the segment in the line search for a feasible point

@@ -11,12 +11,12 @@ import time
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import cd as kernels
 from screenpath.kernels import rows as row_kernels
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
 from screenpath.models.reduced import Reduced
-from screenpath.rounding import UNIT
+from screenpath.numbers.rounding import UNIT
 from screenpath.solvers.base import Budget, Solution
 
 VISITS = 2_000_000  # row visits of one kernel call: bounds the time until a signal or a deadline is noticed

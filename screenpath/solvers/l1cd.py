@@ -15,15 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.geometry import ROUNDING
+from screenpath.data.memory import in_force
+from screenpath.errors import UsageError
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
-from screenpath.memory import in_force
+from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1svm import L1Reduced, dual_scale
-from screenpath.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.rows.columns import FEWER
 from screenpath.solvers.base import Budget, Solution
 
+SOLVERS = ("auto", "cd", "newton")
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 FIRST_SET = 16  # features of the smallest working set beyond the support
@@ -308,3 +310,16 @@ class _Newton:
         )  # fmt: skip
         run.changed(self.chosen.size + 2.0, moved)
         return taken > 0.0
+
+
+def make_feature_solver(name: str) -> FeatureDescent:
+    """Return the solver of that name.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name.
+    """
+    if name not in SOLVERS:
+        raise UsageError(f"unknown solver '{name}' for l1svm", f"use one of {', '.join(SOLVERS)}")
+    return FeatureDescent(newton=name != "cd")

@@ -12,9 +12,9 @@ import time
 
 import numpy as np
 
-from screenpath.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.kernels import newton as kernels
-from screenpath.kernels.team import make_board
+from screenpath.kernels.barrier import make_board
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution
 
@@ -33,7 +33,7 @@ class Newton:
         stored, where, signs = reduced.stored()
         dense, csr = (NO_DENSE, stored) if reduced.sparse else (stored, NO_CSR)
         k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
-        room = vectors, _, lists, marks, *_ = kernels.room(k, w.size, reduced.sparse)
+        workspace = vectors, _, lists, marks, *_ = kernels.workspace(k, w.size, reduced.sparse)
         problem = reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.start_alpha
         for row, values in zip(vectors, problem, strict=False):
             row[:] = values
@@ -46,7 +46,7 @@ class Newton:
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
             done, work, count, gap, primal = kernels.minimise(
                 dense, *csr, reduced.sparse, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING,
-                *room, table, board, 0,
+                *workspace, table, board, 0,
             )  # fmt: skip
             iterations, touched = iterations + done, touched + work
             converged = gap <= tol * abs(primal)

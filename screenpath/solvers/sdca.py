@@ -15,10 +15,10 @@ import time
 
 import numpy as np
 
+from screenpath.data.memory import in_force
 from screenpath.kernels import rows as row_kernels
 from screenpath.kernels import sdca as kernels
 from screenpath.kernels import sparse as sums
-from screenpath.memory import in_force
 from screenpath.models.sparse import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution

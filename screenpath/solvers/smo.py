@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.geometry import ROUNDING
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import gram
 from screenpath.kernels import smo as kernels
+from screenpath.models.geometry import ROUNDING
 from screenpath.models.kernel import KernelReduced, sum_error
-from screenpath.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.face_newton import FaceNewton
 

@@ -15,9 +15,9 @@ import time
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from screenpath.data.memory import in_force
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_newton as kernels
-from screenpath.memory import in_force
 from screenpath.models.sparse import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution

@@ -10,6 +10,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "screenpath"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+# The rooms from the top down: each imports from those behind it only.
+ROOMS = (
+    "__main__", "cli", "api", "report", "cv", "runs", "walk", "solvers", "rules", "models", "rows", "data", "numbers",
+    "kernels", "verify", "errors", "__init__",
+)  # fmt: skip
+# Declarations name what serves a model by functions that import it when they are called.
+NAMED_LATER = ("models/spec.py", "models/specs.py", "models/losses.py")
 
 
 def imported(path: Path) -> set[str]:
@@ -35,9 +42,31 @@ def test_only_the_command_line_knows_the_command_line(path):
 def test_kernels_know_kernels_and_errors_only(path):
     if not path.is_relative_to(PACKAGE / "kernels"):
         return
-    allowed = ("screenpath.kernels", "screenpath.errors", "screenpath.words", "screenpath.__version__")
+    allowed = ("screenpath.kernels", "screenpath.errors", "screenpath.__version__")
     strange = [n for n in imported(path) if n.startswith("screenpath.") and not n.startswith(allowed)]
     assert strange == []
+
+
+def room_of(path: Path) -> str:
+    """Return the room of a file."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_down_the_list_of_rooms(path):
+    body = ast.parse(path.read_text())
+    nodes = body.body if str(path.relative_to(PACKAGE)) in NAMED_LATER else ast.walk(body)
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("screenpath."):
+            to = node.module.split(".")[1]
+            assert ROOMS.index(to) >= ROOMS.index(room_of(path)), ast.unparse(node)
+
+
+def test_the_rooms_are_all_there_is():
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found == set(ROOMS)
+    modules = {path.name for path in PACKAGE.glob("*.py")}
+    assert modules == {"__init__.py", "__main__.py", "errors.py"}
 
 
 def test_declarations_load_no_numerical_library():

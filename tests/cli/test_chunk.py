@@ -14,7 +14,7 @@ def test_chunks_resume_to_the_same_numbers(samples, tmp_path, monkeypatch, form)
     base = ["svm", str(samples / "wang_toy2.libsvm"), "--rule", "essnsv", "--chunk", "5", "--chunk-form", form]
     base += ["--grid", "12", "--quiet", "--out"]
     assert run([*base, str(tmp_path / "whole")]) == 0
-    monkeypatch.setattr("screenpath.write.folder.EVERY", 0.0)  # a checkpoint behind every step
+    monkeypatch.setattr("screenpath.runs.folder.EVERY", 0.0)  # a checkpoint behind every step
     from screenpath.cli import job
 
     plain, seen = job.Job.keep_steps, []

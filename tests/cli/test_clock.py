@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from screenpath import deadline
 from screenpath.cv import saved
-from screenpath.deadline import Deadline
 from screenpath.report.console import Console
-from screenpath.write import folder as folders
+from screenpath.rows import deadline
+from screenpath.rows.deadline import Deadline
+from screenpath.runs import folder as folders
 from tests.cli.conftest import ROOT
 from tests.cli.test_cv_resume import tables
 

@@ -24,8 +24,8 @@ def rows_without(path, *names):
 @pytest.fixture
 def shards(call, data, monkeypatch):
     """A folder of several shards made of ``data``."""
-    monkeypatch.setattr("screenpath.convert.BLOCK", 1 << 11)
-    from screenpath.convert import convert
+    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    from screenpath.data.convert import convert
 
     return convert([data], data.parent / "shards", block_mb=1e-3).path
 

@@ -14,9 +14,9 @@ GRID = ("--grid", "8", "--cmax", "1", "--quiet")
 @pytest.fixture
 def shards(call, data, monkeypatch):
     """A folder of several shards made of ``data``."""
-    monkeypatch.setattr("screenpath.convert.BLOCK", 1 << 11)
-    monkeypatch.setattr("screenpath.convert.BLOCK_MB", 1e-3)
-    from screenpath.convert import convert
+    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.convert.BLOCK_MB", 1e-3)
+    from screenpath.data.convert import convert
 
     return convert([data], data.parent / "shards", block_mb=1e-3).path
 
@@ -79,7 +79,7 @@ def test_cache(call, data, monkeypatch):
     assert call("svm", data, *GRID, "-o", "plain").code == 0
     assert call("svm", data, *GRID, "-o", "first", "--cache", "kept").code == 0
     monkeypatch.setattr("screenpath.cli.load.read_libsvm", None)
-    monkeypatch.setattr("screenpath.convert.convert", None)
+    monkeypatch.setattr("screenpath.data.convert.convert", None)
     assert call("svm", data, *GRID, "-o", "second", "--cache", "kept").code == 0
     assert without_times("first/steps.csv") == without_times("second/steps.csv")
     assert without_times("plain/steps.csv", "passes") == without_times("first/steps.csv", "passes")
@@ -111,7 +111,7 @@ def test_a_full_disk_under_the_cache(call, data, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("screenpath.write.shards.ShardWriter.write", full)
+    monkeypatch.setattr("screenpath.data.write_shards.ShardWriter.write", full)
     assert call("svm", data, *GRID, "-o", "plain").code == 0
     result = call("svm", data, *GRID[:-1], "-o", "first", "--cache", "kept")
     assert result.code == 0

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from screenpath.api import svm_path
-from screenpath.api_kernel import kernel_svm_path
+from screenpath.api.kernel import kernel_svm_path
+from screenpath.api.losses import svm_path
 from screenpath.cv.folds import draw_folds
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 

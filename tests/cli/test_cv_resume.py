@@ -174,7 +174,7 @@ def test_a_lost_worker_process(call, data, tmp_path):
     assert call("cv", "svm", data, *GRID, "--out", "whole").code == 0
     script = """
 import os, signal
-from screenpath import parallel
+from screenpath.walk import workers as parallel
 from screenpath.cv import run
 from screenpath.cli import main
 def fold_path(samples, task, split, *how):
@@ -197,7 +197,7 @@ def test_workers_end_with_their_parent():
     """A worker process that waits for a task does not outlive a parent that was killed."""
     script = """
 import os, signal, sys
-from screenpath.parallel import follow_parent, workers
+from screenpath.walk.workers import follow_parent, workers
 def main():
     with workers(1, follow_parent, ()) as pool:
         print(*pool.map(os.getpgid, [0]), flush=True)

@@ -9,8 +9,8 @@ import pytest
 from screenpath import __version__
 from screenpath.cli.app import COMMANDS, cli
 from screenpath.cli.signals import Signals, Stopped
+from screenpath.errors import shown, shown_lines
 from screenpath.report.console import Console
-from screenpath.words import shown, shown_lines
 from tests.cli.conftest import ROOT, in_process, screenpath
 
 HEAVY = ("numba", "numpy", "scipy", "rich")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from screenpath.cv import saved
-from screenpath.write import folder as folders
+from screenpath.runs import folder as folders
 from tests.cli.conftest import without_times
 
 SVM = ("--grid", "400", "--cmax", "1", "--bias", "1", "--quiet")

@@ -202,7 +202,7 @@ def test_modes_follow_the_umask(call, files):
 
 
 def test_a_file_that_appears_meanwhile_stays(call, files, monkeypatch):
-    from screenpath.write import models
+    from screenpath.runs import export as models
 
     def slow(run, step):
         Path("model").write_text(PRECIOUS)

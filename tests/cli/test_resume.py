@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from screenpath.data.atomic import FolderLock
 from screenpath.report.console import Console
-from screenpath.runs import open_run
-from screenpath.write.atomic import FolderLock
-from screenpath.write.folder import RunFolder
+from screenpath.runs.folder import RunFolder
+from screenpath.runs.open import open_run
 from tests.cli.conftest import in_process, read_csv, screenpath, without_times
 
 GRID = ("--grid", "12", "--cmax", "1", "--quiet")
@@ -72,8 +72,8 @@ def test_signal_then_resume(call, data, stop_at, monkeypatch, number, code, step
 KILL = """
 import os, signal, sys
 from screenpath.report.console import Console
-from screenpath.runs import open_run
-from screenpath.write.folder import RunFolder
+from screenpath.runs.open import open_run
+from screenpath.runs.folder import RunFolder
 saved, killed = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 RunFolder.due = lambda self: self.count == saved
 def advance(self, step):
@@ -285,7 +285,7 @@ def test_second_signal_aborts_at_once(data):
     """The first one arrives while a step is written (held), the second one ends the process."""
     script = """
 import os, signal
-from screenpath.write.folder import RunFolder
+from screenpath.runs.folder import RunFolder
 def add(self, row, coefficients=None):
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)

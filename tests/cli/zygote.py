@@ -14,11 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from screenpath import convert, parallel
 from screenpath.cli import THREAD_VARIABLES
 from screenpath.cli.app import run
 from screenpath.cv import saved
-from screenpath.write import folder
+from screenpath.data import convert
+from screenpath.runs import folder
+from screenpath.walk import workers as parallel
 
 PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 

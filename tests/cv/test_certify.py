@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from screenpath.cv.certify import Certified, HeldOut, Line, bend, certified_line, heaviest, undecided
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.refine import new_points, refine
-from screenpath.grid import log_grid
 from screenpath.models.builders import kernel_svm_model
+from screenpath.models.grid import log_grid
 from screenpath.models.losses import SVM
-from screenpath.path import PathOptions, walk
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
@@ -19,6 +18,7 @@ from screenpath.rules import parse_kernel_rule, parse_rule
 from screenpath.rules.box import pair_radius
 from screenpath.solvers import make_solver
 from screenpath.solvers.smo import make_kernel_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 
 FINE = 2000

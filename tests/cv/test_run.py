@@ -9,8 +9,8 @@ from screenpath.cv.folds import draw_folds
 from screenpath.cv.run import Samples, Task, fold_path, fold_paths
 from screenpath.cv.saved import FoldFile, FoldMemory
 from screenpath.errors import RunFolderError
+from screenpath.models.scores import CLASSIFICATION, choose_score
 from screenpath.models.specs import LINEAR_SVM
-from screenpath.scores import CLASSIFICATION, choose_score
 from tests.conftest import two_classes
 
 GRID = [0.01, 0.1, 1.0, 10.0]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.geometry import Ball, Lens, Point
 from screenpath.models.box import BoxModel
+from screenpath.models.geometry import Ball, Lens, Point
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules.box import pair_ball
 from tests.conftest import two_classes

@@ -7,13 +7,13 @@ import pytest
 
 from screenpath.kernels import start as kernels
 from screenpath.models.builders import kernel_svm_model
-from screenpath.path import PathOptions, walk
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rules import parse_kernel_rule
 from screenpath.rules.box import pair_ball
 from screenpath.solvers.base import Budget, Solution
 from screenpath.solvers.smo import make_kernel_solver
+from screenpath.walk.loop import PathOptions, walk
 
 OPTIONS = PathOptions(tol=1e-5)
 

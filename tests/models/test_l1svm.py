@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.api_l1 import l1_svm_model, l1_svm_path, lambda_grid
+from screenpath.api.l1svm import l1_svm_model, l1_svm_path
 from screenpath.errors import DataError
+from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
 from screenpath.rows.columns import Columns
 from tests.conftest import two_classes

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from screenpath.models.sparse import SparseVector
-from screenpath.path import PathOptions, walk
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import dual_rows, objectives, problem
 
 

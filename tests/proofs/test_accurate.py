@@ -6,8 +6,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.accurate import LOST, inner, largest, scaled, two_products
 from screenpath.kernels import distances
+from screenpath.numbers.accurate import LOST, inner, largest, scaled, two_products
 
 U = F(1, 2**53)
 

@@ -8,20 +8,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath import audit, path, steps
-from screenpath.audit import OBJECTIVE_ROUNDING, SHARPER, Audit, contradicted
 from screenpath.errors import UsageError
-from screenpath.geometry import Ball, Point
-from screenpath.grid import EpsilonGrid
 from screenpath.models.box import Screened
+from screenpath.models.geometry import Ball, Point
+from screenpath.models.grid import EpsilonGrid
 from screenpath.models.losses import SVM
-from screenpath.one_vs_rest import OneVsRest, joined, walk_classes
-from screenpath.path import PathOptions, batches, best_known, far_end, restore_walk, solve_point, walk, walk_state
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, parse_rule
 from screenpath.solvers import make_solver
 from screenpath.solvers.base import Solution
-from screenpath.steps import MOVED, Step, at_point, verdict
+from screenpath.walk import audit, loop
+from screenpath.walk import step as steps
+from screenpath.walk.audit import OBJECTIVE_ROUNDING, SHARPER, Audit, contradicted
+from screenpath.walk.loop import PathOptions, batches, best_known, far_end, restore_walk, solve_point, walk, walk_state
+from screenpath.walk.one_vs_rest import OneVsRest, joined, walk_classes
+from screenpath.walk.step import MOVED, Step, at_point, verdict
 from tests.conftest import two_classes
 
 SUMS = (  # of the classes of one-vs-rest
@@ -84,16 +85,16 @@ def test_classes_go_on_from_their_own_references():
 
 def test_seconds_rows_and_bytes_are_those_since_the_clock_was_made(monkeypatch):
     now = iter([100.0, 100.5, 102.5, 110.5, 111.5])
-    monkeypatch.setattr(path.time, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: next(now))
     rows = SimpleNamespace(touched=70, moved=5000)
-    clock = path._Clock(rows)
+    clock = loop._Clock(rows)
     for phase in ("solve", "certify", "screen", "solve"):
         clock.enter(phase)
     assert clock.seconds == {"screen": 0.5 + 1.0, "solve": 2.0, "certify": 8.0}
     rows.touched, rows.moved = 100, 5600
     assert clock.touched == 30 and clock.moved == {MOVED: 600}
     monkeypatch.undo()
-    assert path._Clock(SimpleNamespace(touched=0)).moved == {}
+    assert loop._Clock(SimpleNamespace(touched=0)).moved == {}
 
 
 def model_of(n=30, noise=1.0, **more):
@@ -161,7 +162,7 @@ def test_rounds_epochs_and_targets():
     assert own > 0 and step.passes == pytest.approx((3000.0 + own) / 30)
     solver = Scripted()
     step, _ = solve_point(model, 1.0, 0, model.start(1.0), NOTHING, solver, PathOptions(tol=1e-6))
-    assert (step.rounds, len(solver.asked), step.status) == (path.MAX_ROUNDS, path.MAX_ROUNDS, "rounding")
+    assert (step.rounds, len(solver.asked), step.status) == (loop.MAX_ROUNDS, loop.MAX_ROUNDS, "rounding")
     for limits in ({"max_epochs": 10}, {"deadline": time.monotonic() - 1.0}):
         solver = Scripted()
         step, _ = solve_point(model, 1.0, 0, model.start(1.0), NOTHING, solver, PathOptions(tol=1e-6, **limits))
@@ -191,7 +192,7 @@ def test_rounding_is_bounded_anew_where_it_hides_something():
         asked.clear()
         model = SimpleNamespace(refines=refines, sharpened=lambda certificate, tol: asked.append(tol) or "sharp")
         certificate = SimpleNamespace(**{**vars(plain), **changes})
-        found = path._sharp(model, certificate, 1e-3)
+        found = loop._sharp(model, certificate, 1e-3)
         assert found == "sharp" if asked else found is certificate
         return asked == [1e-3]
 
@@ -323,18 +324,18 @@ def test_strides_of_a_walk_that_is_resumed(monkeypatch):
     # A solve that the deadline cut short may be too rough for a stride: it is the last, without an error.
     late = EpsilonGrid(0.5, 1.0, 1e-9)
     clock = iter([0.0] + [2.0] * 1000)
-    monkeypatch.setattr(path.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(loop.time, "monotonic", lambda: next(clock))
     rough = list(walk(model, late, NOTHING, Scripted(), PathOptions(tol=1e-12, deadline=1.0)))
     assert [step.status for step, _ in rough] == ["budget"]
     clock = iter([0.0] + [2.0] * 1000)
-    monkeypatch.setattr(path, "epsilon_stride", lambda certificate, epsilon: 0.9)  # back is no stride
+    monkeypatch.setattr(loop, "epsilon_stride", lambda certificate, epsilon: 0.9)  # back is no stride
     assert len(list(walk(model, late, NOTHING, Scripted(), PathOptions(tol=1e-12, deadline=1.0)))) == 1
     monkeypatch.undo()
     with pytest.raises(UsageError, match="too large for an eps-path"):
         list(walk(model, EpsilonGrid(0.5, 1.0, 1e-9), NOTHING, Scripted(), PathOptions(tol=1e-12, max_epochs=1)))
     # One that is good enough for a stride makes it, however late it is.
     clock = iter([0.0] + [2.0] * 1000)
-    monkeypatch.setattr(path.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(loop.time, "monotonic", lambda: next(clock))
     good = EpsilonGrid(0.5 * model.closed_until, 1.0, 1e-1)
     assert len(list(walk(model, good, NOTHING, Scripted(), PathOptions(deadline=1.0)))) == 1 and len(good) == 2
 
@@ -368,16 +369,16 @@ def test_the_far_end_is_paid_by_the_first_step(first):
 def test_a_stretch_aims_as_far_below_the_tolerance_as_the_loop(monkeypatch):
     aims = []
 
-    class Stretches:
+    class CompiledWalk:
         def __init__(self, model, grid, screening, options, aim):
             aims.append(aim)
 
         def points(self, reference, rank):
             return [], []
 
-    monkeypatch.setattr(path, "Stretches", Stretches)
+    monkeypatch.setattr(loop, "CompiledWalk", CompiledWalk)
     assert len(list(walk(model_of(), np.array([0.1, 0.2]), NOTHING, make_solver("newton"), PathOptions(tol=1e-4)))) == 2
-    assert aims == [path.MARGIN * 1e-4] and PathOptions().tol == 1e-6
+    assert aims == [loop.MARGIN * 1e-4] and PathOptions().tol == 1e-6
 
 
 def test_chunks_need_points_that_are_known():

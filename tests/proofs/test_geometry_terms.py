@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath import geometry
-from screenpath.geometry import (
+from screenpath.kernels import box as kernels
+from screenpath.models import geometry
+from screenpath.models.geometry import (
     ROUNDING,
     Ball,
     Dome,
@@ -19,7 +20,6 @@ from screenpath.geometry import (
     dome_support,
     lens_support,
 )
-from screenpath.kernels import box as kernels
 from tests.proofs.lenses import lens_sup
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

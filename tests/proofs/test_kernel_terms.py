@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.geometry import Ball, KernelPoint
 from screenpath.kernels import box as kernels
 from screenpath.models import kernel, kernel_sharp
 from screenpath.models.box import Screened
+from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.kernel import KernelModel, Multiplied
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction

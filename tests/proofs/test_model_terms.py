@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from screenpath.errors import DataError
-from screenpath.geometry import ROUNDING, Ball, Lens, Point
 from screenpath.kernels import box as kernels
 from screenpath.models import box, box_rounding
 from screenpath.models.box import FEW, BoxModel, Screened
+from screenpath.models.geometry import ROUNDING, Ball, Lens, Point
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 

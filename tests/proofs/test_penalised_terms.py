@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from screenpath.errors import DataError, UsageError
-from screenpath.geometry import ROUNDING
 from screenpath.kernels import l1svm as l1_kernels
 from screenpath.kernels import sifs as kernels
 from screenpath.models import l1_rounding, sparse_rounding
+from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1_rounding import L1Rounding
 from screenpath.models.sparse_rounding import SparseRounding, check_range
 from screenpath.rules import l1svm as l1_rules

@@ -6,10 +6,10 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath import rounding
 from screenpath.kernels import box as kernels
 from screenpath.kernels import double
 from screenpath.models.losses import LAD, SVM, SVR
+from screenpath.numbers import rounding
 from screenpath.rows.memory import MemoryRows
 
 U = F(1, 2**53)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from screenpath.errors import UsageError
-from screenpath.geometry import ROUNDING, Ball, Point
 from screenpath.kernels import box as kernels
 from screenpath.models.box import Screened
+from screenpath.models.geometry import ROUNDING, Ball, Point
 from screenpath.models.losses import LAD, QUANTILE, SVM
-from screenpath.path import PathOptions, solve_point
-from screenpath.rounding import gamma
+from screenpath.numbers.rounding import gamma
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, pathwise
 from screenpath.rules.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
 from screenpath.rules.pathwise import Heuristic, Pathwise, feasible_point, loss_floor, primal_value
 from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, solve_point
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
-from screenpath.cluster import check_versions, connect
+from screenpath.data.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError
-from screenpath.read.shards import ShardFolder
 from screenpath.rows.cluster import ClusterRows, run_task
+from screenpath.rows.dask_cluster import check_versions, connect
 from screenpath.rows.shards import ShardRows, shard_products
 from tests import shard_folders
 from tests.rows.test_shards import as_array, make_folder, random_rows
@@ -90,10 +90,10 @@ def test_other_data_other_version_no_cluster(cluster, tmp_path, monkeypatch):
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
     with pytest.raises(DataError, match="sees other data"):
         run_task(str(folder.path), "another hash", ("run", False), 0, shard_products, None, ())
-    monkeypatch.setattr("screenpath.cluster.__version__", "9.9")
+    monkeypatch.setattr("screenpath.rows.dask_cluster.__version__", "9.9")
     with pytest.raises(ResourceError, match="the workers have screenpath"):
         check_versions(cluster)
-    monkeypatch.setattr("screenpath.cluster.WAIT", 0.2)
+    monkeypatch.setattr("screenpath.rows.dask_cluster.WAIT", 0.2)
     with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9"):
         connect("tcp://127.0.0.1:9")
 

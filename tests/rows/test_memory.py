@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from screenpath.data.prepare import stored_dense
 from screenpath.errors import UsageError
-from screenpath.rows.memory import BLOCK, MemoryRows, stored_dense
+from screenpath.rows.memory import BLOCK, MemoryRows
 
 
 def matrix(n, d, density, seed):

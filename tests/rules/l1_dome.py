@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from screenpath.geometry import Ball, Dome, Point
 from screenpath.kernels import l1svm as kernels
+from screenpath.models.geometry import Ball, Dome, Point
 from screenpath.rules.l1svm import DIRECTION
 
 

@@ -5,16 +5,16 @@ import functools
 import numpy as np
 import pytest
 
-from screenpath.geometry import Ball
-from screenpath.grid import log_grid
+from screenpath.data.libsvm import read_libsvm
+from screenpath.data.prepare import prepare
+from screenpath.models.geometry import Ball
+from screenpath.models.grid import log_grid
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.path import PathOptions, far_end, walk
-from screenpath.prepare import prepare
-from screenpath.read.libsvm import read_libsvm
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import STATIC, parse_rule
 from screenpath.rules.box import guess_ball, pair_ball
 from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, far_end, walk
 from tests.conftest import ROOT, two_classes
 
 GRID = log_grid(1e-2, 10.0, 30)

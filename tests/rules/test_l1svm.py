@@ -6,12 +6,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.api_l1 import l1_svm_model, lambda_grid
+from screenpath.api.l1svm import l1_svm_model
 from screenpath.errors import UsageError
-from screenpath.geometry import Ball, Dome
-from screenpath.path import PathOptions, solve_point
+from screenpath.models.geometry import Ball, Dome
+from screenpath.models.grid import lambda_grid
 from screenpath.rules.l1svm import VariationalInequality, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.walk.loop import PathOptions, solve_point
 from tests.conftest import two_classes
 from tests.rules.l1_dome import dome
 

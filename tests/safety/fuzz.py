@@ -17,12 +17,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from screenpath.geometry import ROUNDING
-from screenpath.path import PathOptions, solve_point
+from screenpath.models.geometry import ROUNDING
 from screenpath.rules import STATIC
 from screenpath.rules.box import pair_ball
 from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
 from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, solve_point
 from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference
 
 TOLERANCES = (0.1, 1e-2, 1e-3, 1e-6)  # of the chunks' walks

@@ -22,11 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from screenpath.data.libsvm import Parser, parse_stream
+from screenpath.data.memory import MemoryLimit
+from screenpath.data.source import open_source
 from screenpath.errors import DataError, ScreenpathError
-from screenpath.memory import MemoryLimit
-from screenpath.read.libsvm import Parser, parse_stream
-from screenpath.read.source import open_source
-from tests.read import reference_parser
+from tests.data import reference_parser
 
 SECONDS = 20  # that one input may take
 LABELS = [

@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from screenpath.errors import DataError
 from screenpath.models.builders import kernel_svm_model
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.path import PathOptions, walk
 from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -30,6 +29,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_kernel_rule, parse_rule
 from screenpath.solvers import make_solver
 from screenpath.solvers.smo import make_kernel_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational import LOSSES, ExactKernel, faults
 
 RULES = ("none", "dvi+gap", "it", "essnsv", "gap")

@@ -40,7 +40,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "where one ball lies in the other, the smaller one has decided by itself all that the intersection can"
     ),
     (
-        "screenpath/geometry.py",
+        "screenpath/models/geometry.py",
         "dome_support",
         "va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)",
         "uncertainty / norms",

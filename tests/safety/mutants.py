@@ -47,11 +47,11 @@ MODEL, GEOMETRY = f"{PROOFS}model_terms.py", f"{PROOFS}geometry_terms.py"
 PENALISED = f"{PROOFS}penalised_terms.py"
 KERNEL, KERNEL_TERMS, VALUES = (f"{PROOFS}{name}.py" for name in ("kernel_rounding", "kernel_terms", "kernel_values"))
 NEAREST = {
-    "screenpath/rounding.py": [TERMS],
-    "screenpath/geometry.py": [
+    "screenpath/numbers/rounding.py": [TERMS],
+    "screenpath/models/geometry.py": [
         GEOMETRY,
         RULES,
-        "tests/test_geometry.py",
+        "tests/models/test_geometry.py",
         "-k",
         "not cone_solver and not outside_its and not parts",
     ],
@@ -62,7 +62,7 @@ NEAREST = {
     "screenpath/models/sharp.py": [f"{PROOFS}sharp_terms.py"],
     "screenpath/rules/box.py": [RULES],
     "screenpath/rules/pathwise.py": [RULES],
-    "screenpath/accurate.py": [f"{PROOFS}accurate.py"],
+    "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/distances.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/conditioning.py": [f"{PROOFS}conditioning.py"],
     "screenpath/models/kernel.py": [KERNEL_TERMS, KERNEL],
@@ -77,10 +77,10 @@ NEAREST = {
     "screenpath/kernels/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/models/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
     "screenpath/verify/box.py": [f"{PROOFS}checker.py"],
-    "screenpath/audit.py": [COUNTS],
-    "screenpath/one_vs_rest.py": [COUNTS],
-    "screenpath/path.py": [COUNTS],
-    "screenpath/steps.py": [COUNTS],
+    "screenpath/walk/audit.py": [COUNTS],
+    "screenpath/walk/one_vs_rest.py": [COUNTS],
+    "screenpath/walk/loop.py": [COUNTS],
+    "screenpath/walk/step.py": [COUNTS],
 }
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.
 SOLVING = {

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.path import PathOptions, solve_point
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening
 from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, solve_point
 
 MODELS = ("svm", "lad", "quantile", "svr")
 STORAGES = ("dense", "csr", "dense32", "csr32")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.geometry import Ball
+from screenpath.models.geometry import Ball
 from screenpath.rules import box as rules
 from screenpath.rules import pathwise
 from tests.safety import fuzz as search

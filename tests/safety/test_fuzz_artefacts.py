@@ -2,8 +2,8 @@
 
 import pytest
 
-from screenpath.read import checks
-from screenpath.read.mapped import Mapped
+from screenpath.data import checks
+from screenpath.data.mapped import Mapped
 from tests.safety import fuzz_artefacts
 from tests.safety.artefacts import KINDS
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from screenpath.data.libsvm import Parser, read_libsvm
+from screenpath.data.memory import MemoryLimit, private_bytes
 from screenpath.errors import ResourceError
-from screenpath.memory import MemoryLimit, private_bytes
-from screenpath.read.libsvm import Parser, read_libsvm
 from tests.safety import fuzz_reader
 
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.geometry import Ball, KernelPoint
-from screenpath.grid import log_grid
 from screenpath.models.builders import kernel_svm_model
-from screenpath.path import PathOptions, solve_point, walk
+from screenpath.models.geometry import Ball, KernelPoint
+from screenpath.models.grid import log_grid
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rules import STATIC, Screening, parse_kernel_rule
 from screenpath.rules import box as rules
 from screenpath.rules.box import pair_ball
 from screenpath.solvers.smo import make_kernel_solver
+from screenpath.walk.loop import PathOptions, solve_point, walk
 
 ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13", "path")
 RULES = ("dvi", "bt2", "it", "gap")

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.api_l1 import l1_svm_model
-from screenpath.geometry import Dome
-from screenpath.path import PathOptions, walk
+from screenpath.api.l1svm import l1_svm_model
+from screenpath.models.geometry import Dome
 from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 from tests.rules.l1_dome import dome
 from tests.rules.test_l1svm import reference_at

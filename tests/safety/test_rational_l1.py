@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.api_l1 import l1_svm_path
+from screenpath.api.l1svm import l1_svm_path
 from screenpath.errors import DataError
 from screenpath.models import l1_rounding, l1_sharp
 from screenpath.models.l1svm import L1SVM
-from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational_penalised import L1, faults, hostile
 
 # What was certified with a gap of 0: data, labels, values of lambda, tolerance, and whether the data is sparse.

@@ -12,10 +12,10 @@ from screenpath import sparse_svm_path
 from screenpath.errors import DataError
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
-from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational_penalised import Sparse, faults, hostile
 
 

@@ -7,11 +7,11 @@ from screenpath.errors import DataError
 from screenpath.kernels import box as kernels
 from screenpath.models import box
 from screenpath.models.losses import LAD, SVM
-from screenpath.path import PathOptions, walk
-from screenpath.rounding import meets
+from screenpath.numbers.rounding import meets
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.safety import fuzz_rounding
 from tests.safety.rational import Exact, faults
 

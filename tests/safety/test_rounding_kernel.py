@@ -9,12 +9,12 @@ from screenpath import kernel_svm_path, read_libsvm
 from screenpath.errors import DataError
 from screenpath.models import kernel
 from screenpath.models.builders import kernel_svm_model
-from screenpath.path import PathOptions, walk
-from screenpath.rounding import meets
+from screenpath.numbers.rounding import meets
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rules import parse_kernel_rule
 from screenpath.solvers.smo import make_kernel_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.safety import fuzz_rounding
 from tests.safety.rational import ExactKernel, faults
 

@@ -6,16 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from screenpath.api import svm_path
-from screenpath.audit import Audit
+from screenpath.api.losses import svm_path
 from screenpath.errors import UsageError
-from screenpath.grid import EpsilonGrid, log_grid
+from screenpath.models.grid import EpsilonGrid, log_grid
 from screenpath.models.losses import LAD, SVM
-from screenpath.path import PathOptions, solve_point, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.rules.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solvers import make_solver
+from screenpath.walk.audit import Audit
+from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes
 
 

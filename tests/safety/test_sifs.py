@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.models.sparse import SparseModel
-from screenpath.path import PathOptions, walk
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import _regions, parse_sparse_rule, screen, tighten
 from screenpath.solvers.base import Budget
 from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import dual_rows, objectives, problem
 
 RULES = [(True, True), (True, False), (False, True)]

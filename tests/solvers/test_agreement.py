@@ -7,12 +7,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.path import PathOptions, walk
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.solvers.auto import Auto
 from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.newton import Newton
+from screenpath.walk.loop import PathOptions, walk
 
 MODELS = ("svm", "lad", "quantile", "svr")
 RULES = ("none", "gap", "dvi", "bt2+gap", "it", "ssnsv", "essnsv+gap")

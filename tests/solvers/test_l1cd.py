@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from screenpath.api_l1 import l1_svm_model, lambda_grid, run_l1_path
+from screenpath.api.l1svm import l1_svm_model
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
+from screenpath.models.grid import lambda_grid
 from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.runs.result import run_l1_path
 from screenpath.solvers.l1cd import FeatureDescent
 from tests.conftest import two_classes
 

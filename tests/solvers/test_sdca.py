@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from screenpath.path import PathOptions, walk
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sdca import random_state
 from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import problem
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from inspect import signature
 
 import screenpath
-from screenpath.api import PathResult, check_data, loss_path, run_path
-from screenpath.grid import explicit_grid
+from screenpath.api.losses import PathResult, check_data, loss_path, run_path
+from screenpath.data.prepare import prepare as store
+from screenpath.models.grid import explicit_grid
 from screenpath.models.losses import LAD, SVM
-from screenpath.prepare import prepare as store
 from screenpath.rows.memory import MemoryRows
 
 name = "screenpath"

@@ -1,0 +1,177 @@
+"""The Python API of the kernel SVM."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.api.losses import check_data, make_grid, two_labels
+from screenpath.data.labels import binary_labels
+from screenpath.data.memory import parse_bytes
+from screenpath.data.prepare import prepare
+from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
+from screenpath.rules import parse_kernel_rule
+from screenpath.runs.result import Result, path_options, walked
+from screenpath.solvers.smo import make_kernel_solver
+
+
+@dataclass(frozen=True, repr=False)
+class KernelPathResult(Result):
+    """A walked path of kernel SVMs.
+
+    Parameters
+    ----------
+    rows : rows.gram.GramRows
+        The training data behind its kernel.
+
+    Attributes
+    ----------
+    dual_coefficients : ndarray of shape (n_steps, n)
+        ``y_i alpha_i`` with ``alpha = C theta``; 0 for all but the support vectors. Rows of nan for grid points that
+        were not reached.
+    """
+
+    rows: GramRows
+
+    @property
+    def dual_coefficients(self) -> np.ndarray:
+        """Return ``y_i alpha_i``, one row a step."""
+        return self.steps.coefficients
+
+    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the numbers (from 0) of the support vectors of a step, see :meth:`position`."""
+        return np.flatnonzero(self.solved(step, **parameters).coefficients)
+
+    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``f(x) = sum_i y_i alpha_i K(x_i, x)`` for new rows in the units of the training data.
+
+        Parameters
+        ----------
+        X : ndarray or scipy.sparse of shape (m, d)
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+
+        Raises
+        ------
+        UsageError
+            For a step that was not reached.
+        """
+        coefficients = self.solved(step, **parameters).coefficients
+        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ coefficients
+
+
+def kernel_svm_path(
+    X,
+    y,
+    *,
+    kernel="rbf",
+    gamma="1/d",
+    degree=3,
+    coef0=0.0,
+    bias=0.0,
+    grid=100,
+    cmin=1e-2,
+    cmax=10.0,
+    rule="dvi+gap",
+    solver="auto",
+    shrinking=True,
+    tol=1e-6,
+    class_weight=None,
+    sample_weight=None,
+    scale="none",
+    storage="auto",
+    dtype=np.float64,
+    max_memory=None,
+    gram="auto",
+    threads=1,
+    max_epochs=100_000,
+    time_limit=None,
+    tell=None,
+) -> KernelPathResult:
+    """Compute a certified path of kernel SVMs without a free bias (Ogawa 2014, Section IV-D).
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Two labels; the larger is +1.
+    kernel : {"rbf", "linear", "poly"}
+        ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``.
+    gamma : float or str, default "1/d"
+        A number, or ``NUMBER/d`` with the number of features ``d``.
+    degree : int, default 3
+    coef0 : float, default 0
+    bias : float, default 0
+        A constant feature of this value: its square is added to the kernel.
+    grid : int, sequence of float or EpsilonGrid, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves, or an eps-path.
+    cmin, cmax : float
+    rule : str, default "dvi+gap"
+        ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``.
+    solver : {"auto", "newton", "smo"}
+        ``smo`` takes greedy pair steps only; ``newton`` (= ``auto``) finishes them with Newton steps.
+    shrinking : bool, default True
+    tol : float, default 1e-6
+        Relative duality gap of every grid point, on the full data.
+    class_weight : dict or "balanced", optional
+    sample_weight : array_like of shape (n,), optional
+        The weight 2 equals the sample standing twice, in ``scale`` too.
+    scale : {"none", "maxabs", "standard", "l2"}
+        Of the data, before the kernel.
+    storage : {"auto", "dense", "sparse"}
+    dtype : float64 or float32
+        Type of the stored kernel values; everything that decides or certifies is float64.
+    max_memory : int or str, optional
+        For the kernel matrix: bytes, or text such as ``"8G"``; half of the free memory by default.
+    gram : {"auto", "full", "cache"}
+        Precompute the kernel matrix where it fits, always, or never: then rows are computed as they are needed.
+    threads : int, default 1
+        For blocks of the kernel matrix; results do not depend on it.
+    max_epochs : int
+        Limit per grid point.
+    time_limit : float, optional
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+    tell : callable, optional
+        Called with one sentence about the memory before it is allocated.
+
+    Returns
+    -------
+    KernelPathResult
+
+    Raises
+    ------
+    DataError, UsageError
+    ResourceError
+        If the kernel matrix, or the cache of its rows, does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from screenpath import kernel_svm_path
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> path = kernel_svm_path(X, [1, 1, -1, -1], gamma=2.0, grid=[1.0, 100.0])
+    >>> np.sign(path.decision_function(X)).tolist()
+    [1.0, 1.0, -1.0, -1.0]
+    """
+    began = time.monotonic()
+    X, y = check_data(X, y)
+    options = path_options(tol, max_epochs, time_limit, began)
+    screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking)
+    signs, _ = binary_labels(y)
+    weights = row_weights(y, class_weight, sample_weight)
+    values = make_grid(grid, cmin, cmax)
+    prepared, preparation = prepare(X, scale, 0.0, storage, weights=checked_weights(y, sample_weight), narrow=True)
+    function = KernelFunction(kernel, parse_gamma(gamma, X.shape[1]), degree, coef0, bias * bias)
+    allowed = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
+    rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
+    model = kernel_svm_model(rows, weights)
+    found = walked(model, values, screening, chosen, options, blank=np.full(rows.n, np.nan))
+    return KernelPathResult(found, preparation, two_labels(y), rows)

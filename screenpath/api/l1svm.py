@@ -1,0 +1,108 @@
+"""The Python API of the L1-regularised squared-hinge SVM."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from screenpath.api.losses import check_data, two_labels
+from screenpath.data.prepare import prepare
+from screenpath.models.grid import lambda_grid
+from screenpath.models.l1svm import L1SVM
+from screenpath.rows.columns import Columns
+from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.runs.result import PathResult, run_l1_path
+from screenpath.solvers.l1cd import make_feature_solver
+
+
+def l1_svm_path(
+    X,
+    y,
+    *,
+    grid=20,
+    log=False,
+    lambda_min_ratio=0.05,
+    rule="vi+gap",
+    solver="auto",
+    tol=1e-6,
+    scale="none",
+    storage="auto",
+    dtype=np.float64,
+    threads=1,
+    max_epochs=100_000,
+    time_limit=None,
+) -> PathResult:
+    r"""Compute a certified path of L1-regularised squared-hinge SVMs with a free bias (Zhao, Liu, Cox 2014).
+
+    ``min_{w,b} 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1``; the bias is not penalised.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Two labels; the larger is +1.
+    grid : int or sequence of float, default 20
+        Number K of values ``lambda_max / k``, k = 1..K (the paper's grid), or the values themselves, walked from the
+        largest down.
+    log : bool, default False
+        Space the K values evenly in the logarithm, from ``lambda_max`` to ``lambda_min_ratio * lambda_max``.
+    lambda_min_ratio : float, default 0.05
+        Used with ``log``.
+    rule : {"vi+gap", "vi", "gap", "none"}
+    solver : {"auto", "newton", "cd"}
+        ``auto`` and ``newton`` finish working sets by Newton steps, ``cd`` uses coordinate descent alone.
+    tol : float, default 1e-6
+        Relative duality gap of every grid point, on the full data.
+    scale : {"none", "maxabs", "standard", "l2"}
+        Coefficients are reported in the units of ``X`` all the same.
+    storage : {"auto", "dense", "sparse"}
+    dtype : float64 or float32
+        Type of the stored values; everything that decides or certifies is float64.
+    threads : int, default 1
+    max_epochs : int
+        Sweeps and Newton steps of one grid point.
+    time_limit : float, optional
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+
+    Returns
+    -------
+    PathResult
+
+    Raises
+    ------
+    DataError, UsageError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from screenpath import l1_svm_path
+    >>> X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
+    >>> path = l1_svm_path(X, [1, 1, -1, -1], grid=3)
+    >>> [step.nnz_w for step in path.steps]
+    [0, 1, 2]
+    """
+    began = time.monotonic()
+    model, preparation = l1_svm_model(X, y, scale=scale, storage=storage, dtype=dtype, threads=threads)
+    values = lambda_grid(model, grid, log, lambda_min_ratio)
+    how = parse_feature_rule(rule), make_feature_solver(solver)
+    found = run_l1_path(model, values, *how, tol, max_epochs, time_limit, began)
+    return PathResult(found, preparation, two_labels(check_data(X, y)[1]))
+
+
+def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):
+    """Return the model of some data, and the map back to the data's units.
+
+    Returns
+    -------
+    model : L1SVM
+    preparation : Preparation
+        Its bias is 1: the coefficients of a step end with the free bias.
+    """
+    from screenpath.data.labels import binary_labels
+
+    X, y = check_data(X, y)
+    signs, _ = binary_labels(y)
+    prepared, preparation = prepare(X, scale, 0.0, storage, dtype, narrow=True)
+    return L1SVM(Columns(prepared, signs, threads)), replace(preparation, bias=1.0)

@@ -1,0 +1,277 @@
+"""The Python API: one function per model, each a thin way into the one loop of :mod:`screenpath.walk.loop`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.labels import binary_labels
+from screenpath.data.prepare import prepare
+from screenpath.errors import DataError, UsageError
+from screenpath.models import losses
+from screenpath.models.builders import checked_weights, row_weights
+from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
+from screenpath.rows.memory import prepared_rows
+from screenpath.rules import parse_rule
+from screenpath.runs.result import PathResult, path_options, walked
+from screenpath.solvers import make_solver
+
+
+def check_data(X, y):
+    """Return data and labels as arrays that every model accepts.
+
+    Raises
+    ------
+    DataError
+        For shapes that do not fit together, or values that are not finite.
+    """
+    if not sp.issparse(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
+    if X.dtype not in (np.float64, np.float32):
+        X = X.astype(np.float64)
+    y = np.asarray(y, dtype=np.float64).ravel()
+    if y.size != X.shape[0]:
+        raise DataError(f"{X.shape[0]} rows but {y.size} labels")
+    if y.size == 0:
+        raise DataError("the data has no rows")
+    values = X.data if sp.issparse(X) else X
+    if not np.all(np.isfinite(values)) or not np.all(np.isfinite(y)):
+        raise DataError("the data holds nan or infinite values", "remove or impute them first")
+    return X, y
+
+
+def make_grid(grid, cmin: float, cmax: float):
+    """Return the grid for a count (log-spaced from ``cmin`` to ``cmax``), a list of parameters or an EpsilonGrid."""
+    if isinstance(grid, EpsilonGrid):
+        return grid
+    if np.ndim(grid) > 0:
+        return explicit_grid(grid)
+    if not isinstance(grid, numbers.Integral) or isinstance(grid, bool):
+        raise UsageError(
+            f"grid={grid!r} is no number of grid points",
+            "write grid=[0.1] for a single value, grid=100 for 100 values",
+        )
+    return log_grid(cmin, cmax, int(grid))
+
+
+def two_labels(y) -> tuple:
+    """Return the labels of a classifier of two classes, the one behind -1 first."""
+    return float(y.min()), float(y.max())
+
+
+def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, chunk=None, chunk_form="C", began=None):
+    """Walk a grid of a box model and return a step for each of its points."""
+    options = path_options(tol, max_epochs, time_limit, began)
+    how = parse_rule(rule, chunk, chunk_form), make_solver(solver, seed), options
+    return walked(model, grid, *how, blank=np.full(model.rows.d, np.nan))
+
+
+def loss_path(
+    loss,
+    values,
+    X,
+    y,
+    *,
+    class_weight=None,
+    sample_weight=None,
+    grid=100,
+    cmin=1e-2,
+    cmax=10.0,
+    rule="dvi+gap",
+    chunk=None,
+    chunk_form="C",
+    solver="auto",
+    tol=1e-6,
+    bias=0.0,
+    scale="none",
+    storage="auto",
+    dtype=np.float64,
+    threads=1,
+    seed=0,
+    max_epochs=100_000,
+    time_limit=None,
+) -> PathResult:
+    """Compute a certified path of a box model; the keywords of all the functions below.
+
+    Parameters
+    ----------
+    loss : models.losses.Loss
+    values : dict
+        Of the loss's own options.
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+    class_weight : dict or "balanced", optional
+        Classifiers: weight of each label in the loss.
+    sample_weight : array_like of shape (n,), optional
+        How often each sample stands in the data: the weight 2 equals the sample standing twice, in the loss, in
+        ``scale`` and in ``class_weight="balanced"``.
+    grid : int, sequence of float or EpsilonGrid, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves (walked in increasing
+        order), or an eps-path.
+    cmin, cmax : float
+        Ends of the log-spaced grid.
+    rule : str, default "dvi+gap"
+        ``none``, ``gap``, ``heuristic``, a static rule (``dvi``, ``bt1``, ``bt2``, ``it``, ``ssnsv``, ``essnsv``), or a
+        static rule with ``+gap``.
+    chunk : int, optional
+        ``ssnsv`` and ``essnsv``: grid points that one region serves (Ogawa 2013).
+    chunk_form : {"C", "s"}
+        See :class:`screenpath.rules.pathwise.Pathwise`.
+    solver : {"auto", "newton", "cd"}
+    tol : float, default 1e-6
+        Relative duality gap of every grid point, on the full data.
+    bias : float, default 0
+        Value of a constant feature, penalised like every other; 0 for none.
+    scale : {"none", "maxabs", "standard", "l2"}
+        Coefficients are reported in the units of ``X`` all the same.
+    storage : {"auto", "dense", "sparse"}
+    dtype : float64 or float32
+        Type of the stored rows; everything that decides or certifies is float64.
+    threads : int, default 1
+        Threads for passes over all rows, and on dense rows for the solver; results do not depend on it.
+    seed : int, default 0
+    max_epochs : int
+        Limit per grid point.
+    time_limit : float, optional
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+
+    Returns
+    -------
+    PathResult
+
+    Raises
+    ------
+    DataError, UsageError
+    """
+    began = time.monotonic()
+    X, y = check_data(X, y)
+    points = make_grid(grid, cmin, cmax)
+    given = checked_weights(y, sample_weight)
+    targets, weights, labels = y, row_weights(y, class_weight, given), None
+    if loss.signed:
+        targets, labels = binary_labels(y)[0], two_labels(y)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
+    limits = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
+    limits.update(chunk=chunk, chunk_form=chunk_form)
+    model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, **values)
+    found = run_path(model, points, rule=rule, solver=solver, **limits)
+    return PathResult(found, preparation, labels)
+
+
+def _with_keywords_of(shared, *without: str):
+    """Give a function with ``**options`` the keywords of another: in its signature and in errors."""
+
+    def decorate(function):
+        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {p.name for p in own} | set(without)
+        more = [p for p in inspect.signature(shared).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        signature = inspect.Signature([*own, *(p for p in more if p.name not in taken)])
+
+        @functools.wraps(function)
+        def checked(*arguments, **keywords):
+            try:
+                signature.bind(*arguments, **keywords)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}(): {error}") from None
+            return function(*arguments, **keywords)
+
+        checked.__signature__ = signature
+        return checked
+
+    return decorate
+
+
+@_with_keywords_of(loss_path)
+def svm_path(X, y, **options) -> PathResult:
+    """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Two labels; the larger is +1.
+    **options
+        See :func:`loss_path`.
+
+    Returns
+    -------
+    PathResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from screenpath import svm_path
+    >>> X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
+    >>> path = svm_path(X, [1, 1, -1, -1], grid=[0.1, 1.0])
+    >>> path
+    <PathResult: 2 of 2 steps certified, C = 0.1 to C = 1>
+    >>> path.predict([[1.0, 1.0]], C=0.1).tolist()
+    [1.0]
+    """
+    return loss_path(losses.SVM, {}, X, y, **options)
+
+
+@_with_keywords_of(loss_path, "class_weight")
+def lad_path(X, y, **options) -> PathResult:
+    """Compute a certified path of least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        Targets.
+    **options
+        See :func:`loss_path`.
+
+    Returns
+    -------
+    PathResult
+    """
+    return loss_path(losses.LAD, {}, X, y, **options)
+
+
+@_with_keywords_of(loss_path, "class_weight")
+def quantile_path(X, y, *, tau=0.5, **options) -> PathResult:
+    """Compute a certified path of quantile regressions, loss ``max((tau - 1) t, tau t)`` with ``t = y - x.w``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+    tau : float, default 0.5
+        Level, between 0 and 1.
+    **options
+        See :func:`loss_path`.
+
+    Returns
+    -------
+    PathResult
+    """
+    return loss_path(losses.QUANTILE, {"tau": tau}, X, y, **options)
+
+
+@_with_keywords_of(loss_path, "class_weight")
+def svr_path(X, y, *, epsilon=0.1, **options) -> PathResult:
+    """Compute a certified path of support vector regressions, loss ``max(0, |y - x.w| - epsilon)``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+    epsilon : float, default 0.1
+        Half width of the insensitive tube, in the units of ``y``.
+    **options
+        See :func:`loss_path`.
+
+    Returns
+    -------
+    PathResult
+    """
+    return loss_path(losses.SVR, {"epsilon": epsilon}, X, y, **options)

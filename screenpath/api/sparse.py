@@ -1,0 +1,183 @@
+"""The Python API of the sparse SVM: a grid of (alpha, beta), binary and multi-class."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.api.losses import check_data
+from screenpath.data.prepare import prepare
+from screenpath.errors import DataError, UsageError
+from screenpath.models.grid import beta_values, grid_pairs
+from screenpath.models.sparse import SparseModel, SparseVector
+from screenpath.models.sparse_grid import SparseGrid
+from screenpath.rows.views import Views
+from screenpath.rules.sparse import parse_sparse_rule
+from screenpath.runs.result import PathResult, completed, path_options
+from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.walk.workers import walk_grid
+
+
+@dataclass(frozen=True, repr=False)
+class SparsePathResult(PathResult):
+    """A walked grid, the rows of one ``beta`` after the other; more than two labels have one block of weights each."""
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Return the labels as they were passed in, sorted. Two: the larger is +1."""
+        return np.array(self.labels)
+
+    def _weights(self, step, **parameters) -> tuple:
+        blocks = self._blocks(self.solved(step, **parameters))
+        return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
+
+    def _blocks(self, step) -> np.ndarray:
+        return step.coefficients.dense().reshape(1 if len(self.labels) == 2 else len(self.labels), -1)
+
+    def _original(self, part: int) -> np.ndarray:
+        found = [[self.preparation.original(w)[part] for w in self._blocks(step)] for step in self.steps]
+        out = np.array(found)
+        return out[:, 0] if len(self.labels) == 2 else out
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the weights in the units of the data, of shape (steps, d) or (steps, classes, d).
+
+        Sparse where :class:`PathResult` has them so; of several classes then a list with a csr_array a step.
+        """
+        return self.preparation.widened(self._original(0))
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts in the units of the data, of shape (steps,) or (steps, classes)."""
+        return self._original(1)
+
+
+def encode_labels(y):
+    """Return the sorted labels, a code for each sample, and the number of weight blocks.
+
+    Returns
+    -------
+    classes : ndarray
+    codes : ndarray of int64 of shape (n,)
+        -1 and +1 for two labels (the larger is +1), else numbers from 0.
+    blocks : int
+        1 for two labels, else the number of labels.
+
+    Raises
+    ------
+    DataError
+        For fewer than two labels.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise DataError(f"all labels are {classes[0]:g}: a classifier needs at least two", "check the label column")
+    codes = codes.astype(np.int64).ravel()
+    if classes.size == 2:
+        return classes, 2 * codes - 1, 1
+    return classes, codes, int(classes.size)
+
+
+def sparse_svm_path(
+    X,
+    y,
+    *,
+    betas=10,
+    alphas=100,
+    beta_min_ratio=0.05,
+    alpha_min_ratio=0.01,
+    references=0,
+    smoothing=0.5,
+    rule="sifs+gap",
+    first="features",
+    solver="auto",
+    jobs=1,
+    tol=1e-6,
+    bias=0.0,
+    scale="none",
+    storage="auto",
+    dtype=np.float64,
+    seed=0,
+    max_epochs=100_000,
+    time_limit=None,
+) -> SparsePathResult:
+    r"""Compute a certified grid of sparse SVMs: smoothed hinge with an elastic net (Hong 2019).
+
+    ``min 1/n sum l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``m`` the margin ``y_i x_i.w`` of two classes, or of
+    more the margins ``x_i.(w_{y_i} - w_c)`` over all other classes ``c``.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : array_like of shape (n,)
+        At least two labels.
+    betas : int or sequence of float, default 10
+        Number of values of ``beta``, log-spaced from ``beta_max`` down to ``beta_min_ratio * beta_max``; or the values.
+    alphas : int or sequence of float, default 100
+        Number of values of ``alpha`` for each ``beta``, log-spaced from ``alpha_max(beta)`` down to
+        ``alpha_min_ratio * alpha_max(beta)``; or the values.
+    beta_min_ratio, alpha_min_ratio : float
+        In (0, 1].
+    references : int, default 0
+        With explicit ``alphas``: further grid points, log-spaced, before each of them; screening needs near ones.
+    smoothing : float, default 0.5
+        ``gamma`` of the smoothed hinge, in (0, 1).
+    rule : str, default "sifs+gap"
+        ``sifs``, ``iss``, ``ifs``, each also with ``+gap``; ``gap`` or ``none``.
+    first : {"features", "samples"}
+        Which triggering SIFS begins with; the decisions are the same.
+    solver : {"auto", "newton", "sdca"}
+    jobs : int, default 1
+        Processes; the rows of different ``beta`` are shared out. Results do not depend on it.
+    tol : float, default 1e-6
+        Relative duality gap of every grid point, on the full data.
+    bias : float, default 0
+        Value of a constant feature, penalised like every other; 0 for none.
+    scale : {"none", "maxabs", "standard", "l2"}
+    storage : {"auto", "dense", "sparse"}
+    dtype : float64 or float32
+    seed : int, default 0
+    max_epochs : int
+        Limit per grid point.
+    time_limit : float, optional
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+
+    Returns
+    -------
+    SparsePathResult
+
+    Raises
+    ------
+    DataError, UsageError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from screenpath import sparse_svm_path
+    >>> X = np.array([[2.0, 0.1], [1.5, -0.2], [-1.0, 0.1], [-2.0, -0.1]])
+    >>> path = sparse_svm_path(X, [1, 1, -1, -1], betas=2, alphas=3)
+    >>> [step.status for step in path.steps][:2], path.coefficients.shape
+    (['certified', 'certified'], (6, 2))
+    """
+    began = time.monotonic()
+    X, y = check_data(X, y)
+    classes, codes, blocks = encode_labels(y)
+    if not 0.0 < smoothing < 1.0:
+        raise UsageError(f"the smoothing must lie between 0 and 1, not {smoothing}", "use for example `smoothing=0.5`")
+    options = path_options(tol, max_epochs, time_limit, began)
+    if jobs < 1:
+        raise UsageError(f"`jobs` must be at least 1, not {jobs}")
+    screening, chosen = parse_sparse_rule(rule, first), make_sparse_solver(solver, seed)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype, narrow=True)
+    rows = Views(prepared)
+    rows.check_not_zero()
+    model = SparseModel(rows, codes, blocks, 0.0, smoothing)
+    values = beta_values(model, betas, beta_min_ratio)
+    pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
+    grid = SparseGrid(model)
+    found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
+    size = blocks * rows.d
+    blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
+    return SparsePathResult(completed([found], grid, pairs, blank), preparation, tuple(classes.tolist()))

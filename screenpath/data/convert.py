@@ -1,0 +1,352 @@
+"""LIBSVM text to a folder of binary shards, block by block: what is larger than memory is converted as well."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import warnings
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from screenpath import __version__
+from screenpath.data.checks import joint_sha256
+from screenpath.data.labels import label_text
+from screenpath.data.libsvm import BLOCK, Parser, last_line_end
+from screenpath.data.memory import MemoryLimit
+from screenpath.data.ours import check_same, remove_ours
+from screenpath.data.shards import SCHEMA_VERSION, ShardFolder
+from screenpath.data.source import open_source
+from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
+from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
+
+BLOCK_MB = 32
+NEWLINE = 10
+SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
+CLASSES = 100  # with more labels they are not listed
+MEMORY_FACTOR = 8  # bytes that a job needs for each byte of its block: text, parsed entries, binary parts
+
+
+def convert(
+    sources,
+    out,
+    *,
+    block_mb: float = BLOCK_MB,
+    jobs: int = 1,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    storage: str = "auto",
+    dtype=np.float64,
+    max_memory: int | None = None,
+    force: bool = False,
+    resume: bool = False,
+    progress=None,
+    origin: dict | None = None,
+) -> ShardFolder:
+    """Convert LIBSVM text to a shard folder.
+
+    Memory is bounded by the blocks under way, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
+    files. The shards are the same for every number of jobs.
+
+    Parameters
+    ----------
+    sources : sequence of path-like
+        Their rows follow one another; ``-`` is standard input. Any compression the reader knows.
+    out : path-like
+        Folder to make. It appears when it is complete; after a crash the same call starts anew, with ``resume`` behind
+        the shards that were done.
+    block_mb : float
+        Megabytes of text that make a shard.
+    jobs : int
+        Threads that parse and write.
+    zero_based, n_features, dtype
+        As :func:`screenpath.read_libsvm`.
+    storage : {"auto", "dense", "sparse"}
+        ``auto`` keeps a shard as a dense array where 0.3 of it or more is stored.
+    max_memory : int, optional
+        Bytes of private memory this process may take.
+    force : bool
+        Replace an older folder.
+    resume : bool
+        Continue an unfinished conversion, or begin it. The text is read again, and compared with what the shards that
+        are there were made of; it is not parsed again. A folder that is complete is left as it is.
+    progress : callable, optional
+        ``progress(rows, bytes)`` after each shard.
+    origin : dict, optional
+        Kept in meta.json: what a cache knows its entry by.
+
+    Returns
+    -------
+    ShardFolder
+
+    Raises
+    ------
+    DataError
+        With file, line, token and remedy.
+    ResourceError
+        Where ``max_memory`` does not suffice.
+    RunFolderError
+        Where there is a folder already, or the conversion to be resumed was one of another text or to another form.
+    """
+    limit = MemoryLimit(max_memory)
+    size = max(int(block_mb * (1 << 20)), BLOCK)
+    needed = MEMORY_FACTOR * size * (jobs + 1)
+    limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller --block-mb")
+    known = {
+        "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": np.dtype(dtype).name,
+        "block_bytes": size, "sources": _names(sources),
+    }  # fmt: skip
+    if resume and Path(out).exists() and not partial_folder(Path(out)).exists():
+        folder = ShardFolder(out)
+        check_same(folder.path, {name: folder.meta[name] for name in known}, known)
+        clear_leftovers(folder.path)
+        return folder
+    settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}
+    with closing(ShardWriter(out, force, settings, resume)) as writer:
+        shards, seen = [], _Seen()
+
+        def one(k, name, line, text):
+            digest = hashlib.sha256(text).hexdigest()
+            if k in writer.known:
+                return _checked(writer.known[k], digest, name)
+            data = _parse(name, line, text, zero_based, dtype).dataset(n_features)
+            return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": _Seen.of(data)}
+
+        with ThreadPoolExecutor(jobs) as pool:
+            waiting = deque()
+            try:
+                for k, block in enumerate(_blocks(sources, size, limit)):
+                    waiting.append((pool.submit(one, k, *block), block[2].size))
+                    while len(waiting) > jobs:
+                        _collect(waiting.popleft(), writer, shards, seen, progress)
+                while waiting:
+                    _collect(waiting.popleft(), writer, shards, seen, progress)
+            finally:
+                pool.shutdown(cancel_futures=True)
+        if not seen.rows:
+            named = ", ".join(str(source) for source in sources)
+            raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
+        meta = _meta(sources, shards, seen, zero_based, n_features, dtype, size)
+        writer.finish(meta if origin is None else {**meta, "origin": origin})
+    return ShardFolder(out)
+
+
+class DataCacheWarning(UserWarning):
+    """What ``--cache`` was to keep cannot be kept; the run goes on without it."""
+
+
+def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None = None) -> ShardFolder | None:
+    """Return a text file as shards from a cache folder; what is not there or is damaged is converted.
+
+    An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
+    shows a fault.
+
+    Returns
+    -------
+    ShardFolder, or None while another process makes the same entry, and (with a warning) where it cannot be made
+    """
+    path = Path(path)
+    origin = _origin(path, zero_based)
+    key = {name: value for name, value in origin.items() if name not in ("inode", "changed_ns")}
+    name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
+    entry = Path(cache) / f"{path.name}-{name}.shards"
+    try:
+        return _cached(entry, origin)
+    except DataError:  # not there, or damaged: made (again)
+        pass
+    try:
+        # sparse: stored zeros stay as they are in the file
+        return convert(
+            [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
+            max_memory=max_memory, force=True, origin=origin,
+        )  # fmt: skip
+    except InUseError:
+        return None
+    except (RunFolderError, ResourceError, OSError) as error:
+        with contextlib.suppress(RunFolderError, OSError):  # shards that a full disk has stopped would keep it full
+            remove_ours(partial_folder(entry))
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else error.message
+        warnings.warn(f"going on without --cache {cache}: {why}", DataCacheWarning, stacklevel=2)
+        return None
+
+
+def _cached(entry: Path, origin: dict) -> ShardFolder:
+    """Return an entry of a cache.
+
+    Raises
+    ------
+    DataError
+        If it is not there, damaged, or one of something else.
+    """
+    folder = ShardFolder(entry)
+    if folder.meta.get("origin") != origin:
+        raise DataError(f"{entry} was not made of this file")
+    folder.check()
+    return folder
+
+
+def _origin(path: Path, zero_based: bool) -> dict:
+    """Return what tells a text file, and how it is read, from all others."""
+    try:
+        with open(path, "rb") as file:
+            state = os.fstat(file.fileno())
+            ends = hashlib.sha256(file.read(SAMPLED))
+            file.seek(max(state.st_size - SAMPLED, 0))
+            ends.update(file.read(SAMPLED))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
+    return {
+        "path": os.fsencode(path.resolve()).decode("utf-8", "backslashreplace"),
+        "bytes": state.st_size,
+        "inode": state.st_ino,
+        "modified_ns": state.st_mtime_ns,
+        "changed_ns": state.st_ctime_ns,  # set by the system, also where somebody sets the other one back
+        "ends_sha256": ends.hexdigest(),
+        "zero_based": zero_based,
+        "schema_version": SCHEMA_VERSION,
+        "tool_version": __version__,
+    }
+
+
+def block_within(max_memory: int | None) -> float:
+    """Return the megabytes of text that make a shard: fewer where the limit leaves little memory."""
+    left = MemoryLimit(max_memory).left
+    return BLOCK_MB if left is None else min(BLOCK_MB, max(left / (2 * MEMORY_FACTOR << 20), 1.0))
+
+
+class _Seen:
+    """What the shards so far hold together."""
+
+    def __init__(self):
+        self.rows, self.width, self.notices, self.labels = 0, 1, (), {}
+
+    @staticmethod
+    def of(data) -> dict:
+        """Return what one shard holds."""
+        labels, counts = np.unique(data.y, return_counts=True)
+        pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
+        return {"rows": data.n, "width": data.d, "notices": list(data.notices), "labels": pairs}
+
+    def add(self, shard: dict) -> None:
+        """Count one more shard."""
+        self.rows += shard["rows"]
+        self.width = max(self.width, shard["width"])
+        self.notices = shard["notices"] or self.notices
+        if self.labels is None or shard["labels"] is None:
+            self.labels = None
+            return
+        for label, count in shard["labels"]:
+            self.labels[label] = self.labels.get(label, 0) + count
+        if len(self.labels) > CLASSES:
+            self.labels = None
+
+
+def _names(sources) -> list:
+    """Return the names of files, with escapes where they are no text."""
+    return [Path(str(source)).name.encode("utf-8", "backslashreplace").decode() for source in sources]
+
+
+def _checked(record: dict, digest: str, name: str) -> dict:
+    """Return the record of a shard whose text is still the same."""
+    if record["text"] != digest:
+        raise RunFolderError(
+            f"cannot resume: the text of {name} in shard {record['shard']} has changed",
+            "start again without --resume",
+        )
+    return record
+
+
+def _collect(waiting, writer: ShardWriter, shards: list, seen: _Seen, progress) -> None:
+    future, size = waiting
+    record = future.result()
+    if record["shard"] not in writer.known:
+        writer.note(record)
+    shards.append(record["entry"])
+    seen.add(record["seen"])
+    if progress:
+        progress(seen.rows, size)
+
+
+def _blocks(sources, size: int, limit: MemoryLimit):
+    """Cut text into blocks of whole lines, at least one line and about ``size`` bytes each.
+
+    Yields
+    ------
+    name : str
+    line : int
+        Lines of the file before the block.
+    text : ndarray of uint8
+        Ends in a newline.
+    """
+    for source in sources:
+        with open_source(source) as (stream, name):
+            lines, held = 0, np.empty(0, dtype=np.uint8)
+            while True:
+                text, held = _next_block(stream, held, size, limit, name)
+                if not text.size:
+                    break
+                yield name, lines, text
+                lines += int(np.count_nonzero(text == NEWLINE))
+
+
+def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: str):
+    """Return whole lines and the beginning of the line behind them."""
+    text = np.empty(max(size, held.size), dtype=np.uint8)
+    text[: held.size] = held
+    filled = held.size
+    while True:
+        while filled < text.size:
+            got = stream.readinto(memoryview(text)[filled:])
+            if not got:
+                whole = text[:filled]
+                if filled and whole[-1] != NEWLINE:
+                    whole = np.append(whole, np.uint8(NEWLINE))  # the last line had no newline
+                return whole, np.empty(0, dtype=np.uint8)
+            filled += got
+        stop = last_line_end(text, 0, filled)
+        if stop:
+            return text[:stop], text[stop:filled].copy()
+        limit.check(
+            MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
+            "raise --max-memory if this is a data file",
+        )  # fmt: skip
+        text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
+
+
+def _parse(name: str, line: int, text: np.ndarray, zero_based: bool, dtype) -> Parser:
+    """Parse a block, a piece at a time: a parser's scratch space is many times the text it is fed at once."""
+    parser = Parser(name, zero_based, dtype, line=line)
+    start = 0
+    while start < text.size:
+        stop = last_line_end(text, start, min(start + BLOCK, text.size))
+        if not stop:  # a line longer than a piece
+            stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
+        parser.feed(text[start:stop], stop - start)
+        if parser.faults:
+            raise parser.faults[0].error()
+        start = stop
+    return parser
+
+
+def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int) -> dict:
+    """Return the content of meta.json; nothing in it depends on when or where it was written."""
+    labels = seen.labels
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": "screenpath",
+        "n": seen.rows,
+        "d": n_features or seen.width,
+        "nnz": sum(shard["nnz"] for shard in shards),
+        "dtype": np.dtype(dtype).name,
+        "zero_based": zero_based,
+        "labels": None if labels is None else {label_text(label): labels[label] for label in sorted(labels)},
+        "notices": list(seen.notices),
+        "sources": _names(sources),
+        "block_bytes": size,
+        "sha256": joint_sha256(shards),
+        "shards": shards,
+    }

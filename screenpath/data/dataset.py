@@ -1,0 +1,83 @@
+"""What reading returns."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.wide import occurring, on_columns
+
+CHUNK = 1 << 17  # values converted at a time: bounds the extra memory
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set as its file says, before any choice of storage, scaling or model.
+
+    Parameters
+    ----------
+    X : scipy.sparse.csr_array of shape (n, d)
+        Stored zeros are kept.
+    y : ndarray of float64 of shape (n,)
+        Labels or targets.
+    source : str
+        Where it came from, for messages.
+    notices : tuple of str
+        Things a user should know, one sentence each.
+    columns : ndarray of int64 of shape (d,), optional
+        Features of the file, from 0, that ``X`` has columns for, where these are not all of ``width``.
+    width : int, optional
+        Features of the file; ``d`` by default.
+    """
+
+    X: sp.csr_array
+    y: np.ndarray
+    source: str
+    notices: tuple[str, ...] = ()
+    columns: np.ndarray | None = None
+    width: int | None = None
+
+    def __post_init__(self):
+        if self.width is None:
+            object.__setattr__(self, "width", self.X.shape[1])
+
+    def narrowed(self) -> Dataset:
+        """Return the data with columns for the features that occur alone, if it is wide and mostly empty."""
+        columns = occurring(self.X)
+        return self if columns is None else replace(self, X=on_columns(self.X, columns), columns=columns)
+
+    @property
+    def n(self) -> int:
+        """Return the number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """Return the number of features that have a column."""
+        return self.X.shape[1]
+
+    @property
+    def nnz(self) -> int:
+        """Return the number of stored values, stored zeros among them."""
+        return self.X.nnz
+
+    @property
+    def density(self) -> float:
+        """Return stored values over cells."""
+        return self.X.nnz / max(self.n * self.d, 1)
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the values that were read: what a resumed run compares.
+
+        The same for a compressed copy, for every width of index, and for narrowed data; another for any other data.
+        """
+        digest = hashlib.sha256(repr((self.n, self.width)).encode())
+        indices = self.X.indices if self.columns is None else self.columns[self.X.indices]
+        parts = ((indices, np.int64), (self.X.indptr, np.int64), (self.X.data, np.float64), (self.y, np.float64))
+        for array, dtype in parts:
+            for k in range(0, array.size, CHUNK):
+                digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)
+        return digest.hexdigest()

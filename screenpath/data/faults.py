@@ -1,0 +1,91 @@
+"""The words for every fault a LIBSVM file can have: one place for the reader and for ``inspect``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from screenpath.errors import DataError, shown
+from screenpath.kernels import parse
+
+_FORMAT = "a line is 'label index:value index:value ...', indices from 1, increasing"
+_WORDS = {
+    parse.LABEL: ("the label is not a number", _FORMAT),
+    parse.INDEX: ("the index is not a whole number", _FORMAT),
+    parse.INDEX_ZERO: ("index 0 in a file counted from 1", "if its indices start at 0, add `zero_based`"),
+    parse.INDEX_NEGATIVE: ("a negative index", _FORMAT),
+    parse.UNSORTED: ("the indices are not in increasing order", "sort the features of the line by index"),
+    parse.DUPLICATE: ("the index appears twice in the line", "keep one value for each feature"),
+    parse.NO_VALUE: ("the value is missing", "write index:value, or leave the feature out if it is 0"),
+    parse.VALUE: ("the value is not a number", _FORMAT),
+    parse.NO_COLON: ("a feature without ':'", _FORMAT),
+    parse.INDEX_HUGE: ("the index is too large", f"indices must stay below 10**{parse.INDEX_DIGITS}"),
+    parse.CONTROL: ("a control byte: this is not text", "give LIBSVM text, plain or compressed (.gz, .bz2, .xz)"),
+}
+_MULTILABEL = ("a list of labels", "every sample needs exactly one label; split multilabel data into one file a label")
+_CSV = ("this looks like CSV, not LIBSVM text", _FORMAT)
+_NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
+_NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
+_LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
+NUMBERLIKE = {"nan", "inf", "infinity"}
+SHOWN = 40  # characters of a token that a message shows
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault in a file.
+
+    Parameters
+    ----------
+    source : str
+    line : int
+        From 1.
+    token : str
+    message, hint : str
+    """
+
+    source: str
+    line: int
+    token: str
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        token = shown(self.token[: SHOWN + 1])
+        token = token if len(token) <= SHOWN else token[: SHOWN - 3] + "..."
+        return f"{self.source}, line {self.line}: {self.message}: '{token}'"
+
+    def error(self) -> DataError:
+        """Return the fault as the error that reading raises."""
+        return DataError(str(self), self.hint)
+
+
+def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) -> Fault:
+    """Put a parser's fault into words.
+
+    Parameters
+    ----------
+    source : str
+    line : int
+        From 1.
+    code : int
+        One of the codes of :mod:`screenpath.kernels.parse`.
+    token, whole : bytes
+        The token at fault and the line it stands in.
+    """
+    text = token.decode("utf-8", "replace")
+    message, hint = _WORDS[code]
+    number = text.rsplit(":", 1)[-1].lstrip("+-").lower()
+    if code in (parse.LABEL, parse.VALUE) and number in NUMBERLIKE:
+        message, hint = _NOT_FINITE
+    elif code == parse.LABEL and b"," in token:
+        message, hint = _MULTILABEL if b":" in whole else _CSV
+    elif code == parse.LABEL and not (text.isprintable() and "\ufffd" not in text):
+        message, hint = _NOT_ASCII
+    elif b"\r" in whole.rstrip():
+        hint = _LONE_RETURNS
+    return Fault(source, line, text, message, hint)
+
+
+def not_finite(source: str, line: int, token: bytes) -> Fault:
+    """Return the fault of a number beyond the range of float64."""
+    return Fault(source, line, token.decode("utf-8", "replace"), "the number is too large for float64", _NOT_FINITE[1])

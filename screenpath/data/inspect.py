@@ -1,0 +1,236 @@
+"""A look at a data file or a shard folder: shape, labels, ranges, and every fault in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.data import checks
+from screenpath.data.dataset import Dataset
+from screenpath.data.faults import Fault
+from screenpath.data.libsvm import Parser, parse_stream
+from screenpath.data.shards import META, ShardFault, ShardFolder, is_shard_folder, read_meta
+from screenpath.data.source import open_source
+
+DENSE_COLUMNS = 1_000_000  # with this many columns more than stored values, only those that occur are looked at
+CLASSES = 100  # with more labels, or labels that are not whole numbers, the file is taken for regression
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a data file holds.
+
+    Parameters
+    ----------
+    data : Dataset or None
+        The lines without fault; None where there is none.
+    faults : list of Fault (or of ShardFault)
+        In the order of the file, at most as many as asked for.
+    complete : bool
+        Whether the whole file was looked at.
+    zero_based : bool
+        How its indices were read.
+    """
+
+    data: Dataset | None
+    faults: list[Fault] | list[ShardFault]
+    complete: bool
+    zero_based: bool
+
+    @property
+    def label_counts(self) -> dict[float, int] | None:
+        """Return samples per label, or None for a regression target."""
+        labels, counts = np.unique(self.data.y, return_counts=True)
+        if labels.size > CLASSES or np.any(labels != np.round(labels)):
+            return None
+        return {float(a): int(c) for a, c in zip(labels, counts, strict=True)}
+
+    def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the columns that store a value, and the smallest and largest value of each.
+
+        Returns
+        -------
+        columns : ndarray of shape (k,)
+            Increasing, from 0; the other d - k columns are empty. No array has d entries where d is far above
+            the number of stored values.
+        low, high : ndarray of shape (k,)
+            A row that stores no value in a column counts as 0 there.
+        """
+        X = self.data.X
+        if X.shape[1] <= DENSE_COLUMNS + X.nnz:
+            found, place = np.arange(X.shape[1]), X.indices
+            counts = np.bincount(place, minlength=found.size)
+        else:
+            found, place, counts = np.unique(X.indices, return_inverse=True, return_counts=True)
+        # a column with a value in every row has no 0 of its own
+        low = np.where(counts == X.shape[0], np.inf, 0.0)
+        high = np.where(counts == X.shape[0], -np.inf, 0.0)
+        np.minimum.at(low, place, X.data)
+        np.maximum.at(high, place, X.data)
+        stored = counts > 0
+        return found[stored], low[stored], high[stored]
+
+    def row_norms(self) -> np.ndarray:
+        """Return the Euclidean norm of every row, scaled by its largest value so that squares stay in range."""
+        return _row_norms(self.data.X)
+
+
+@dataclass(frozen=True)
+class ShardData:
+    """What is known of the shards without fault before their rows are looked at; as of a :class:`Dataset`.
+
+    Parameters
+    ----------
+    source : str
+    n, d, nnz : int
+    y : ndarray of shape (n,)
+    notices : tuple of str
+    """
+
+    source: str
+    n: int
+    d: int
+    nnz: int
+    y: np.ndarray
+    notices: tuple[str, ...]
+
+    @property
+    def density(self) -> float:
+        """Return stored values over cells."""
+        return self.nnz / max(self.n * self.d, 1)
+
+
+@dataclass(frozen=True)
+class ShardInspection(Inspection):
+    """What a shard folder holds: :class:`Inspection`, a shard at a time.
+
+    Parameters
+    ----------
+    folder : ShardFolder or None
+        None where meta.json has a fault.
+    whole : list of int
+        The shards without fault.
+    """
+
+    folder: ShardFolder | None
+    whole: list[int]
+
+    def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the columns that store a value, and the smallest and largest value of each."""
+        columns, ranges = np.empty(0, dtype=np.int64), np.empty((3, 0))
+        for k in self.whole:
+            part = self.folder.part(k, "ranges")
+            here = np.arange(part.shape[1]) if self.folder.is_dense(k) else self.folder.part(k, "columns")
+            both = np.union1d(columns, here)
+            low, high, counts = np.full(both.size, np.inf), np.full(both.size, -np.inf), np.zeros(both.size)
+            for place, (lows, highs, found) in ((columns, ranges), (here, part)):
+                at = np.searchsorted(both, place)
+                low[at], high[at] = np.minimum(low[at], lows), np.maximum(high[at], highs)
+                counts[at] += found
+            columns, ranges = both, np.vstack([low, high, counts])
+        low, high, counts = ranges
+        holes = counts < self.data.n
+        low[holes], high[holes] = np.minimum(low[holes], 0.0), np.maximum(high[holes], 0.0)
+        stored = counts > 0
+        return columns[stored], low[stored], high[stored]
+
+    def row_norms(self) -> np.ndarray:
+        """Return the Euclidean norm of every row."""
+        return np.concatenate([_row_norms(self.folder.shard(k).matrix(self.data.d)) for k in self.whole])
+
+
+def _row_norms(X) -> np.ndarray:
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    largest = np.zeros(X.shape[0])
+    np.maximum.at(largest, rows, np.abs(X.data))
+    scale = np.where(largest > 0, largest, 1.0)
+    return largest * np.sqrt(np.bincount(rows, weights=(X.data / scale[rows]) ** 2, minlength=X.shape[0]))
+
+
+def inspect(source, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
+    """Look at a LIBSVM file or at a shard folder; see :func:`inspect_libsvm`."""
+    look = inspect_shards if is_shard_folder(source) else inspect_libsvm
+    return look(source, max_faults=max_faults, zero_based=zero_based)
+
+
+def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> ShardInspection:
+    """Look at every file of a shard folder, whatever is wrong with others.
+
+    Parameters
+    ----------
+    path : path-like
+    max_faults : int, default 20
+        Reading ends at this many.
+    zero_based : bool, default False
+        Refused where the folder was made otherwise.
+
+    Returns
+    -------
+    ShardInspection
+
+    Raises
+    ------
+    DataError, UsageError
+        If there is no meta.json, or none that could be read.
+    """
+    path = Path(path)
+    faults = [ShardFault(path / META, what) for what in checks.meta_faults(read_meta(path)[0])]
+    if faults:
+        return ShardInspection(None, faults[:max_faults], True, zero_based, None, [])
+    folder, whole = ShardFolder(path), []
+    folder.check_indices(zero_based)
+    for k in range(folder.count):
+        found = folder.faults(k)
+        if not found:
+            whole.append(k)
+        faults += found
+        if len(faults) >= max_faults:
+            break
+    targets = np.concatenate([np.empty(0), *(folder.part(k, "targets") for k in whole)])
+    if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], targets):
+        faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
+    data = None
+    if targets.size:
+        nnz = sum(folder.meta["shards"][k]["nnz"] for k in whole)
+        data = ShardData(str(path), targets.size, folder.d, nnz, targets, tuple(folder.meta["notices"]))
+    complete = len(faults) < max_faults
+    return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)
+
+
+def _labels_agree(labels: dict | None, targets: np.ndarray) -> bool:
+    """Tell whether meta.json counts the labels that there are, if it counts them."""
+    if labels is None:
+        return True
+    found = zip(*(part.tolist() for part in np.unique(targets, return_counts=True)), strict=True)
+    try:
+        return {float(label): count for label, count in labels.items()} == dict(found)
+    except ValueError:
+        return False
+
+
+def inspect_libsvm(source, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
+    """Read a file to its end, whatever is wrong with single lines.
+
+    Parameters
+    ----------
+    source : str, Path or binary file object
+    max_faults : int, default 20
+        Reading ends at this many.
+    zero_based : bool, default False
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        If the file cannot be opened or is a damaged archive.
+    """
+    with open_source(source) as (stream, name):
+        parser = Parser(name, zero_based, max_faults=max_faults)
+        parse_stream(stream, parser)
+        data = parser.dataset(None) if parser.labels.size else None
+        return Inspection(data, parser.faults, not parser.full, zero_based)

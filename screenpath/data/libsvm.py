@@ -1,0 +1,265 @@
+"""LIBSVM text to CSR and labels, in blocks, with bounded extra memory."""
+
+from __future__ import annotations
+
+import codecs
+import math
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.dataset import Dataset
+from screenpath.data.faults import Fault, name_fault, not_finite
+from screenpath.data.source import open_source
+from screenpath.errors import DataError
+from screenpath.kernels import parse
+
+BLOCK = 1 << 20  # bytes of text parsed at once
+LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+PARSED = 20  # bytes of scratch space for each byte of a block
+GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is unused at the end
+
+
+class _Growing:
+    """A one-dimensional array that grows in place."""
+
+    def __init__(self, dtype):
+        self.array = np.empty(1024, dtype=dtype)
+        self.size = 0
+
+    def extend(self, values) -> None:
+        if self.size + values.size > self.array.size:
+            self.array.resize(int(GROWTH * self.array.size) + values.size, refcheck=False)
+        self.array[self.size : self.size + values.size] = values
+        self.size += values.size
+
+    def widen(self) -> None:
+        self.array = self.array.astype(np.int64)
+
+    def finish(self) -> np.ndarray:
+        self.array.resize(self.size, refcheck=False)
+        return self.array
+
+
+class _Scratch:
+    """Arrays one block is parsed into; a block of b bytes holds at most b/2 rows and b/4 entries."""
+
+    def __init__(self, size: int, max_faults: int):
+        self.labels = np.empty(size // 2 + 2)
+        self.indptr = np.zeros(size // 2 + 3, dtype=np.int64)
+        self.values = np.empty(size // 4 + 2)
+        self.indices = np.empty(size // 4 + 2, dtype=np.int64)
+        self.hard = np.empty((size // 6 + 2, 3), dtype=np.int64)
+        self.faults = np.empty((min(max_faults, size // 2 + 2), 4), dtype=np.int64)
+
+
+class Parser:
+    """Blocks of text in, arrays and faults out.
+
+    Parameters
+    ----------
+    source : str
+        Name used in messages.
+    zero_based : bool
+    dtype : float64 or float32
+        Type of the stored values.
+    max_faults : int
+        Parsing stops at this many.
+    line : int
+        Lines of the source that come before the first one fed.
+    limit : MemoryLimit, optional
+        Asked as the arrays grow.
+    """
+
+    def __init__(self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None):
+        self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
+        self.labels, self.counts = _Growing(np.float64), _Growing(np.int64)
+        self.values, self.indices = _Growing(dtype), _Growing(np.int32)
+        self.seen = np.array([0, -1], dtype=np.int64)
+        self.faults: list[Fault] = []
+        self.lines, self.limit = line, limit
+        self._scratch = None
+
+    def feed(self, text: np.ndarray, stop: int) -> None:
+        """Parse the lines in ``text[:stop]``; the last byte is a newline."""
+        if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
+            self._ask(PARSED * text.size)
+            self._scratch = _Scratch(text.size, self.max_faults)
+        if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
+            text[:3] = 32  # a byte order mark, as some editors leave it, becomes blanks
+        s = self._scratch
+        widest = self.seen[1]
+        rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
+            text, stop, 0 if self.zero_based else 1, parse.POWERS_OF_FIVE, parse.EXACT_POWERS, s.labels,
+            s.labels.view(np.uint64), s.indptr, s.values, s.values.view(np.uint64), s.indices, s.hard,
+            s.faults[: self.max_faults - len(self.faults)], self.seen,
+        )  # fmt: skip
+        for code, line, start, end in s.faults[:n_faults]:
+            whole = _line_around(text, stop, start)
+            self.faults.append(name_fault(self.source, self.lines + line + 1, code, bytes(text[start:end]), whole))
+        ends = s.indptr[1 : rows + 1]
+        counts = np.diff(ends, prepend=0)
+        labels, values, indices = s.labels[:rows], s.values[:nnz], s.indices[:nnz]
+        infinite = self._settle(text, stop, s.hard[:n_hard], labels, values)
+        if infinite:  # a faulty line gives no row
+            kept = np.ones(rows, dtype=bool)
+            kept[[-slot - 1 if slot < 0 else np.searchsorted(ends, slot, side="right") for slot in infinite]] = False
+            entries = np.repeat(kept, counts)
+            labels, counts, values, indices = labels[kept], counts[kept], values[entries], indices[entries]
+            self.seen[1] = max(widest, indices.max(initial=-1))
+        if self.values.array.dtype != np.float64:
+            self._check_range(values)
+        self.lines += lines
+        if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
+            self._ask(2 * self.indices.array.nbytes)
+            self.indices.widen()
+        # What is here already counts as taken; the row pointers are made at the end.
+        self._ask(labels.nbytes + counts.nbytes + values.nbytes + indices.nbytes + 8 * (self.labels.size + rows))
+        self.labels.extend(labels)
+        self.counts.extend(counts)
+        self.values.extend(values)
+        self.indices.extend(indices)
+
+    def _ask(self, needed: int) -> None:
+        """Ask for more memory; of the text that is still to come, as much is expected as there has been."""
+        if self.limit is not None:
+            so_far = sum(part.size * part.array.itemsize for part in (self.labels, self.values, self.indices))
+            what = f"{self.source}: reading beyond line {self.lines:,}"
+            self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
+
+    def _settle(self, text, stop, hard, labels, values) -> list[int]:
+        """Convert the numbers the kernel left over; note those beyond float64 as faults and return their slots."""
+        view, infinite = memoryview(text), []
+        for slot, start, end in hard.tolist():
+            value = float(bytes(view[start:end]))
+            if not math.isfinite(value):
+                infinite.append((slot, start, end))
+            elif slot < 0:
+                labels[-slot - 1] = value
+            else:
+                values[slot] = value
+        if infinite:
+            newlines, previous = np.flatnonzero(text[:stop] == 10), 0
+            for _, start, end in infinite:
+                line = self.lines + 1 + int(np.searchsorted(newlines, start))
+                if line > previous:  # one fault a line
+                    self.faults.append(not_finite(self.source, line, bytes(view[start:end])))
+                previous = line
+            self.faults.sort(key=lambda fault: fault.line)
+            del self.faults[self.max_faults :]
+        return [slot for slot, _, _ in infinite]
+
+    def _check_range(self, values) -> None:
+        dtype = self.values.array.dtype
+        with np.errstate(over="ignore"):
+            beyond = ~np.isfinite(values.astype(dtype))
+        if beyond.any():
+            value = float(values[beyond.argmax()])
+            raise DataError(f"{self.source}: the value {value!r} is too large for {dtype}", "read it as float64")
+
+    @property
+    def full(self) -> bool:
+        """Tell whether parsing has met as many faults as it was to report."""
+        return len(self.faults) >= self.max_faults
+
+    def dataset(self, n_features: int | None) -> Dataset:
+        """Return what was read."""
+        n = self.labels.size
+        width = int(self.seen[1]) + (1 if self.zero_based else 0) if self.seen[1] >= 0 else 0
+        if n_features is not None and n_features < width:
+            largest = self.seen[1]
+            raise DataError(
+                f"{self.source}: the index {largest} lies beyond `n_features={n_features}`",
+                f"use `n_features={width}` or more",
+            )
+        d = max(width, 1) if n_features is None else n_features
+        indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()
+        if not self.zero_based:
+            indices -= 1
+        kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
+        indptr = np.zeros(n + 1, dtype=kind)
+        np.cumsum(counts, out=indptr[1:])
+        X = sp.csr_array((values, indices.astype(kind, copy=False), indptr), shape=(n, d))
+        notices = ("query ids (qid:) are ignored",) if self.seen[0] else ()
+        return Dataset(X, self.labels.finish(), self.source, notices)
+
+
+def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
+    """Feed a stream to a parser, block by block, lines kept whole."""
+    buffer = np.empty(block, dtype=np.uint8)
+    held = 0
+    while not parser.full:
+        if held == buffer.size:  # a line longer than the buffer
+            if parser.limit is not None:
+                parser.limit.check(2 * PARSED * buffer.size, f"{parser.source}: a line this long", "check the file")
+            buffer = np.concatenate([buffer, np.empty(buffer.size, dtype=np.uint8)])
+        got = stream.readinto(memoryview(buffer)[held:])
+        if not got:
+            break
+        stop = last_line_end(buffer, held, held + got)
+        held += got
+        if stop:
+            parser.feed(buffer, stop)
+            buffer[: held - stop] = buffer[stop:held].copy()
+            held -= stop
+    if held and not parser.full:
+        parser.feed(np.append(buffer[:held], np.uint8(10)), held + 1)  # the last line had no newline
+
+
+def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK, limit=None) -> Dataset:
+    """Read LIBSVM text, plain or compressed.
+
+    Parameters
+    ----------
+    source : str, Path or binary file object
+        ``-`` is standard input. gzip, bzip2 and xz are recognised by their first bytes.
+    zero_based : bool, default False
+        Indices start at 0.
+    n_features : int, optional
+        Width of the data, at least the largest index.
+    dtype : float64 or float32
+    block : int
+        Bytes parsed at once.
+    limit : MemoryLimit, optional
+        Of the private memory of this process.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        With file, line, token and remedy.
+
+    Examples
+    --------
+    >>> import io
+    >>> from screenpath import read_libsvm
+    >>> data = read_libsvm(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1e-3\\n"))
+    >>> data.X.toarray().tolist(), data.y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
+    """
+    with open_source(source) as (stream, name):
+        parser = Parser(name, zero_based, dtype, limit=limit)
+        parse_stream(stream, parser, block)
+        if parser.faults:
+            raise parser.faults[0].error()
+        if parser.labels.size == 0:
+            raise DataError(f"{name} holds no samples", "a line is 'label index:value index:value ...'")
+        return parser.dataset(n_features)
+
+
+def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
+    """Return the position behind the last newline in ``buffer[start:stop]``, 0 where there is none."""
+    at = buffer[start:stop].tobytes().rfind(b"\n")
+    return start + at + 1 if at >= 0 else 0
+
+
+def _line_around(text: np.ndarray, stop: int, at: int) -> bytes:
+    """Return the line that holds position ``at``."""
+    window = bytes(text[max(0, at - 4096) : min(stop, at + 4096)])
+    middle = at - max(0, at - 4096)
+    start = window.rfind(b"\n", 0, middle) + 1
+    end = window.find(b"\n", middle)
+    return window[start : end if end >= 0 else len(window)]

@@ -1,0 +1,305 @@
+"""From read data to rows: storage, scaling and bias, and the way back to coefficients in the file's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.wide import occurring, on_columns, spread
+from screenpath.errors import UsageError
+from screenpath.kernels.rows import dense_sum
+from screenpath.numbers.rounding import UNIT, gamma
+
+SCALES = ("none", "maxabs", "standard", "l2")
+CHUNK_CELLS = 1 << 17  # of dense rows that are in hand at a time: they stay in the processor's cache
+DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
+VALUES = 1 << 18  # and values of sparse ones
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The affine map between the data file and the rows of a model.
+
+    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``).
+
+    Parameters
+    ----------
+    kind : str
+        ``none``, ``maxabs``, ``standard`` or ``l2``.
+    scale, shift : ndarray of shape (d,) or None
+        Divisor and offset of every feature; None where there are none.
+    bias : float
+        Value of the constant feature behind the others; 0 for no bias.
+    n_features : int
+        ``d``, features of the data file that have a column.
+    columns : ndarray of int64 of shape (d,) or None
+        Which they are, from 0; None where these are all of them.
+    width : int or None
+        Features of the data file; ``d`` where all have a column.
+    """
+
+    kind: str
+    scale: np.ndarray | None
+    shift: np.ndarray | None
+    bias: float
+    n_features: int
+    columns: np.ndarray | None = None
+    width: int | None = None
+
+    @property
+    def numbers(self) -> np.ndarray | None:
+        """Return the numbers of the features that have a column, from 1; None where these are all of them."""
+        return None if self.columns is None else self.columns + 1
+
+    def narrowed(self, X):
+        """Return new rows of all features with the columns of the model; other features are ignored."""
+        return X if self.columns is None else on_columns(sp.csr_array(X), self.columns)
+
+    def widened(self, coefficients: np.ndarray):
+        """Return coefficients for all features of the data: as they are, or as sparse arrays where few have a column.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (m, d) or (m, classes, d)
+
+        Returns
+        -------
+        ndarray, or csr_array of shape (m, width), or list of m csr_arrays of shape (classes, width)
+        """
+        if self.columns is None:
+            return coefficients
+        if coefficients.ndim == 3:
+            return [self.widened(some) for some in coefficients]
+        return spread(coefficients, self.columns, self.width)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Tell whether the model has an intercept in the units of the data file."""
+        return bool(self.bias) or self.shift is not None
+
+    @property
+    def inexact(self) -> float:
+        """Return the largest relative error of a value of the rows, against the map in exact arithmetic."""
+        if self.kind == "l2":
+            return gamma(self.n_features + 8)
+        return 0.0 if self.scale is None else 4.0 * UNIT
+
+    def original(self, w: np.ndarray) -> tuple:
+        """Return coefficients (of the features that have a column) and intercept in the units of the data file.
+
+        For ``l2`` the coefficients apply to rows divided by their own norm, as in training.
+
+        Parameters
+        ----------
+        w : ndarray of shape (..., d) or (..., d + 1)
+
+        Returns
+        -------
+        coefficients : ndarray of shape (..., d)
+        intercept : float, or ndarray of shape (...,)
+        """
+        coefficients = w[..., : self.n_features]
+        intercept = w[..., self.n_features] * self.bias if self.bias else np.zeros(w.shape[:-1])
+        if self.scale is not None:
+            coefficients = coefficients / self.scale
+        if self.shift is not None:
+            intercept = intercept - np.sum(coefficients * self.shift, axis=-1)  # the same bits for one and for several
+        return coefficients, float(intercept) if w.ndim == 1 else intercept
+
+    def apply(self, X):
+        """Return the rows of the model for data in the file's units (new data included); ``X`` stays as it is.
+
+        Sparse rows share with ``X`` what the two have in common.
+        """
+        if sp.issparse(X):
+            if self.shift is None:
+                return self._sparse(sp.csr_array(X))
+            X = X.toarray()  # centred, it is full
+        if self.kind == "l2":
+            X = X / _norms(X)[:, None]
+        elif self.shift is not None:
+            X = (X - self.shift) / self.scale
+        elif self.scale is not None:
+            X = X / self.scale
+        return np.hstack([X, np.full((X.shape[0], 1), self.bias)]) if self.bias else X
+
+    def _sparse(self, X):
+        values = X.data
+        if self.kind == "l2":
+            values = np.repeat(1.0 / _norms(X), np.diff(X.indptr))
+        elif self.scale is not None:
+            values = (1.0 / self.scale)[X.indices]
+        if values is not X.data:
+            values *= X.data
+        if self.bias:
+            return _with_bias(values, X, self.bias)
+        if values is X.data:
+            return X
+        # Indices out of order may be sorted in place by whoever takes the rows, who must not find those of X.
+        indices = X.indices if X.has_sorted_indices else X.indices.copy()
+        return sp.csr_array((values, indices, X.indptr), shape=X.shape)
+
+
+def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, dense: bool | None = None) -> Preparation:
+    """Measure what a scaling needs.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse array of shape (n, d)
+    scale : {"none", "maxabs", "standard", "l2"}
+        ``standard`` subtracts the mean, which would fill a sparse array: it needs dense storage.
+    bias : float, default 0
+        Value of a constant feature to append; penalised like every other.
+    weights : ndarray of shape (n,), optional
+        How often each row stands in the data: that changes means and spreads, and a row of weight 0 has no say.
+    dense : bool, optional
+        How the rows will be stored; as they are by default.
+
+    Returns
+    -------
+    Preparation
+
+    Raises
+    ------
+    UsageError
+        For an unknown scaling, or ``standard`` on sparse rows.
+    """
+    if scale not in SCALES:
+        raise UsageError(f"unknown scaling '{scale}'", f"use one of {', '.join(SCALES)}")
+    if not np.isfinite(bias):
+        raise UsageError(f"the bias must be a finite number, not {bias}")
+    d = X.shape[1]
+    if scale == "standard":
+        if sp.issparse(X) if dense is None else not dense:
+            raise UsageError(
+                "`scale=standard` subtracts the mean, which would fill these sparse rows",
+                "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory",
+            )
+        shift = _mean(X, weights)
+        spread = np.sqrt(_mean(X, weights, shift))
+        return Preparation(scale, spread_or_one(spread, shift), shift, bias, d)
+    if scale == "maxabs":
+        peak = _peaks(X, weights)
+        return Preparation(scale, np.where(peak > 0.0, peak, 1.0), None, bias, d)
+    return Preparation(scale, None, None, bias, d)
+
+
+def spread_or_one(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Return the spreads of columns, 1 for constant ones.
+
+    A constant column is centred to 0; its spread is rounding noise and must not blow that up.
+    """
+    constant = spread <= 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
+    return np.where(constant, 1.0, spread)
+
+
+def prepare(
+    X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False
+):
+    """Choose the storage, measure the scaling (with ``weights`` as :func:`fit_preparation`) and apply both.
+
+    Dense rows are made a few at a time, so that there is never more than ``X`` and the result. With ``narrow``, wide
+    sparse rows that are mostly empty get columns for the features that occur alone.
+
+    Returns
+    -------
+    X : ndarray or csr_array of shape (n, d) or (n, d + 1)
+    preparation : Preparation
+    """
+    width, columns = X.shape[1], occurring(X) if narrow else None
+    if columns is not None:
+        X = on_columns(X, columns)
+    dense = stored_dense(X, storage)
+    if sp.issparse(X) or not dense:
+        X = sp.csr_array(X)
+    preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
+    if not dense:
+        prepared = preparation.apply(X)
+        prepared.data = prepared.data.astype(dtype, copy=False)
+        return prepared, preparation
+    if scale == "none" and not bias:
+        if not sp.issparse(X):
+            return np.ascontiguousarray(X, dtype=dtype), preparation
+        if X.dtype == dtype:
+            return X.toarray(order="C"), preparation
+    prepared = np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
+    for start, block in _dense_blocks(X):
+        prepared[start : start + len(block)] = preparation.apply(block)
+    return prepared, preparation
+
+
+def _dense_blocks(X):
+    """Yield (first row, rows as a dense array), a few rows at a time."""
+    step = max(1, CHUNK_CELLS // max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        yield start, block.toarray(order="C") if sp.issparse(block) else block
+
+
+def _mean(X, weights, shift=None) -> np.ndarray:
+    """Return the mean of every column, or of its squared differences from ``shift``, added row by row."""
+    total = np.zeros(X.shape[1])
+    for start, block in _dense_blocks(X):
+        rows = np.ascontiguousarray(block, dtype=np.float64)
+        values = rows if shift is None else np.square(rows - shift)
+        here = np.ones(len(rows)) if weights is None else weights[start : start + len(rows)]
+        dense_sum(values, here, total, 0, len(rows))
+    return total / (X.shape[0] if weights is None else weights.sum())
+
+
+def _peaks(X, weights) -> np.ndarray:
+    """Return the largest magnitude in every column, over rows whose weight is not 0."""
+    peaks = np.zeros(X.shape[1])
+    some = weights is not None and not weights.all()
+    if not sp.issparse(X):
+        for start, block in _dense_blocks(X):
+            counted = block[weights[start : start + len(block)] > 0.0] if some else block
+            np.maximum(peaks, np.abs(counted).max(axis=0, initial=0.0), out=peaks)
+        return peaks
+    for start in range(0, X.data.size, VALUES):
+        part = slice(start, start + VALUES)
+        columns, values = X.indices[part], np.abs(X.data[part])
+        if some:
+            rows = np.searchsorted(X.indptr, np.arange(start, start + values.size), side="right") - 1
+            values[weights[rows] == 0.0] = 0.0
+        np.maximum.at(peaks, columns, values)
+    return peaks
+
+
+def _norms(X) -> np.ndarray:
+    """Return the norms of the rows, 1 for rows of zeros."""
+    if sp.issparse(X):
+        squares = np.empty(X.shape[0])
+        step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
+        for start in range(0, X.shape[0], step):
+            block = X[start : start + step]
+            squares[start : start + step] = np.asarray(block.multiply(block).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    norms = np.sqrt(squares)
+    return np.where(norms > 0.0, norms, 1.0)
+
+
+def _with_bias(values, X, bias: float):
+    """Return sparse rows with a constant feature behind the others."""
+    values, ends, width = values.astype(np.float64, copy=False), X.indptr[1:], X.shape[1]
+    kind = sp.get_index_dtype(maxval=max(values.size + ends.size, width + 1))
+    indptr = X.indptr.astype(kind)
+    indptr[1:] += np.arange(1, ends.size + 1, dtype=kind)
+    indices = np.insert(X.indices.astype(kind, copy=False), ends, width)
+    return sp.csr_array((np.insert(values, ends, bias), indices, indptr), shape=(X.shape[0], width + 1))
+
+
+def stored_dense(X, storage: str) -> bool:
+    """Tell whether rows are kept dense as ``storage`` (``auto``, ``dense``, ``sparse``) says.
+
+    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster.
+    """
+    if storage not in ("auto", "dense", "sparse"):
+        raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
+    if storage != "auto":
+        return storage == "dense"
+    stored = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)

@@ -1,0 +1,98 @@
+"""LIBSVM text."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import lzma
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.atomic import replacing
+from screenpath.errors import DataError
+
+
+def libsvm_lines(X, y):
+    """Return an iterator over the lines of LIBSVM text, one a row.
+
+    Indices count from 1, every stored value has all its digits. The zeros of a dense array are left out, stored
+    zeros of a sparse one are kept.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : ndarray of shape (n,)
+
+    Raises
+    ------
+    DataError
+        For nan and infinity, which LIBSVM text has no word for, and for labels of another length.
+    """
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()  # sorts too: a reader wants increasing indices
+    X, y = X.astype(np.float64, copy=False), np.asarray(y, dtype=np.float64)
+    if y.shape != X.shape[:1]:
+        raise DataError(f"{X.shape[0]} rows with labels of shape {y.shape}", "give one label for each row")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise DataError("nan or infinity cannot be written as LIBSVM text", "remove the samples or impute the values")
+    return _lines(X, y)
+
+
+def _lines(X, y):
+    for i, label in enumerate(y.tolist()):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        cells = zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)
+        yield " ".join([_short(label), *(f"{j + 1}:{_short(v)}" for j, v in cells)]) + "\n"
+
+
+def _short(value: float) -> str:
+    if value.is_integer() and abs(value) < 1e15 and (value != 0.0 or str(value) == "0.0"):  # -0.0 keeps its sign
+        return str(int(value))
+    return repr(value)
+
+
+def write_libsvm(path, X, y) -> None:
+    """Write a LIBSVM file, compressed if its name ends in .gz, .bz2 or .xz; an existing file is replaced when done.
+
+    Reading it back gives the same bits.
+
+    Parameters
+    ----------
+    path : path-like or binary file object
+        A file object is written to as it is, and left open.
+    X : ndarray or scipy.sparse of shape (n, d)
+    y : ndarray of shape (n,)
+
+    Raises
+    ------
+    DataError
+        As :func:`libsvm_lines`.
+    """
+    lines = libsvm_lines(X, y)
+    if hasattr(path, "write"):
+        path.writelines(line.encode() for line in lines)
+        return
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file, compressed(file, path.suffix) as out:
+        for line in lines:
+            out.write(line.encode())
+
+
+def compressed(file, suffix: str):
+    """Return a context that yields what compresses into a binary file as the ending of its name says.
+
+    The file itself, where the ending says nothing; it is left open in any case.
+    """
+    if suffix == ".gz":
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # no time stamp: the same data gives the same bytes
+    if suffix == ".bz2":
+        return bz2.BZ2File(file, "wb")
+    if suffix == ".xz":
+        return lzma.LZMAFile(file, "wb")
+    return contextlib.nullcontext(file)

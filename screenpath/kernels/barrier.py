@@ -1,0 +1,118 @@
+"""Threads that run one kernel together.
+
+Every thread makes the same call with the same arrays and its own number. It does its share of the blocks of each loop,
+writes what they sum up to a table, meets the others, and adds up the whole table; what follows from the sums, everybody
+works out alone, with the same result. So there is nothing to hand over, loops follow each other within a microsecond
+where waking a thread from Python takes 30 to 100, and the numbers are the same bytes for every size of the team:
+borders of blocks depend on the length of a loop alone. numba's own parallel loops neither survive a fork nor can be
+started from two threads at once.
+
+What a kernel may do between two meetings: read what no other thread writes, write what no other thread reads. The table
+has two halves, used in turn, so that a fast thread does not overwrite what a slow one still reads.
+
+The *board*, an array of int64, is all they share besides their data: the size of the team, how often they have arrived,
+whether one has failed, a word from the first thread to the others, and for each the meetings it has been to, a cache
+line apart.
+"""
+
+import sys
+
+import numpy as np
+from numba import config, types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from screenpath.kernels import kernel
+
+LINE = 8  # int64 of a cache line
+SIZE, ARRIVED, FAILED, WORD, OWN = 0, LINE, 2 * LINE, 3 * LINE, 4 * LINE
+PATIENCE = 500  # looks at an unchanged counter after which a thread lets others have its processor
+
+
+def make_board(size: int) -> np.ndarray:
+    """Return the board of a team."""
+    board = np.zeros(OWN + size * LINE, dtype=np.int64)
+    board[SIZE] = size
+    return board
+
+
+def leave(board) -> None:
+    """Say that a thread has failed: the others need not wait for it."""
+    board[FAILED] = 1
+
+
+def can_share() -> bool:
+    """Tell whether several threads can run one kernel: it has to be compiled."""
+    return not config.DISABLE_JIT
+
+
+def _item(context, builder, signature, values):
+    """Return the address of an item of a one-dimensional array."""
+    array = arrayobj.make_array(signature.args[0])(context, builder, values[0])
+    return builder.gep(array.data, [values[1]])
+
+
+@intrinsic
+def _add_one(typingctx, array, index):
+    def generate(context, builder, signature, values):
+        one = context.get_constant(types.int64, 1)
+        return builder.atomic_rmw("add", _item(context, builder, signature, values), one, "seq_cst")
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic
+def _load(typingctx, array, index):
+    def generate(context, builder, signature, values):
+        return builder.load_atomic(_item(context, builder, signature, values), "seq_cst", 8)
+
+    return types.int64(array, types.int64), generate
+
+
+if config.DISABLE_JIT or sys.platform == "win32":  # which has no such function
+
+    @kernel
+    def _yield():
+        return 0
+
+else:
+    _yield = types.ExternalFunction("sched_yield", types.int32())
+
+
+@kernel
+def meet(board, me):
+    """Return when everybody has come; from now on all see what each has written before."""
+    board[OWN + me * LINE] += 1
+    if board[SIZE] == 1:
+        return
+    _add_one(board, ARRIVED)
+    wanted, looks = board[OWN + me * LINE] * board[SIZE], 0
+    while _load(board, ARRIVED) < wanted:
+        looks += 1
+        if looks > PATIENCE:
+            _yield()
+            if _load(board, FAILED) > 0:
+                raise RuntimeError("another thread of the team has failed")
+
+
+@kernel
+def half(board, me):
+    """Return which half of the table is written until the next meeting."""
+    return board[OWN + me * LINE] & 1
+
+
+@kernel
+def share(board, me, size, step):
+    """Return which blocks of ``step`` are this thread's, and how many there are: the first, one past the last, all."""
+    blocks = 1 if 0 < size <= step else (size + step - 1) // step  # a division takes as long as a short loop
+    if board[SIZE] == 1:
+        return 0, blocks, blocks
+    return blocks * me // board[SIZE], blocks * (me + 1) // board[SIZE], blocks
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    board = make_board(1)
+    meet(board, 0)
+    half(board, 0)
+    share(board, 0, 1, 1)

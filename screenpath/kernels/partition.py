@@ -1,0 +1,212 @@
+"""Parting the dual variables of a box model: which are fixed, which are left, and what their solution changes."""
+
+import numpy as np
+
+from screenpath.kernels import at, kernel
+
+ROWS = 1024  # what sums over all rows are formed from, here, in `box` and in `compiled`, where threads share them
+EVERY = 0x0101010101010101  # the low bits of eight statuses: set in all of them where none is 0
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def box_ends(theta, lo, hi, ends, start, stop):
+    """Write -1 where ``theta`` is at its lower end, else 1 where it is at its upper end, else 0 to ``ends``.
+
+    Returns
+    -------
+    n_R, n_L, nonzero : int
+        Rows at their lower, and at their upper end only; those whose dual variable is not 0.
+    """
+    n_R, n_L, nonzero = 0.0, 0.0, 0.0  # counted as what they are compared as: the loop vectorises better
+    for i in range(at(start), at(stop)):
+        R = 1.0 if theta[i] == lo[i] else 0.0
+        L = 1.0 if theta[i] == hi[i] else 0.0
+        L = L if R == 0.0 else 0.0
+        ends[i] = np.int8(L - R)
+        n_R += R
+        n_L += L
+        nonzero += 1.0 if theta[i] != 0.0 else 0.0
+    return int(n_R), int(n_L), int(nonzero)
+
+
+@kernel
+def box_closed_form(c, lo, hi):
+    """Return the optimal dual variables for small C: ``hi`` where ``c > 0``, else ``lo``."""
+    s = np.empty(c.size)
+    for i in range(c.size):
+        low, high = lo[i], hi[i]  # both are read, so that the loop vectorises
+        s[i] = high if c[i] > 0.0 else low
+    return s
+
+
+@kernel
+def box_part(status, lo, hi, c, theta, ell):
+    """Part the dual variables that screening has fixed from the survivors, in parts of ``ROWS``.
+
+    Parameters
+    ----------
+    status : ndarray of int8
+    lo, hi, c : ndarray
+    theta : ndarray
+        Dual point of the reference.
+    ell : float
+        ``c . theta``.
+
+    Returns
+    -------
+    index : ndarray of int64
+        The survivors.
+    linear : float
+        ``c . theta`` of the fixed variables, at the ends where they belong.
+    moved : ndarray of int64
+        Fixed variables that are elsewhere in ``theta``.
+    """
+    index, open_rows = np.empty(status.size, dtype=np.int64), np.empty(status.size, dtype=np.int64)
+    ends = np.empty(status.size, dtype=np.int8)
+    box_ends(theta, lo, hi, ends, 0, status.size)
+    k, m, linear = 0, 0, ell
+    for s in range(0, status.size, ROWS):
+        e = min(s + ROWS, status.size)
+        n, count, term, _ = part_rows(status, ends, lo, hi, c, theta, index, open_rows, k, s, e)
+        for r in range(s, s + count):
+            if status[open_rows[r]] != 0:
+                open_rows[m] = open_rows[r]
+                m += 1
+        k, linear = k + n, linear + term
+    return index[:k].copy(), linear, open_rows[:m].copy()
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, stop):
+    """List the rows ``start <= i < stop`` that are open: survivors, and those that are not yet where they are fixed.
+
+    Parameters
+    ----------
+    status, ends : ndarray of int8
+        What is decided; at which end ``theta`` is, see :func:`box_ends`.
+    lo, hi, c, theta : ndarray
+    index : ndarray of int64
+        Written from ``first`` on: the survivors. Overwritten from ``start`` on where ``first`` is not beyond it.
+    open_rows : ndarray of int64
+        Written from ``start`` on.
+    first, start, stop : int
+        ``start`` is a multiple of eight, and ``first`` at most ``start``.
+
+    Returns
+    -------
+    n_survivors, n_open : int
+    linear : float
+        What ``c . theta`` changes when the survivors leave it, and the others go to their end.
+    moved : int
+        Rows that do go.
+    """
+    words, known = status[: stop // 8 * 8].view(np.int64), ends[: stop // 8 * 8].view(np.int64)
+    few, n = start, start
+    for q in range(at(start // 8), at(words.size)):  # most eights have nothing open; no branches, here and below
+        index[at(few)] = q
+        few += ((words[q] & EVERY) != EVERY) | (words[q] != known[q])
+    for r in range(at(start), at(few)):
+        for i in range(at(8 * index[r]), at(8 * index[r] + 8)):
+            open_rows[at(n)] = i
+            n += (status[i] == 0) | (status[i] != ends[i])
+    for i in range(at(max(8 * words.size, start)), at(stop)):
+        open_rows[at(n)] = i
+        n += (status[i] == 0) | (status[i] != ends[i])
+    k, moved, linear = first, 0, 0.0
+    for r in range(at(start), at(n)):
+        i = at(open_rows[r])
+        end = hi[i] if status[i] > 0 else lo[i]
+        value = end if status[i] != 0 else 0.0
+        linear += c[i] * (value - theta[i])
+        moved += (status[i] != 0) & (end != theta[i])
+        index[at(k)] = open_rows[r]
+        k += status[i] == 0
+    return k - first, n - start, linear, moved
+
+
+@kernel
+def box_moves(moved, status, lo, hi, signs, theta, step):
+    """Put fixed variables at their ends; write what that changes, times their signs, to ``step``."""
+    for r in range(moved.size):
+        i = moved[r]
+        end = hi[i] if status[i] > 0 else lo[i]
+        step[i] = signs[i] * (end - theta[i])
+        theta[i] = end
+
+
+@kernel
+def box_survivors(index, C, c, lo, hi, norms, theta, products, out, first):
+    """Write survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to columns of ``out``."""
+    last = first + index.size
+    kink, low, high, norm = out[0, first:last], out[1, first:last], out[2, first:last], out[3, first:last]
+    start, product = out[4, first:last], out[5, first:last]
+    for k in range(at(index.size)):
+        i = at(index[k])
+        kink[k], low[k], high[k] = c[i], C * lo[i], C * hi[i]
+        norm[k], start[k], product[k] = norms[i], C * theta[i], products[i]
+
+
+@kernel()
+def box_lift(theta, index, alpha, C, lo, hi):
+    """Write the survivors' ``alpha / C``, clipped to their box, to their places in ``theta``."""
+    for r in range(index.size):
+        i = index[r]
+        theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
+
+
+@kernel
+def changes(listed, theta, held, lo, hi, signs, ends, step, found):
+    """Write what listed rows have changed from ``held``, times their signs, to their places in ``step``.
+
+    Parameters
+    ----------
+    listed : ndarray of int64 of shape (m,)
+    theta, lo, hi, step : ndarray of shape (n,)
+    held : ndarray of shape (m,)
+    signs, ends : ndarray of int8 of shape (n,)
+        ``ends`` is brought to ``theta``, see :func:`box_ends`.
+    found : ndarray of int64 of shape (m,)
+        Written: those that have changed.
+
+    Returns
+    -------
+    changed : int
+    n_R, n_L, nonzero : int
+        What the counts of :func:`box_ends` change.
+    """
+    k, n_R, n_L, nonzero = 0, 0, 0, 0
+    for r in range(listed.size):
+        found[at(k)] = r  # kept where the next one does not overwrite it
+        k += theta[at(listed[r])] != held[r]
+    for q in range(at(k)):
+        r = at(found[q])
+        i = at(listed[r])
+        value, before = theta[i], ends[i]
+        end = -1 if value == lo[i] else (1 if value == hi[i] else 0)
+        n_R += int(end < 0) - int(before < 0)
+        n_L += int(end > 0) - int(before > 0)
+        nonzero += int(value != 0.0) - int(held[r] != 0.0)
+        ends[i], step[i], found[q] = end, signs[i] * (value - held[r]), listed[r]
+    return k, n_R, n_L, nonzero
+
+
+@kernel
+def shares(size, n_R, n_L, screened_R, screened_L):
+    """Return n_E, the number of survivors, the rejection ratio and the screening rate."""
+    fixed, ends = screened_R + screened_L, n_R + n_L
+    return size - ends, size - fixed, fixed / size, fixed / ends if ends > 0 else 0.0
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    index = np.zeros(2, dtype=np.int64)
+    box_ends(a, a, a, status.copy(), 0, 2)
+    box_closed_form(a, a, a)
+    box_part(status, a, a, a, a, 1.0)
+    part_rows(status, status, a, a, a, a, index.copy(), index.copy(), 0, 0, 2)
+    box_moves(index, status, a, a, signs, a.copy(), a.copy())
+    box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 2)), 0)
+    box_lift(a.copy(), index, a, 1.0, a, a)
+    changes(index, a, a, a, a, signs, status.copy(), a.copy(), index.copy())
+    shares(2, 1, 0, 1, 0)

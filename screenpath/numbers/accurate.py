@@ -1,0 +1,73 @@
+"""Sums of products without rounding but that of their result: for the few sums whose plain bound is too wide.
+
+A product of two doubles is the sum of two doubles (Dekker 1971), and ``math.fsum`` rounds the sum of any number of
+doubles once. Factors are scaled by powers of two first, so that nothing overflows, and what underflows does not count.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from screenpath.numbers.rounding import TINY, UNIT
+
+SPLIT = 2.0**27 + 1.0
+LOST = 2.0**-960  # of the largest product, for every one of a sum: what underflow may take from it
+
+
+def two_products(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``a b`` rounded and what the rounding took, for entries of at most 1 in size (Dekker's product)."""
+    product = a * b
+    wide, other = SPLIT * a, SPLIT * b
+    a_high, b_high = wide - (wide - a), other - (other - b)
+    a_low, b_low = a - a_high, b - b_high
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def scaled(a: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the array divided by a power of two that takes it into [-1, 1], and the exponent."""
+    exponent = int(np.frexp(np.abs(a).max(initial=0.0))[1])
+    return np.ldexp(a.astype(np.float64), -exponent), exponent
+
+
+def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, float]:
+    """Return ``start + a . b`` and a bound on its error: half a unit in the last place, as a rule.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (k,)
+        Finite.
+    start : float
+    """
+    nonzero = (a != 0.0) & (b != 0.0)
+    (a, first), (b, second) = scaled(a[nonzero]), scaled(b[nonzero])
+    exponent = first + second
+    beyond = int(np.frexp(start)[1]) > exponent + 960  # against it, what rounding takes of the products is nothing
+    if not a.size or exponent < -960 or exponent > 960 or beyond:  # what a double can be scaled to and fro
+        value = start + math.ldexp(math.fsum(a * b), exponent) if a.size and exponent <= 960 else start
+        return value, (a.size + 2) * (2.0**-900 + UNIT * abs(value)) if exponent <= 960 else math.inf
+    product, rest = two_products(a, b)
+    value = math.ldexp(math.fsum([*product.tolist(), *rest.tolist(), math.ldexp(start, -exponent)]), exponent)
+    return value, UNIT * abs(value) + math.ldexp((a.size + 1) * LOST, exponent) + TINY
+
+
+def largest(values: np.ndarray, errors: np.ndarray, form) -> float:
+    """Return the largest size of values that are more than rounding; 0 where none is.
+
+    Parameters
+    ----------
+    values, errors : ndarray of shape (m,)
+        Computed values and bounds on their errors.
+    form : callable
+        ``form(k)`` returns value ``k`` with less error, and a bound on that. It is asked for values that may be nothing
+        but rounding, and may be larger than all others.
+    """
+    sizes = np.abs(values)
+    sure = sizes > errors
+    top = float(np.max(sizes, where=sure, initial=0.0))
+    for k in np.flatnonzero(~sure & (sizes + errors > top)):
+        value, error = form(int(k))
+        if abs(value) > max(error, top):
+            top = abs(value)
+    return top

@@ -1,0 +1,225 @@
+"""Writing the certificate of a run step by step: what ``screenpath verify`` checks (format: ``verify/file.py``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.data.atomic import Appender, check_kept
+from screenpath.models.box import BoxModel
+from screenpath.models.geometry import Ball, KernelPoint
+from screenpath.models.l1svm import L1Certificate
+from screenpath.models.sparse import SparseVector
+from screenpath.numbers.states import codes, count
+from screenpath.rows.gram import GramRows
+from screenpath.rules.box import pair_ball
+from screenpath.verify import file as form
+from screenpath.walk.step import CERTIFIED, SKIPPED
+
+# A claim is made where the ball's radius could be this much larger, relatively and of its extent: rounding in whoever
+# checks it then cannot undo it.
+RELATIVE, ABSOLUTE = 1e-9, 1e-10
+
+
+class CertificateFile:
+    """``certificate.bin`` of a path that goes on: pairs, without claims about rows.
+
+    Parameters
+    ----------
+    folder : Path
+    model : models.box.BoxModel or another model
+    header : dict
+        The problem: fields and arrays of the first frame.
+    state : dict, optional
+        What :meth:`state` returned at the checkpoint that is resumed from.
+    reference : Certificate, optional
+        Of the step before the next one, where a run is resumed.
+    """
+
+    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
+        self.model, self.count = model, 0
+        keep, sha256 = 0, None
+        if state is not None:
+            keep, self.count, sha256 = place_of(state)
+        self.out = Appender(folder / form.NAME, keep, sha256=sha256)
+        if not keep:
+            fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
+            arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
+            self.out.append(form.MAGIC + form.frame(form.HEADER, fields, arrays))
+
+    def state(self) -> dict:
+        """Force the file to the disk and return the arrays with which it is continued behind what is there."""
+        self.out.sync()
+        digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
+        return {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
+
+    def add(self, step, certificate) -> None:
+        """Append a step."""
+        fields = {"step": step.step, "status": step.status, **step.parameters}
+        self.count += 1
+        if step.status == CERTIFIED:
+            # The certificate of a worker process is without these numbers; the step has them.
+            error = max(step.primal - step.gap - step.dual, 0.0)
+            fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
+        self.out.append(self.frames(fields, certificate))
+
+    def frames(self, fields: dict, certificate) -> bytes:
+        """Return the frames of a step."""
+        if fields["status"] != CERTIFIED:
+            return form.frame(form.STEP, fields, {})
+        w = certificate.w
+        w = w if isinstance(w, SparseVector) else SparseVector.of(w)
+        arrays = {"index": w.index, "values": w.values}
+        if isinstance(certificate, L1Certificate):
+            fields["b"] = float(certificate.bias)
+        else:
+            states = states_of(certificate.theta, 0.0, 1.0)
+            arrays |= {"states": form.pack(states), "between": certificate.theta[states == form.BETWEEN]}
+        return form.frame(form.STEP, fields, arrays)
+
+    def finish(self, skipped) -> tuple[str, dict]:
+        """Append the steps that were not reached and the end, and give the file its final name.
+
+        Parameters
+        ----------
+        skipped : iterable of dict
+            Records of these steps.
+
+        Returns
+        -------
+        name : str
+        entry : dict
+            What run.json says about the file: its size and its SHA-256.
+        """
+        for row in skipped:
+            self.out.append(form.frame(form.STEP, {**row, "status": SKIPPED}, {}))
+            self.count += 1
+        self.out.append(form.frame(form.END, {"steps": self.count}, {}))
+        self.out.complete()
+        entry, self.out = {"bytes": self.out.size, "sha256": self.out.sha256}, None
+        return form.NAME, entry
+
+    def close(self) -> None:
+        """Close a file that is not finished; it keeps its partial name."""
+        if self.out is not None:
+            self.out.abandon()
+
+
+class BoxCertificateFile(CertificateFile):
+    """``certificate.bin`` of a box model, linear or behind a kernel: pairs, and which rows they prove to be fixed."""
+
+    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
+        super().__init__(folder, model, header, state, reference)
+        self.before, self.decided = reference, None
+        if state is not None:
+            self.decided = decided_of(state, model)
+            if not self.decided.size:  # the step before made no claims
+                self.before = self.decided = None
+
+    def state(self) -> dict:
+        """Return the arrays with which the file is continued; of the last step, what is claimed of its rows."""
+        decided = np.zeros(0, np.uint8) if self.decided is None else self.decided
+        return {**super().state(), "proof_decided": decided}
+
+    def frames(self, fields: dict, certificate) -> bytes:
+        """Return the frames of a step, and of what its pair proves about the rows of the step before."""
+        if fields["status"] != CERTIFIED:
+            self.before = self.decided = None
+            return form.frame(form.STEP, fields, {})
+        states = self._states(certificate)
+        own = self._proven(certificate, certificate.C, states)
+        claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
+        if self.before is not None:
+            claims[(claims == form.NOTHING) & self._proven(self.before, certificate.C, states)] = form.BEFORE
+        between = certificate.theta[states == form.BETWEEN]
+        arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
+        if not isinstance(certificate.point, KernelPoint):  # which is that of its dual point
+            arrays["w"] = certificate.point.vector
+        frames = form.frame(form.STEP, fields, arrays)
+        if self.before is not None:
+            more = (self.decided == form.NOTHING) & self._proven(certificate, self.before.C, self._states(self.before))
+            packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
+            frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
+        self.before, self.decided = certificate, claims
+        return frames
+
+    def _states(self, certificate) -> np.ndarray:
+        return states_of(certificate.theta, self.model.lo, self.model.hi)
+
+    def _proven(self, pair, C: float, states: np.ndarray) -> np.ndarray:
+        """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
+        ball = pair_ball(pair, C)
+        radius = (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent
+        status = self.model.screen(Ball(ball.center, radius)).status
+        return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
+
+
+def states_of(theta: np.ndarray, lo, hi) -> np.ndarray:
+    """Return where each dual variable is in its box."""
+    states = np.full(theta.size, form.BETWEEN, dtype=np.uint8)
+    states[theta == hi], states[theta == lo] = form.HIGH, form.LOW
+    return states
+
+
+def place_of(state: dict) -> tuple[int, int, str]:
+    """Return, of the arrays of a checkpoint, how many bytes and steps the file had, and the SHA-256 of these bytes."""
+    digest = codes(state, "proof_sha256", (32,), 255)
+    return count(state, "proof_bytes"), count(state, "proof_steps"), digest.tobytes().hex()
+
+
+def decided_of(state: dict, model) -> np.ndarray:
+    """Return what is claimed of the rows of the last step of a checkpoint; empty where it made no claims."""
+    return codes(state, "proof_decided", (0, model.size), form.AFTER)
+
+
+def check_resumed(folder, model, state: dict) -> None:
+    """Make sure, changing nothing, that the file of a checkpoint is there as it was; parameters as of the class.
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint does not say where the file goes on.
+    RunFolderError
+        If the file is another.
+    """
+    size, _, sha256 = place_of(state)
+    if isinstance(model, BoxModel):
+        decided_of(state, model)
+    check_kept(folder / form.NAME, size, sha256)
+
+
+def open_certificate(folder, model, header: dict, state: dict | None = None, reference=None) -> CertificateFile:
+    """Open the certificate file of a model; parameters as of :class:`CertificateFile`."""
+    kind = BoxCertificateFile if isinstance(model, BoxModel) else CertificateFile
+    return kind(folder, model, header, state, reference)
+
+
+def header_of(model: str, options: dict, data) -> dict:
+    """Return the problem of a run as the file's first frame has it.
+
+    Parameters
+    ----------
+    model : str
+    options : dict
+    data : Training
+        The data of the run.
+    """
+    preparation = data.preparation
+    header = {
+        "model": model,
+        "tol": options["tol"],
+        "labels": data.labels,
+        "scaling": preparation.kind,
+        "bias": preparation.bias,
+        "data": {
+            "sha256": data.sha256,
+            "n_samples": data.shape[0],
+            "n_features": data.shape[1],
+            "zero_based": bool(options["zero_based"]),
+        },
+        **{name: options[name] for name in ("tau", "epsilon", "smoothing") if name in options},
+    }
+    if isinstance(data.rows, GramRows):
+        header["kernel"] = data.rows.blocks.function.describe()
+    named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}
+    named["columns"] = preparation.columns
+    return header | {name: np.asarray(array) for name, array in named.items() if array is not None}

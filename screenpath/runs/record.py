@@ -1,0 +1,264 @@
+"""run.json: the names of a run folder's files, the seal of the record, and the checks behind which it is believed.
+
+Since schema version 2 the record holds the SHA-256 of every finished file (``files``) and of its own content
+(``sha256``, last). Version 1 had neither: its folders are read behind the plain checks alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+
+from screenpath.errors import RunFolderError
+from screenpath.models.scores import SCORES
+
+SCHEMA_VERSION = 2
+UNSEALED = 1  # the last schema version without hashes
+RUN = "run.json"
+RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
+EMPTIED = "emptied"  # of a folder whose earlier run is being replaced: what is left of it is no run
+STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
+
+# Files that a finished run is made of, files that it has while it goes on, and its folder of folds.
+OUTPUTS = (
+    "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
+    "folds.csv", "bounds.csv",
+)  # fmt: skip
+CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
+FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)
+
+SCALINGS = ("none", "maxabs", "standard", "l2")
+KERNELS = ("linear", "poly", "rbf")
+WIDEST = 2**53  # more features no index has ever had
+CHUNK = 1 << 20
+
+
+def damaged(what, why: str) -> RunFolderError:
+    """Return the error of a run folder that cannot be believed."""
+    return RunFolderError(f"{what} is damaged: {why}", "compute the path again with --force, or restore the folder")
+
+
+# -- hashes ----------------------------------------------------------------------------------------------------------
+
+
+def digest(value) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its entries and the blanks between them."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def sealed(record: dict) -> dict:
+    """Return a record (plain JSON values) with the hash of its own content as the last entry."""
+    return {**record, "sha256": digest(record)}
+
+
+def file_entry(file: Path) -> dict:
+    """Return what run.json says about a file: its size and its SHA-256."""
+    found, size = hashlib.sha256(), 0
+    with open(file, "rb") as stream:
+        while data := stream.read(CHUNK):
+            found.update(data)
+            size += len(data)
+    return {"bytes": size, "sha256": found.hexdigest()}
+
+
+def check_files(path: Path, record: dict) -> None:
+    """Make sure that the finished files of a run folder are those that run.json speaks of.
+
+    A file that is not there is left to whoever needs it: large tables may be removed.
+
+    Raises
+    ------
+    RunFolderError
+    """
+    for name, entry in record.get("files", {}).items():
+        file = path / name
+        try:
+            same = not file.exists() or (file.is_file() and file_entry(file) == entry)
+        except OSError as error:
+            raise damaged(file, error.strerror or str(error)) from None
+        if not same:
+            raise damaged(file, f"it is not the file that {RUN} was written with (its hash differs)")
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def strict_json(data: bytes):
+    """Return a JSON value; nan, infinity, numbers beyond float64 and endless nesting are a ValueError."""
+
+    def refuse(word):
+        raise ValueError(f"{word} is not a number")
+
+    def number(text):
+        value = float(text)
+        return value if math.isfinite(value) else refuse(text[:40])
+
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=refuse, parse_float=number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_record(path: Path) -> dict:
+    """Return the checked content of the run.json of a folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    RunFolderError
+        If it is damaged, or a newer version wrote it.
+    """
+    file = path / RUN
+    try:
+        record = strict_json(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(str(file)) from None
+    except (OSError, ValueError) as error:
+        raise damaged(file, getattr(error, "strerror", None) or str(error)) from None
+    version = record.get("schema_version") if isinstance(record, dict) else None
+    if not is_whole(1)(version):
+        raise damaged(file, "there is no schema_version")
+    if version > SCHEMA_VERSION:
+        raise RunFolderError(
+            f"{file} has schema version {version}; this program knows up to {SCHEMA_VERSION}",
+            "use the version of screenpath that wrote it, or a newer one",
+        )
+    if version > UNSEALED or "sha256" in record:
+        _check_seal(file, record)
+    _check_entries(file, record)
+    return record
+
+
+def _check_seal(file: Path, record: dict) -> None:
+    content = {name: value for name, value in record.items() if name != "sha256"}
+    if record.get("sha256") != digest(content):
+        raise damaged(file, "it was changed after it was written (its hash differs)")
+    files = record.get("files")
+    good = isinstance(files, dict) and all(
+        name in OUTPUTS and isinstance(entry, dict) and is_whole(0)(entry.get("bytes")) and _text(entry.get("sha256"))
+        for name, entry in files.items()
+    )
+    if not good:
+        raise damaged(file, "files is not a list of hashes")
+
+
+# -- entries: what each may be ---------------------------------------------------------------------------------------
+
+
+def _text(value) -> bool:
+    return isinstance(value, str)
+
+
+def is_whole(low: int):
+    """Return a function that tells whether a value is a whole number from ``low`` up."""
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= WIDEST
+
+
+def is_number(value) -> bool:
+    """Tell whether a value is a number that arithmetic can live with."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e308
+
+
+def _flag(value) -> bool:
+    return isinstance(value, bool)
+
+
+def _entry_of(names):
+    return lambda value: isinstance(value, str) and value in names
+
+
+def _names(value) -> bool:
+    """Tell whether a value is a list of column names, each once."""
+    good = isinstance(value, list) and all(isinstance(name, str) and name.isidentifier() for name in value)
+    return good and 0 < len(value) == len(set(value))
+
+
+def _rule(value) -> bool:
+    return isinstance(value, str) and value.replace("+", "").replace("-", "").isalnum()
+
+
+def _list_of(good):
+    return lambda value: isinstance(value, list) and all(map(good, value))
+
+
+def _mapping(value) -> bool:
+    return isinstance(value, dict)
+
+
+def _labels(value) -> bool:
+    """Tell whether a value is a map of +1 and -1, or a list of classes in their order."""
+    if not isinstance(value, dict):
+        return False
+    if set(value) == {"classes"}:
+        classes = value["classes"]
+        return _list_of(is_number)(classes) and len(classes) > 1 and all(map(float.__lt__, *_neighbours(classes)))
+    return set(value) == {"+1", "-1"} and is_number(value["+1"]) and (value["-1"] == "rest" or is_number(value["-1"]))
+
+
+def _neighbours(values: list) -> tuple:
+    values = [float(v) for v in values]
+    return values[:-1], values[1:]
+
+
+NEEDED = {
+    "model": _text, "status": _entry_of(STATUSES), "data": _mapping, "preparation": _mapping, "parameters": _names,
+    "columns": _names, "options": _mapping, "data.n_features": is_whole(1),
+}  # fmt: skip
+POSSIBLE = {
+    "labels": _labels, "kernel": _mapping, "command": _list_of(_text), "versions": _mapping, "totals": _mapping,
+    "identity": _mapping, "folds_certified": _flag, "files": _mapping,
+    "data.path": _text, "data.sha256": _text, "data.storage": _text, "data.n_samples": is_whole(1),
+    "data.nnz": is_whole(0),
+    "preparation.scaling": _entry_of(SCALINGS), "preparation.bias": is_number,
+    "preparation.features": _list_of(is_whole(1)),
+    "preparation.scale": _list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": _list_of(is_number),
+    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_number, "options.zero_based": _flag,
+    "options.rule": _rule, "options.solver": _rule, "options.audit": _flag,
+    "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
+    "totals.unsafe": is_whole(0),
+    "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,
+    "kernel.degree": is_whole(1), "kernel.coef0": lambda v: is_number(v) and v >= 0.0,
+    "kernel.constant": lambda v: is_number(v) and v >= 0.0,
+}  # fmt: skip
+
+
+def _check_entries(file: Path, record: dict) -> None:
+    for name, good in {**NEEDED, **POSSIBLE}.items():
+        value = record
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is None and name in NEEDED and record.get("status") != EMPTIED:
+            raise damaged(file, f"there is no {name}")
+        if value is not None and not good(value):
+            raise damaged(file, f"the entry {name} has the wrong type or value")
+    if record["status"] != EMPTIED:
+        _check_together(file, record)
+
+
+def _check_together(file: Path, record: dict) -> None:
+    columns = record["columns"]
+    lost = [name for name in ("step", "status", "primal", "nnz_w", *record["parameters"]) if name not in columns]
+    if lost:
+        raise damaged(file, f"there is no column {lost[0]}")
+    for name in columns:
+        score = name.removeprefix("test_").removeprefix("cv_").removesuffix("_se").replace("_", "-")
+        if name.startswith(("test_", "cv_")) and score not in SCORES:
+            raise damaged(file, f"the column {name} is no score")
+    features, width = record["preparation"].get("features"), record["data"]["n_features"]
+    if features is not None:
+        if not features or features[-1] > width or any(a >= b for a, b in zip(features, features[1:], strict=False)):
+            raise damaged(file, "preparation.features are not among the features of the data, in their order")
+        width = len(features)
+    for name in ("scale", "shift"):
+        values = record["preparation"].get(name)
+        if values is not None and len(values) != width:
+            raise damaged(file, f"preparation.{name} has {len(values)} values for another number of features")
+    if record.get("kernel") is not None:
+        needed = [("data", name) for name in ("n_samples", "path", "sha256", "storage")]
+        needed += [("kernel", "kernel"), ("kernel", "constant"), ("preparation", "scaling")]
+        lost = [f"{a}.{b}" for a, b in needed if record[a].get(b) is None]
+        if lost:
+            raise damaged(file, f"there is no {lost[0]}")

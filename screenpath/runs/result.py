@@ -1,0 +1,270 @@
+"""What the Python functions return: the whole grid that was asked for, reached or not, and whether all of it is proven.
+
+A grid point that a path did not reach is a step ``skipped`` with its reason; its numbers and coefficients are nan.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.prepare import Preparation
+from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.walk.loop import PathOptions, batches
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Steps
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A walked grid: a sequence of its steps.
+
+    Parameters
+    ----------
+    steps : Steps
+        One Step per grid point, in the order of the walk: C grows, lambda, alpha and beta fall, whatever the order of a
+        list. ``skipped`` where a time limit left it out.
+    preparation : Preparation
+        Scaling (and bias) that were applied.
+    labels : tuple or None
+        Labels of a classifier, the one behind -1 first; None for a regression.
+    """
+
+    steps: Steps
+    preparation: Preparation
+    labels: tuple | None
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, step):
+        return self.steps[step]
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"<{type(self).__name__}: no steps>"
+        met = sum(step.status == CERTIFIED for step in self.steps)
+        ends = (", ".join(f"{k} = {v:.4g}" for k, v in self.steps[at].parameters.items()) for at in (0, -1))
+        return f"<{type(self).__name__}: {met} of {len(self)} steps certified, {' to '.join(ends)}>"
+
+    @property
+    def grid(self) -> np.ndarray:
+        """Return the parameters of the steps, of shape (n_steps,), or (n_steps, 2) for pairs (alpha, beta)."""
+        values = np.array([list(step.parameters.values()) for step in self.steps])
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+    @property
+    def certified(self) -> bool:
+        """Tell whether every grid point that was asked for met its gap target on the full data."""
+        return len(self.steps) > 0 and all(step.status == CERTIFIED for step in self.steps)
+
+    def table(self) -> list[dict]:
+        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
+        return [step.record() for step in self.steps]
+
+    def frame(self):
+        """Return the step table as a pandas DataFrame.
+
+        Raises
+        ------
+        ResourceError
+            Where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ResourceError("frame() needs pandas", "install it, or take table(), a list of dicts") from None
+        return pandas.DataFrame(self.table())
+
+    def position(self, step: int | None = None, **parameters: float) -> int:
+        """Return the place of a step, named by its place (negative: from the end) or by its parameters.
+
+        Parameters
+        ----------
+        step : int, optional
+            The last one where nothing is named.
+        **parameters : float
+            For example ``C=0.1``: the step whose parameters are nearest, if they agree to six digits.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such step.
+        """
+        if not parameters:
+            at, size = operator.index(-1 if step is None else step), len(self)
+            if not -size <= at < size:
+                raise UsageError(f"there is no step {at}", f"the path has {size} steps: 0 to {size - 1}")
+            return at % size
+        if step is not None:
+            raise UsageError("a step is named by its place or by its parameters", "leave one of the two out")
+        first = self.steps[0].parameters
+        if set(parameters) != set(first):
+            raise UsageError(f"the steps of this path are named by {', '.join(first)}, not {', '.join(parameters)}")
+        wanted = np.array([float(parameters[name]) for name in first])
+        apart = np.abs(self.grid.reshape(len(self), -1) / wanted - 1.0).max(axis=1)
+        at = int(np.argmin(apart))
+        if not apart[at] < 1e-6:
+            near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())
+            given = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
+            raise UsageError(f"there is no step with {given}", f"the nearest has {near}")
+        return at
+
+    def solved(self, step: int | None = None, **parameters: float):
+        """Return the step at a position, see :meth:`position`.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such step, or that grid point has no solution.
+        """
+        found = self.steps[self.position(step, **parameters)]
+        if found.status == SKIPPED:
+            where = ", ".join(f"{name} = {value:.6g}" for name, value in found.parameters.items())
+            raise UsageError(f"step {found.step} ({where}) has no solution: {found.reason}", "name a step before it")
+        return found
+
+    def predict(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return labels, or the values of a regression, for new rows in the units of the training data.
+
+        Parameters
+        ----------
+        X : ndarray or scipy.sparse of shape (m, d)
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
+        """
+        forms = self.decision_function(X, step, **parameters)
+        if self.labels is None:
+            return forms
+        codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
+        return np.array(self.labels)[codes]
+
+    def _rows(self, X):
+        """Return new rows with the columns of the model; their width must be that of the training data, unless wide."""
+        if not sp.issparse(X):
+            X = np.asarray(X, dtype=np.float64)
+        width = self.preparation.width or self.preparation.n_features
+        if X.ndim != 2 or (X.shape[1] != width and self.preparation.columns is None):  # else other features are ignored
+            shape = " x ".join(map(str, X.shape))
+            raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
+        return self.preparation.narrowed(X)
+
+
+@dataclass(frozen=True, repr=False)
+class PathResult(Result):
+    """A walked path of a linear model.
+
+    Attributes
+    ----------
+    coefficients : ndarray or csr_array of shape (n_steps, d)
+        Weights in the units of the data that was passed in; rows of nan for grid points that were not reached. Sparse
+        where the data was sparse with many times more columns than stored values (a million at least): only features
+        that occur have a column in the computation, their numbers are ``preparation.columns``.
+    intercepts : ndarray of shape (n_steps,)
+    """
+
+    def _original(self) -> tuple:
+        return self.preparation.original(self.steps.coefficients)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the weights in the units of the data, one row a step."""
+        return self.preparation.widened(self._original()[0])
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts in the units of the data, one a step."""
+        return self._original()[1]
+
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the weights of a step in the units of the data, sparse as ``coefficients`` are (:meth:`position`)."""
+        weights = self._weights(step, **parameters)[0]
+        return weights if self.preparation.columns is None else self.preparation.widened(np.atleast_2d(weights))
+
+    def intercept(self, step: int | None = None, **parameters: float):
+        """Return the intercept of a step in the units of the data, see :meth:`position`."""
+        return self._weights(step, **parameters)[1]
+
+    def _weights(self, step, **parameters) -> tuple:
+        return self.preparation.original(self.solved(step, **parameters).coefficients)
+
+    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``x.w + b`` for new rows in the units of the training data.
+
+        Parameters
+        ----------
+        X : ndarray or scipy.sparse of shape (m, d)
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of shape (m,), or (m, classes) with more than two labels
+        """
+        weights, intercept = self._weights(step, **parameters)
+        X = self._rows(X)
+        if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
+            X = replace(self.preparation, bias=0.0).apply(X)
+        return X @ np.asarray(weights).T + intercept
+
+
+def path_options(tol: float, max_epochs: int, time_limit: float | None, began: float | None = None) -> PathOptions:
+    """Return the limits of a path.
+
+    Parameters
+    ----------
+    tol : float
+    max_epochs : int
+    time_limit : float or None
+        Seconds from ``began``.
+    began : float, optional
+        ``time.monotonic()`` value; now by default.
+
+    Raises
+    ------
+    UsageError
+        For a tolerance outside (0, 1).
+    """
+    if not 0.0 < tol < 1.0:
+        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
+    since = time.monotonic() if began is None else began
+    deadline = float("inf") if time_limit is None else since + time_limit
+    return PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline, certificates=False)
+
+
+def walked(model, grid, *how, blank, walk=batches) -> Steps:
+    """Walk a grid and return a step for each of its points.
+
+    Parameters
+    ----------
+    model, grid, *how
+        As of :func:`screenpath.walk.loop.batches`.
+    blank : ndarray or SparseVector
+        Coefficients of a step that was not reached.
+    walk : callable, optional
+        In place of ``batches``.
+    """
+    return completed([found for found, _ in walk(model, grid, *how)], model, grid, blank)
+
+
+def completed(found: list, model, grid, blank) -> Steps:
+    """Return the steps that were made, and behind them those of the grid points that a deadline left out."""
+    reached = sum(map(len, found))
+    left = [model.parameters(grid[rank]) for rank in range(reached, len(grid))]
+    return Steps([*filter(len, found), *([Missing(reached, left, blank, LATE)] if left else [])])
+
+
+def run_l1_path(
+    model, values, screening, solver, tol=1e-6, max_epochs=100_000, time_limit=None, began=None
+) -> Steps:  # fmt: skip
+    """Walk a grid and return a step for each of its points."""
+    options = path_options(tol, max_epochs, time_limit, began)
+    return walked(model, values, screening, solver, options, blank=np.full(model.size + 1, np.nan))

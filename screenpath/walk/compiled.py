@@ -1,0 +1,236 @@
+"""Several grid points in one compiled call.
+
+The loop (:mod:`screenpath.walk.loop`) asks for a stretch of points before it takes one itself. For little data that
+saves the time between the loop and its kernels; for much data, threads that stay in one call share more than passes
+over the rows. Each point of a stretch has been screened, solved and certified in turn by the kernels that the loop
+uses, on the same contracts: the next point's reference is a certificate on all rows. Where a point does not reach its
+gap at once, the stretch ends before it and the loop takes over. The numbers are the loop's to the last bit: they do not
+depend on where the rows live, on how many threads there are, or on where a path was interrupted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import MISSING, fields
+from itertools import repeat
+
+import numpy as np
+
+from screenpath.data import needs
+from screenpath.kernels import compiled as kernels
+from screenpath.kernels import newton
+from screenpath.kernels.barrier import can_share, leave, make_board
+from screenpath.kernels.partition import ROWS
+from screenpath.models.box import FEW, BoxModel, Certificate
+from screenpath.models.geometry import Point
+from screenpath.models.grid import EpsilonGrid
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import Screening
+from screenpath.rules.box import DVI
+from screenpath.solvers.auto import Auto
+from screenpath.solvers.newton import CALL_ITERATIONS, NO_CSR, NO_DENSE, Newton
+from screenpath.walk.step import CERTIFIED, Step
+
+LARGEST, LONGEST = 20_000_000, 1_000_000  # stored values and rows up to which a signal can wait for a point to end
+SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
+POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
+PRIMAL, TOUCHED = kernels.FIELDS.index("primal"), kernels.FIELDS.index("touched")
+TINY = np.finfo(np.float64).tiny
+# Fields of a step that have no default, in their order.
+POSITIONAL = tuple(f.name for f in fields(Step) if f.default is MISSING and f.default_factory is MISSING)
+SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
+
+
+def can_compile(model, screening, solver) -> bool:
+    """Tell whether a path can be walked in stretches: dense or narrow rows in memory, BT1 or no rule, Newton.
+
+    Several threads share stretches of dense data, and passes over sparse data.
+    """
+    rows = model.rows
+    return (
+        type(model) is BoxModel
+        and not model.mirrored
+        and isinstance(rows, MemoryRows)
+        and rows.stored is not None
+        and rows.size <= LARGEST
+        and rows.n <= LONGEST
+        and (rows.threads == 1 or not rows.sparse)
+        and type(screening) is Screening
+        and (screening.static is None or isinstance(screening.static, DVI))
+        and (isinstance(solver, Newton) or (isinstance(solver, Auto) and not solver.sweeps_first(rows.sparse, rows.d)))
+    )
+
+
+class CompiledWalk:
+    """Walks the points of one grid.
+
+    Parameters
+    ----------
+    model : BoxModel
+    grid : sequence or EpsilonGrid
+    screening : Screening
+    options : path.PathOptions
+    aim : float
+        Relative gap of the reduced problems.
+    """
+
+    def __init__(self, model, grid, screening: Screening, options, aim: float):
+        self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
+        alone = options.audit is not None or isinstance(grid, EpsilonGrid)  # each point is looked at before the next
+        most = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
+        self.length = 1 if alone else most
+        rows, n, edges = model.rows, model.size, model.rows.sum_edges
+        self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
+        self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms, model.bounds)
+        points = min(self.length, len(grid))
+        needs.ask_for_results(model, points, points if options.certificates else 2)
+        self.workspace = rows.lent(("stretch", n), lambda: _workspace(model, edges.size - 1))
+        self.threads = rows.threads if can_share() and rows.size >= SHARED else 1
+        self.refused = None  # a point that took more than one round
+
+    def points(self, reference, rank: int) -> tuple:
+        """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
+
+        Parameters
+        ----------
+        reference : Certificate
+            Of the point before ``grid[rank]``.
+        rank : int
+
+        Returns
+        -------
+        Batch, or list of Step
+        list of Certificate or None
+            Unless all certificates are wanted, only the last one is there.
+        """
+        if rank == self.refused or not self.grid[rank] > reference.C:
+            return [], []
+        m, o, r = self.model, self.options, reference
+        count = min(self.length, len(self.grid) - rank)
+        parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
+        w, total = np.empty((2, count + 1, m.rows.d))
+        # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
+        theta, margins = (np.empty((count + 1 if o.certificates else least, m.size)) for least in (1, 2))
+        numbers, decided = np.zeros((count + 1, len(kernels.FIELDS))), np.empty(m.size, dtype=np.int8)
+        w[0], total[0], theta[0], margins[0] = r.point.vector, r.total, r.theta, r.point.products
+        numbers[0, : kernels.COUNTS] = (
+            r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.slack, r.error, r.primal, r.primal_error, r.gap,
+            r.rounding, r.sum_error, r.updates,
+        )  # fmt: skip
+        found, refused = self._call(
+            *self.arrays, np.array([r.C, *parameters]), w, theta, total, margins, numbers, decided,
+            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.screening.static is not None,
+            self.screening.dynamic, FEW, m.fresh_every, m.rounding, m.relative,
+            min(SLICE, o.deadline - time.monotonic()), o.audit is not None, *self.workspace,
+        )  # fmt: skip
+        self.refused = rank + found if refused else None
+        if found == 0:
+            return [], []
+        certificates = [None] * found
+        for k in range(1 if o.certificates else found, found + 1):
+            certificates[k - 1] = _certificate(
+                m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
+                margins[k % len(margins)],
+            )  # fmt: skip
+        m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum())
+        named = [m.parameters(C) for C in parameters[:found]]
+        made = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
+        if o.audit:
+            made = list(made)  # a single one, see above
+            made[0].extras = o.audit(m, parameters[0], rank, reference, certificates[0], decided)
+        return made, certificates
+
+    def _call(self, *arguments):
+        """Have all threads make the same call."""
+        board = make_board(self.threads)
+        if self.threads == 1:
+            return kernels.box_walk(*arguments, board, 0)
+
+        def help_out(me: int):
+            try:
+                kernels.box_walk(*arguments, board, me)
+            except BaseException:
+                leave(board)
+                raise
+
+        others = []
+        try:
+            for me in range(1, self.threads):
+                others.append(self.model.rows.pool.submit(help_out, me))
+            found = kernels.box_walk(*arguments, board, 0)
+        except BaseException as error:
+            leave(board)
+            causes = [other.exception() for other in others]  # when it has ended
+            if isinstance(error, RuntimeError) and any(causes):
+                raise next(filter(None, causes)) from error
+            raise
+        for other in others:
+            other.result()
+        return found
+
+
+def _workspace(model, blocks: int) -> tuple:
+    """Return what a call writes to and nobody reads after it: the walks of several classes share it."""
+    rows, n = model.rows, model.size
+    needs.ask_for_workspace(model, blocks)
+    return (
+        *newton.workspace(n, rows.d, rows.sparse),
+        np.empty(n, np.int8),
+        np.empty(n, np.int64),
+        np.empty(n),
+        np.empty((2, blocks, rows.d)),
+        newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),
+    )
+
+
+class Batch:
+    """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over.
+
+    Parameters
+    ----------
+    rank : int
+        Number of the first one.
+    parameters : list of dict
+    numbers : ndarray of shape (k, len(kernels.FIELDS))
+    coefficients : ndarray of shape (k, d)
+    tol : float
+        Relative gap asked for.
+    n : int
+        Rows of the data.
+    """
+
+    def __init__(self, rank: int, parameters: list, numbers, coefficients, tol: float, n: int):
+        self.rank, self.parameters, self.numbers, self.coefficients = rank, parameters, numbers, coefficients
+        self.tol, self.n = tol, n
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __iter__(self):
+        columns = self.numbers.T
+        counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
+        n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs = counts
+        primal, primal_error, gap = columns[PRIMAL], columns[PRIMAL + 1], columns[PRIMAL + 2]
+        dual = (primal - primal_error) - gap
+        # At a point that is certified the gap is 0 where the primal value is.
+        computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
+        gap, rel_gap, target, passes = [values.tolist() for values in computed]
+        ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 :].tolist()
+        cells = {
+            "step": range(self.rank, self.rank + len(self)), "parameters": self.parameters, "status": repeat(CERTIFIED),
+            "primal": primal.tolist(), "dual": dual.tolist(), "gap": gap, "rel_gap": rel_gap, "gap_target": target,
+            "n_R": n_R, "n_L": n_L, "n_E": n_E, "screened_R": screened_R, "screened_L": screened_L,
+            "n_survivors": survivors, "rejection_ratio": ratio, "screening_rate": rate,
+            "n_features_screened": repeat(0), "nnz_w": nnz, "solver": repeat(Newton.name), "epochs": epochs,
+            "rounds": repeat(1), "passes": passes, "screen_s": screen_s, "solve_s": solve_s, "certify_s": certify_s,
+            "coefficients": self.coefficients,
+        }  # fmt: skip
+        return map(Step, *(cells[name] for name in POSITIONAL))  # by position: by name, it would take twice as long
+
+
+def _certificate(model, C: float, values: list, w, theta, total, margins) -> Certificate:
+    w_sq, total_sq, inner, *proven, sum_error, updates, n_R, n_L = values[: kernels.COUNTS + 2]
+    return Certificate(
+        C, Point(w, margins, w_sq), theta, total, total_sq, inner, *proven, int(n_R), int(n_L), int(updates),
+        sum_error, relative=model.relative,
+    )  # fmt: skip

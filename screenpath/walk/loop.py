@@ -1,0 +1,295 @@
+"""The loop: for each grid point screen, solve, certify, yield a Step. The only loop of its kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+
+from screenpath.data import needs
+from screenpath.errors import UsageError
+from screenpath.models.grid import EpsilonGrid, epsilon_stride
+from screenpath.numbers import rounding
+from screenpath.rules import Screening
+from screenpath.rules.pathwise import Heuristic, Pathwise
+from screenpath.solvers.base import Budget
+from screenpath.walk import step as steps
+from screenpath.walk.compiled import CompiledWalk, can_compile
+
+MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
+RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
+FAR = 1e-2  # the far end serves every point: it is solved to this part of the tolerance, and far less is left undecided
+MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
+
+
+@dataclass(frozen=True, slots=True)
+class PathOptions:
+    """How a path is walked.
+
+    Parameters
+    ----------
+    tol : float
+        Relative gap of every grid point.
+    max_epochs : int
+        Sweeps or Newton iterations of one grid point.
+    deadline : float
+        ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified.
+    audit : callable, optional
+        ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
+        clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
+    certificates : bool, default True
+        Whether each step comes with its certificate. Without, it is None for most points of a stretch.
+    """
+
+    tol: float = 1e-6
+    max_epochs: int = 100_000
+    deadline: float = float("inf")
+    audit: Callable | None = None
+    certificates: bool = True
+
+
+class _Clock:
+    """Seconds by phase, and the rows touched since it was made."""
+
+    __slots__ = ("rows", "seconds", "_phase", "_since", "_touched", "_moved")
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
+        self._phase, self._since = "screen", time.perf_counter()
+        self._touched, self._moved = rows.touched, getattr(rows, "moved", None)
+
+    def enter(self, phase: str) -> None:
+        """Book the time since the last call on the phase that ends; a new phase begins."""
+        now = time.perf_counter()
+        self.seconds[self._phase] += now - self._since
+        self._phase, self._since = phase, now
+
+    @property
+    def touched(self) -> int:
+        """Return the rows touched since the clock was made."""
+        return self.rows.touched - self._touched
+
+    @property
+    def moved(self) -> dict:
+        """Return the column with the bytes moved since the clock was made; nothing where rows are not on a cluster."""
+        return {} if self._moved is None else {steps.MOVED: self.rows.moved - self._moved}
+
+
+def walk(*arguments, **more):
+    """Walk a grid and yield one Step and its certificate per point; arguments as those of :func:`batches`.
+
+    Yields
+    ------
+    step : Step
+    certificate : Certificate or None
+        Of the pair the step reports; the next point's reference.
+    """
+    for found, certificates in batches(*arguments, **more):
+        yield from zip(found, certificates, strict=True)
+
+
+def batches(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
+    """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
+
+    Parameters
+    ----------
+    model : BoxModel or another model
+    grid : sequence or EpsilonGrid
+        Parameters in the order of the walk; an :class:`screenpath.models.grid.EpsilonGrid` grows with it.
+    screening : Screening, Pathwise or Heuristic
+    solver : solver
+    options : PathOptions
+    reference : Certificate, optional
+        Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
+    first : int, default 0
+        Grid points before it are done already.
+
+    Yields
+    ------
+    found : list of Step, or compiled.Batch
+    certificates : list of Certificate or None
+        Of the pairs that the steps report, the last of which is the next point's reference.
+    """
+    grows = isinstance(grid, EpsilonGrid)
+    if reference is None:
+        if grows:
+            grid.restart()  # it may know the points of another path
+        reference = model.start(grid[first])
+    elif grows and first > 0:
+        grid.extend(first - 1, reference)
+    init = None
+    if isinstance(screening, Pathwise):
+        if screening.chunk and grows:
+            raise UsageError("a chunk needs grid points that are known beforehand", "use `eps_path` without `chunk`")
+        init, far = far_end(model, grid, solver, options)
+        screening.begin(grid, far, resumed=first > 0)
+    if isinstance(grid, np.ndarray) and grid.ndim == 1:
+        grid = grid.tolist()  # a point's arithmetic is on single numbers, which Python's own floats do faster
+    rank = first
+    stretches = None
+    if can_compile(model, screening, solver):
+        stretches = CompiledWalk(model, grid, screening, options, MARGIN * options.tol)
+    while rank < len(grid):
+        if time.monotonic() > options.deadline:
+            return
+        found, certificates = stretches.points(reference, rank) if stretches else ([], [])
+        if not found:
+            step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+            if init is not None and rank == 0:
+                step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
+            found, certificates = [step], [reference]
+        rank, reference = rank + len(found), certificates[-1]
+        # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
+        if grows and (time.monotonic() <= options.deadline or epsilon_stride(reference, grid.epsilon) > 1.0):
+            grid.extend(rank - 1, reference)
+        yield found, certificates
+
+
+def walk_state(model, screening, certificate) -> dict:
+    """Return the arrays that the next step of a walk depends on: the reference, and the rule of a chunk."""
+    rule = screening.state() if hasattr(screening, "state") else {}
+    return {**model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
+
+
+def restore_walk(model, screening, state: dict, parameter):
+    """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own.
+
+    Parameters
+    ----------
+    model, screening
+    state : dict
+    parameter
+        Grid point of the reference; None where it is not known.
+
+    Raises
+    ------
+    ValueError
+        If the state is not one that a walk of this model can have left.
+    """
+    if hasattr(screening, "restore"):
+        screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
+    reference = model.restore(state)
+    for certificate in reference if isinstance(reference, list) else [reference]:
+        if not isfinite(certificate.primal):
+            raise ValueError("its numbers are beyond all measure")
+        at = [getattr(certificate, name) for name in ("C", "lam", "alpha", "beta") if hasattr(certificate, name)]
+        if parameter is not None and at != np.atleast_1d(parameter).tolist():
+            raise ValueError("it is that of another grid point")
+    return reference
+
+
+def far_end(model, grid, solver, options: PathOptions):
+    """Solve the largest parameter of a grid without screening, for rules that need it (the papers' "Init.").
+
+    Returns
+    -------
+    Step, Certificate
+    """
+    last = grid.high if isinstance(grid, EpsilonGrid) else max(grid)
+    plain = replace(options, audit=None, tol=FAR * options.tol)
+    return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
+
+
+def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):
+    """Screen, solve and certify one grid point.
+
+    The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
+    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
+    certificate to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are
+    corrected instead.
+
+    Returns
+    -------
+    Step, Certificate
+    """
+    clock = _Clock(model.rows)
+    screened = screening.before(model, reference, parameter)
+    first_screened = screened
+    decided = screened.status.copy() if options.audit else None
+    epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
+    target = MARGIN * options.tol
+    certificate = reference
+    while True:
+        clock.enter("solve")
+        if rounds == 0 and model.exact_until(reference, parameter):
+            w, theta = None, reference.theta
+        else:
+            budget = Budget(options.max_epochs - epochs, options.deadline)
+            reduced = model.reduce(parameter, screened, certificate)
+            needs.ask_before_solving(model, reduced, solver)
+            solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
+            epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
+            w, theta = model.lift(parameter, reduced, solution)
+            if decided is not None and solution.decided is not None:
+                status = solution.decided()
+                decided[reduced.index[status != 0]] = status[status != 0]
+            del reduced, solution  # the copy of the survivors
+        rounds += 1
+        clock.enter("certify")
+        certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
+        done = rounding.meets(certificate, options.tol)
+        spent = epochs >= options.max_epochs or time.monotonic() > options.deadline
+        further = done and model.refines and model.goes_on(parameter, certificate, reference)
+        if (done and not further) or spent or rounds >= MAX_ROUNDS:
+            break
+        if isinstance(screening, (Heuristic, Pathwise)):
+            clock.enter("screen")
+            corrected = screening.corrected(model, certificate, screened, rounds)
+            if corrected is not screened:
+                screened = first_screened = corrected
+                decided = screened.status.copy() if options.audit else None
+                continue
+        target *= 0.1
+        if screening.dynamic:
+            clock.enter("screen")
+            screened = screening.again(model, certificate, parameter)
+            if decided is not None:
+                decided = np.where(screened.status != 0, screened.status, decided)
+    clock.enter("certify")
+    broken = not isfinite(certificate.gap)
+    if done:
+        known = _sharp(model, model.no_worse(parameter, certificate, reference), options.tol)
+        certificate = known if rounding.meets(known, options.tol) else certificate
+    else:
+        certificate = best_known(model, parameter, certificate, reference, options.tol)
+        done = rounding.meets(certificate, options.tol)
+    if isinstance(screening, Pathwise):  # the gap may be met before the proof of the far point has been looked at
+        first_screened, decided = screening.proven(model, certificate, first_screened, decided)
+    touched, extras = touched + clock.touched, clock.moved
+    if options.audit:
+        extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
+    step = steps.at_point(
+        model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent, solver=name,
+        epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds, extras=extras,
+    )  # fmt: skip
+    return step, certificate
+
+
+def _sharp(model, certificate, tol: float):
+    """Return the certificate; with a narrower bound on rounding where it does not meet ``tol``, but may, or may lead to
+    one that does.
+    """
+    if rounding.meets(certificate, tol):
+        return certificate
+    close = rounding.meets_but_for_rounding(certificate, tol)
+    refined = model.refines and isfinite(certificate.gap) and rounding.is_most(certificate)
+    return model.sharpened(certificate, tol) if close or refined else certificate
+
+
+def best_known(model, parameter, certificate, reference, tol: float):
+    """Return the certificate of the best primal and the best dual point: those solved for, or known before.
+
+    What a solver leaves may be worse than where it began, or not finite. Nothing is reported that is worse than zero,
+    the start of the path, or the reference taken to the new parameter; what rounding may have added counts.
+    """
+    zero, *others = model.fallbacks(parameter, reference)
+    if isfinite(certificate.gap) and (certificate.highest > zero.highest or rounding.is_most(certificate)):
+        certificate = model.sharpened(certificate, tol)
+    if certificate.highest <= zero.highest and certificate.gap <= min(one.gap for one in (zero, *others)):
+        return certificate  # as ever but for numbers at the end of their range
+    known = [one for one in (certificate, zero, *others) if isfinite(one.primal) and isfinite(one.gap)] or [zero]
+    return model.combined(parameter, min(known, key=lambda one: one.highest), max(known, key=lambda one: one.dual))

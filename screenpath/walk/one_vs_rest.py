@@ -1,0 +1,126 @@
+"""A binary model for each class against the rest, on one grid: a joint model whose walk is one loop a class."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from screenpath.data.memory import in_force
+from screenpath.data.needs import BOX
+from screenpath.models.losses import SVM
+from screenpath.walk import step as steps
+from screenpath.walk.loop import walk
+from screenpath.walk.step import Step
+
+
+class OneVsRest:
+    """Linear SVMs of every class against the rest.
+
+    The sum over the classes ``k`` of ``1/2 ||w_k||^2 + C sum_i s_i max(0, 1 - y_ik x_i.w_k)``, ``y_ik = +1`` where
+    sample ``i`` is of class ``k`` and -1 elsewhere. The largest ``x.w_k`` decides. A sample's weight ``s_i`` is the
+    same in all.
+
+    Parameters
+    ----------
+    rows : MemoryRows
+        Shared by all classes.
+    codes : ndarray of int of shape (n,)
+        Class numbers from 0.
+    weights : ndarray of shape (n,), optional
+    """
+
+    def __init__(self, rows, codes, weights=None):
+        self.rows = rows
+        classes = range(int(codes.max()) + 1)
+        self.models = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights) for k in classes]
+        first = self.models[0]
+        for model in self.models[1:]:  # they differ in their signs alone
+            model.c, model.lo, model.hi = first.c, first.lo, first.hi
+
+    def parameters(self, C: float) -> dict:
+        """Return the parameter as the step table names it."""
+        return {"C": float(C)}
+
+    def state(self, certificates: list) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificates again."""
+        parts = [model.state(c) for model, c in zip(self.models, certificates, strict=True)]
+        return {f"class_{k}_{name}": value for k, part in enumerate(parts) for name, value in part.items()}
+
+    def restore(self, state) -> list:
+        """Return the certificates of :meth:`state`."""
+        found = []
+        for k, model in enumerate(self.models):
+            head = f"class_{k}_"
+            found.append(model.restore({n.removeprefix(head): v for n, v in state.items() if n.startswith(head)}))
+        return found
+
+
+def walk_classes(model, grid, screening, solver, options, reference=None, first: int = 0):
+    """Walk a grid as :func:`screenpath.walk.loop.walk` does, all classes of a :class:`OneVsRest` in step.
+
+    Parameters
+    ----------
+    model : OneVsRest or BoxModel
+        A binary model is walked as it is.
+    grid, screening, solver, options, first
+        As of ``walk``; every class gets its own copy of the rule.
+    reference : list of Certificate, optional
+        One a class.
+
+    Yields
+    ------
+    Step
+        Sums over the classes; the coefficients have a row a class. Certified where all classes are.
+    list of Certificate
+    """
+    if not isinstance(model, OneVsRest):
+        yield from walk(model, grid, screening, solver, options, reference, first)
+        return
+    references = reference or [None] * len(model.models)
+    walks = [
+        walk(one, grid, copy.deepcopy(screening), solver, options, start, first)
+        for one, start in zip(model.models, references, strict=True)
+    ]
+    begun = 0
+    while True:
+        found = []
+        for one, steps_of_one in zip(model.models, walks, strict=True):
+            step = next(steps_of_one, None)
+            if step is None:  # the deadline ends the first walk that meets it, and so all
+                return
+            one.forget()  # a copy of all rows for each class would be many times the data
+            found.append(step)
+            if begun < 2 * len(walks):  # a walk keeps the certificates of two points, the first of them is there now
+                begun += 1
+                in_force().fulfil(BOX.further_class(one.size, one.rows.d) // 2)
+        yield joined([step for step, _ in found]), [certificate for _, certificate in found]
+
+
+def joined(parts: list[Step]) -> Step:
+    """Return one step for the classes' steps at the same grid point."""
+    summed = [column.name for column in steps.TABLE if column.summed]
+    sums = {name: sum(getattr(part, name) for part in parts) for name in summed}
+    screened, ends = sums["screened_R"] + sums["screened_L"], sums["n_R"] + sums["n_L"]
+    size = ends + sums["n_E"]
+    whole = all(part.status == steps.CERTIFIED for part in parts)
+    worst = max(parts, key=lambda part: (part.status != steps.CERTIFIED, part.rel_gap))
+    # Counts (unsafe decisions) add up; of accuracies (an audit's gap) the worst counts.
+    extras = {
+        name: (sum if isinstance(value, int) else max)(part.extras[name] for part in parts)
+        for name, value in parts[0].extras.items()
+    }
+    return Step(
+        step=parts[0].step,
+        parameters=parts[0].parameters,
+        status=steps.CERTIFIED if whole else worst.status,
+        reason="" if whole else worst.reason,
+        rel_gap=max(part.rel_gap for part in parts),
+        rejection_ratio=screened / size,
+        screening_rate=screened / ends if ends else 0.0,
+        solver="/".join(dict.fromkeys(part.solver for part in parts)),
+        rounds=max(part.rounds for part in parts),
+        coefficients=np.array([part.coefficients for part in parts]),
+        extras=extras,
+        **sums,
+    )

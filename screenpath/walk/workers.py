@@ -1,0 +1,312 @@
+"""Worker processes, and the rows of a sparse-SVM grid in several or on a cluster: same steps, same order, same numbers.
+
+For processes of this machine the data is written to a temporary folder once and mapped, so that it is in memory once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+from dataclasses import replace
+from itertools import groupby
+from multiprocessing import resource_tracker
+from multiprocessing.connection import wait
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.data.atomic import save_arrays
+from screenpath.data.memory import MemoryLimit, in_force
+from screenpath.data.needs import SPARSE, Shape
+from screenpath.errors import ResourceError
+from screenpath.models.sparse import SparseModel, SparseVector
+from screenpath.models.sparse_grid import Kept, SparseGrid
+from screenpath.rows.dask_cluster import in_order, tasks_on
+from screenpath.rows.views import Views
+from screenpath.walk.loop import walk
+
+ARRAYS = ("data", "indices", "indptr")
+START = "spawn"  # a forked child would inherit threads half way
+FOLLOWED = (signal.SIGINT, signal.SIGTERM)  # what they mean is for the parent to say
+
+
+def walk_grid(
+    model: SparseGrid,
+    pairs,
+    screening,
+    solver,
+    options,
+    reference=None,
+    first: int = 0,
+    jobs: int = 1,
+    cluster=(None, None),
+):
+    """Walk a grid of (alpha, beta) as :func:`screenpath.walk.loop.walk` does, its rows shared out.
+
+    Parameters
+    ----------
+    model : SparseGrid
+    pairs : sequence of (float, float)
+        The rows one after the other.
+    screening, solver, options, reference, first
+        As of ``walk``.
+    jobs : int, default 1
+        Processes.
+    cluster : tuple (str or None, int or None)
+        As of :func:`screenpath.rows.dask_cluster.tasks_on`; without a cluster the rows stay on this machine.
+
+    Yields
+    ------
+    Step, Certificate or Kept
+        In the order of the grid. From other processes, a run can go on behind the last step of a row alone.
+
+    Raises
+    ------
+    ResourceError
+        If a process dies.
+    """
+    ranks = range(first, len(pairs))
+    rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
+    if cluster == (None, None) and (jobs == 1 or len(rows) < 2):
+        yield from walk(model, pairs, screening, solver, options, reference, first)
+        return
+    # Its state, and not the reference itself: a copy of the closed form would not be known as one.
+    state = None if reference is None else model.state(reference)
+    tasks = [([pairs[rank] for rank in row], row[0], state if row[0] == first else None) for row in rows]
+    how = screening, solver, options
+    walked = _on_cluster(model, tasks, how, cluster) if cluster != (None, None) else _here(model, tasks, how, jobs)
+    with contextlib.closing(walked):
+        for found, row in zip(walked, rows, strict=True):
+            yield from found
+            if len(found) < len(row):  # the deadline: later rows would leave a hole behind them
+                return
+
+
+def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
+    """Yield the rows that processes of this machine walk."""
+    jobs, limit, base = min(jobs, len(tasks)), in_force(), model.base
+    shape = Shape(base.n, base.d, base.views.size, base.views.dense, classes=base.classes)
+    points = max(len(pairs) for pairs, *_ in tasks)  # their dual points are here and there, as arrays and as messages
+    duals = 2 * 8 * points * base.ones.size
+    what = f"{jobs} processes for the values of beta"
+    limit.lend(jobs, SPARSE.vectors(shape) + duals, jobs * duals, what, "use fewer --jobs")
+    try:
+        with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
+            save_arrays(Path(folder), _arrays(base))
+            with workers(jobs, _open, (limit.share, folder, *how)) as pool:
+                yield from pool.map(_walk_mapped_row, tasks)
+    finally:
+        limit.take_back()
+
+
+def _on_cluster(model: SparseGrid, tasks: list, how: tuple, cluster: tuple):
+    """Yield the rows that the workers of a cluster walk."""
+    with tasks_on(*cluster) as spread:
+        yield from in_order(spread.run(_walk_sent_row, (_arrays(model.base), how), tasks, how[-1].deadline))
+
+
+class Workers:
+    """Processes that wait for tasks, each at its own pipe.
+
+    A pool of the standard library has one pipe for the results of all. A process that is killed while it writes to it
+    leaves half a message, and everybody else waiting for ever.
+    """
+
+    def __init__(self, pipes: list):
+        self.pipes = pipes
+
+    def map(self, function, tasks):
+        """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free.
+
+        Raises
+        ------
+        ResourceError
+            If a process dies.
+        Exception
+            What the function raises.
+        """
+        tasks = list(tasks)
+        todo, busy, results = iter(enumerate(tasks)), {}, {}
+        for pipe in self.pipes:
+            _hand_over(pipe, function, todo, busy)
+        for rank in range(len(tasks)):
+            while rank not in results:
+                for pipe in wait(list(busy)):
+                    with _watched():
+                        value = pipe.recv()
+                    if isinstance(value, _Raised):
+                        raise value.error
+                    results[busy.pop(pipe)] = value
+                    _hand_over(pipe, function, todo, busy)
+            yield results.pop(rank)
+
+
+class _Raised:
+    """An exception on its way from a worker process."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+@contextlib.contextmanager
+def _watched():
+    try:
+        yield
+    except (EOFError, OSError):  # the other end is gone, perhaps in the middle of a message
+        raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
+
+
+def _hand_over(pipe, function, todo, busy) -> None:
+    """Send the next task, if there is one."""
+    for rank, task in todo:
+        busy[pipe] = rank
+        with _watched():
+            pipe.send((function, task))
+        return
+
+
+def _serve(pipe, initializer, arguments) -> None:
+    """Do tasks until the other end of the pipe is gone: the parent has ended, or wants no more of them."""
+    initializer(*arguments)
+    while True:
+        try:
+            function, task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            value = function(task)
+        except Exception as error:  # for the parent to raise
+            value = _Raised(error)
+        try:
+            pipe.send(value)
+        except OSError:
+            return
+
+
+@contextlib.contextmanager
+def _put_off():
+    """Put off Ctrl-C and SIGTERM, for this thread and for processes that it starts: they are born deaf to them.
+
+    A terminal, or a scheduler, signals all processes of a job. One that is hit in the middle of its imports would say
+    so with a traceback; :func:`follow_parent` is what it should do instead, as soon as it can.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOLLOWED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def workers(jobs: int, initializer, arguments: tuple):
+    """Give some processes; whatever ends the block ends them too.
+
+    Parameters
+    ----------
+    jobs : int
+    initializer : callable
+        Called in each process first; it should call :func:`follow_parent`.
+    arguments : tuple
+        Of the initializer.
+    """
+    context, started = multiprocessing.get_context(START), []
+    if START != "fork":  # a fresh process starts it first, which lets the signals through again
+        resource_tracker.ensure_running()
+    try:
+        for _ in range(jobs):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, initializer, arguments))
+            started.append((process, ours))
+            with _put_off():
+                process.start()
+            theirs.close()  # the end of the process ends the messages
+        yield Workers([pipe for _, pipe in started])
+    finally:
+        # In this order: a process that waits for a task, and finds its pipe closed, has time to do something about it.
+        for process, _ in started:
+            if process.pid is not None:
+                process.kill()
+        for process, pipe in started:
+            if process.pid is not None:
+                process.join()
+            pipe.close()
+
+
+def follow_parent() -> None:
+    """Leave it to the parent to decide what Ctrl-C and SIGTERM mean, and end with it, however it ends.
+
+    A scheduler may signal all processes of a job: the parent, not a lost worker, should say why the run ends. And a
+    process whose parent was killed would wait for its next task for ever.
+    """
+    for number in FOLLOWED:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FOLLOWED)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _arrays(base: SparseModel) -> dict:
+    """Return the arrays that a model is made of."""
+    views = base.views
+    sides = (("row", views.by_row), ("column", views.by_column))
+    arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
+    arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms, "labels": base.labels}
+    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.gamma])}
+
+
+def _model(load) -> SparseGrid:
+    """Return the model of the arrays that ``load(name)`` gives."""
+    n, d, dense, classes, gamma = load("shape").tolist()
+    sides = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
+    views = Views.from_parts(int(n), int(d), bool(dense), *sides, load("row-sqnorms"), load("column-sqnorms"))
+    return SparseGrid(SparseModel(views, load("labels"), int(classes), 0.0, gamma))
+
+
+_worker: tuple = ()  # of a worker process: model; screening, solver and options
+
+
+def _open(share: MemoryLimit | None, folder: str, *how) -> None:
+    global _worker
+    follow_parent()
+    (share or MemoryLimit()).begin()
+
+    def load(name):
+        path = Path(folder) / f"{name}.npy"
+        # Mapped copy-on-write: shared, and yet an ordinary array to the compiled code.
+        stored = np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path)
+        return np.asarray(stored)
+
+    _worker = _model(load), how
+
+
+def _walk_mapped_row(task) -> list:
+    with in_force().kept("a value of beta"):
+        return _walk_row(*_worker, task)
+
+
+def _walk_sent_row(shared: tuple, task, deadline: float) -> list:
+    arrays, (screening, solver, options) = shared
+    # What came over the wire is read-only, which compiled code takes for another type.
+    model = _model(lambda name: np.require(arrays[name], requirements=["C", "W"]))
+    return _walk_row(model, (screening, solver, replace(options, deadline=deadline)), task)
+
+
+def _walk_row(model: SparseGrid, how: tuple, task) -> list:
+    pairs, first, state = task
+    reference = None if state is None else model.restore(state)
+    numbered = [None] * first + pairs  # so that the walk counts from `first`
+    steps, c = [], None
+    for step, certificate in walk(model, numbered, *how, reference, first):
+        c, w = certificate, SparseVector.of(certificate.w)
+        steps.append((step, Kept(c.alpha, c.beta, w, c.theta)))
+    if c is not None:  # a run goes on behind whole rows: the sums of every step would be much memory
+        steps[-1] = steps[-1][0], replace(steps[-1][1], u=c.u, u_slack=c.u_slack, formed=c.formed, room=c.room)
+    return steps

@@ -1,0 +1,76 @@
+"""The sample files are what their script makes, and hold what their README says."""
+
+import bz2
+import gzip
+import lzma
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_svmlight_file
+
+from screenpath.data.generate import generate
+
+
+@pytest.fixture(scope="module")
+def made(samples):
+    return runpy.run_path(str(samples / "make_samples.py"))["sample_files"]()
+
+
+def test_script_makes_the_same_files(samples, made):
+    expand = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+    for name, content in made.items():
+        kept = (samples / name).read_bytes()
+        # Compressed bytes may differ between versions of the compressor; what they hold may not.
+        unpack = expand.get((samples / name).suffix, bytes)
+        assert unpack(kept) == unpack(content), name
+        assert len(kept) < 1_000_000
+    assert sorted(made) == sorted(path.name for path in samples.glob("*.libsvm*"))
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("breast_cancer.libsvm", lambda: load_breast_cancer(return_X_y=True)),
+        ("breast_cancer.libsvm.gz", lambda: load_breast_cancer(return_X_y=True)),
+        ("diabetes.libsvm", lambda: load_diabetes(return_X_y=True, scaled=False)),
+        ("digits.libsvm", lambda: load_digits(return_X_y=True)),
+        ("wang_toy1.libsvm", lambda: generate("wang-toy1", 0)),
+        ("wang_toy2.libsvm", lambda: generate("wang-toy2", 0)),
+        ("wang_toy3.libsvm", lambda: generate("wang-toy3", 0)),
+    ],
+)
+def test_files_hold_the_sources_exactly(samples, name, expected):
+    X, y = expected()
+    read, labels = load_svmlight_file(str(samples / name), zero_based=False)
+    np.testing.assert_array_equal(read.toarray(), X)
+    np.testing.assert_array_equal(labels, y)
+
+
+def test_readme_names_every_file_and_shape(samples):
+    readme = (samples / "README.md").read_text()
+    for name, shape in [
+        ("breast_cancer", (569, 30)),
+        ("diabetes", (442, 10)),
+        ("digits", (1797, 64)),
+        ("wang_toy1", (2000, 2)),
+        ("wang_toy2", (2000, 2)),
+        ("wang_toy3", (2000, 2)),
+    ]:
+        assert f"`{name}.libsvm`" in readme
+        assert "{} × {}".format(*shape) in readme
+
+
+def test_script_writes_to_the_folder_named(samples, tmp_path):
+    run = subprocess.run(
+        [sys.executable, str(samples / "make_samples.py"), str(tmp_path / "new")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=samples.parent,
+        env={"PYTHONPATH": str(samples.parent), "PATH": ""},
+    )
+    assert "digits.libsvm: 321449 bytes" in run.stdout
+    assert (tmp_path / "new" / "digits.libsvm").read_bytes() == (samples / "digits.libsvm").read_bytes()

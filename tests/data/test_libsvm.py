@@ -1,0 +1,289 @@
+"""The reader: exact numbers, every odd but legal file, every fault with its place and remedy."""
+
+import contextlib
+import io
+import lzma
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
+
+from screenpath.data.libsvm import Parser, parse_stream, read_libsvm
+from screenpath.data.write_libsvm import libsvm_lines
+from screenpath.errors import DataError
+from tests.data import reference_parser
+
+
+def read(text: bytes, **options):
+    return read_libsvm(io.BytesIO(text), **options)
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.tuples(finite, st.dictionaries(st.integers(0, 200), finite, max_size=6)), min_size=1, max_size=8),
+    block=st.sampled_from([16, 64, 1 << 20]),
+)
+def test_what_is_written_reads_back_to_the_same_bits(rows, block):
+    indptr = np.cumsum([0] + [len(pairs) for _, pairs in rows])
+    indices = np.array([j for _, pairs in rows for j in sorted(pairs)], dtype=np.int32)
+    values = np.array([pairs[j] for _, pairs in rows for j in sorted(pairs)])
+    X = sp.csr_array((values, indices, indptr), shape=(len(rows), 201))
+    y = np.array([label for label, _ in rows])
+    data = read("".join(libsvm_lines(X, y)).encode(), n_features=201, block=block)
+    assert data.X.data.view(np.uint64).tolist() == values.view(np.uint64).tolist()
+    np.testing.assert_array_equal(data.X.indices, indices)
+    np.testing.assert_array_equal(data.X.indptr, indptr)
+    assert data.y.tobytes() == y.tobytes()
+
+
+@settings(max_examples=400, deadline=None)
+@given(bits=st.integers(0, 2**64 - 1), digits=st.integers(1, 40))
+def test_numbers_are_correctly_rounded(bits, digits):
+    value = struct.unpack("d", struct.pack("Q", bits))[0]
+    if not np.isfinite(value):
+        value = float(bits)
+    for text in (repr(value), f"{value:.{digits}e}", f"{value:.{digits}g}"):
+        if np.isfinite(float(text)):
+            got = read(f"1 1:{text}\n".encode()).X.data
+            assert got.tobytes() == np.array([float(text)]).tobytes(), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9007199254740993", "9007199254740992.5", "1e23", "8.5e22", "2.2250738585072011e-308", "4.9e-324", "1e-400",
+     "1.7976931348623157e308", "0.1e1", ".5", "5.", "-0", "123456789012345678901234567890", "1e0000000000000005",
+     "0.000000000000000000000000000000000000001", "0.1000000000000000055511151231257827", "000.00123456789012345678901",
+     "1234567890123456789.", "9007199254740993.0000000000000000001", "9007199254740993.000000000000000000",
+     "123456789012345678901234567890e-10",
+     "0.00000000000000000000000000000000000000000000000000000000012345678901234567890",
+     "6929495644600919.5", "3.5e-323", "0e999999999999"],
+)  # fmt: skip
+def test_hard_numbers(text):
+    assert read(f"1 1:{text}\n".encode()).X.data.tobytes() == np.array([float(text)]).tobytes()
+
+
+FRAGMENTS = [
+    b"1", b"-1", b"+1", b"2.5", b"1e3", b"1e", b"nan", b"inf", b".", b"-", b"", b" ", b"\t", b"\r", b"1:1", b"2:0",
+    b"3:-1.5e-3", b"0:1", b"-1:2", b"-0:1", b"5:", b":5", b"5:x", b"x:5", b"qid:3", b"qid:", b"#c 1:1", b"\0",
+    b"1,2", b"7", b"1:1:1", b"+4:+4", b"99999999999999999999:1", b"1:1#c", b"4:1e999", b"\x80",
+]  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    lines=st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=5), max_size=6),
+    end=st.sampled_from([b"", b"\n"]),
+    zero_based=st.booleans(),
+)
+@example(lines=[[b"1", b"2:1"], [b"#c 1:1"], [b"1", b"\0"]], end=b"", zero_based=False)
+def test_agrees_with_the_slow_parser_on_lines_of_tokens(lines, end, zero_based):
+    compare_with_slow_parser(b"\n".join(b" ".join(line) for line in lines) + end, zero_based)
+
+
+NOISE = [bytes([byte]) for byte in b"0123456789:.+-eE#qid \n\r\t\x00\x01\x0b\x1f,n\xff"]
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    start=st.sampled_from([b"", b"1 1:2\n", b"-1 2:"]),
+    noise=st.lists(st.sampled_from(NOISE), max_size=24),
+    end=st.sampled_from([b"", b"\n", b"1:1\n", b"e999\n1 3:4"]),
+)
+@example(start=b"-1 2:", noise=[b"1", b" ", b"qid:1#"], end=b"1:1\n")
+@example(start=b"1 1:2\n", noise=[b"1", b"\x01"], end=b"1:1\n")
+def test_agrees_with_the_slow_parser_on_noise(start, noise, end):
+    compare_with_slow_parser(start + b"".join(noise) + end, False)
+
+
+def compare_with_slow_parser(text, zero_based):
+    rows, faults = reference_parser.parse(text, zero_based)
+    for block in (5, 1 << 20):
+        parser = Parser("text", zero_based, max_faults=100)
+        parse_stream(io.BytesIO(text), parser, block)
+        assert [f.line for f in parser.faults] == faults
+        if parser.labels.size == 0:
+            assert rows == []
+            continue
+        same_rows(parser.dataset(None), rows, zero_based)
+
+
+def same_rows(data, rows, zero_based):
+    X = data.X
+    assert data.y.tolist() == [label for label, _ in rows]
+    first = 0 if zero_based else 1
+    got = [
+        list(zip((X.indices[a:b] + first).tolist(), X.data[a:b].tolist(), strict=True))
+        for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    ]
+    assert got == [pairs for _, pairs in rows]
+    largest = max((pairs[-1][0] for _, pairs in rows if pairs), default=0)
+    assert data.d == max(largest + (1 if zero_based else 0), 1)
+
+
+def test_odd_but_legal_text():
+    text = (
+        b"# a header\r\n"
+        b"\r\n"
+        b"+1 1:5e-1\t3:+2 # tail\r\n"
+        b"  -1\r\n"  # a row without features
+        b"-1 qid:7 2:0 4:.25\n"  # an explicit zero is kept
+        b"1.0e0 2:1E2"  # no newline at the end
+    )
+    for block in (8, 32, 1 << 20):
+        data = read(text, block=block)
+        np.testing.assert_array_equal(data.y, [1, -1, -1, 1])
+        np.testing.assert_array_equal(data.X.toarray(), [[0.5, 0, 2, 0], [0, 0, 0, 0], [0, 0, 0, 0.25], [0, 100, 0, 0]])
+        assert data.X.nnz == 5
+        assert data.notices == ("query ids (qid:) are ignored",)
+
+
+def test_one_very_long_line():
+    pairs = " ".join(f"{j}:{j}" for j in range(1, 50001))
+    data = read(f"1 {pairs}\n-1 7:1\n".encode(), block=1024)
+    assert data.X.shape == (2, 50000) and data.X.nnz == 50001 and data.X[0, 49999] == 50000
+
+
+def test_width_and_base():
+    assert read(b"1 2:1\n", n_features=9).d == 9
+    assert read(b"1 0:1 2:1\n", zero_based=True).X.toarray().tolist() == [[1, 0, 1]]
+    assert read(b"1\n-1\n").X.shape == (2, 1)
+    with pytest.raises(DataError, match="index 3 lies beyond `n_features=2`"):
+        read(b"1 3:1\n", n_features=2)
+
+
+def test_huge_indices_take_64_bits():
+    data = read(b"1 5:1 3000000000:2\n-1 7:1\n")
+    assert data.X.indices.dtype == np.int64 and data.d == 3000000000
+    assert data.X[0, 2999999999] == 2.0
+    assert read(b"1 5:1\n").X.indices.dtype == np.int32
+
+
+def test_float32_values():
+    data = read(b"1 1:0.1 2:3\n", dtype=np.float32)
+    assert data.X.dtype == np.float32 and data.X.data.tolist() == [np.float32(0.1), 3.0]
+    with pytest.raises(DataError, match="1e[+]?39 is too large for float32"):
+        read(b"1 1:0.1 2:1e39\n", dtype=np.float32)
+
+
+def test_byte_order_mark_is_skipped():
+    data = read(b"\xef\xbb\xbf1 1:2\n-1 1:3\n", block=4)
+    assert data.y.tolist() == [1, -1] and data.nnz == 2
+
+
+def test_index_with_leading_zeros():
+    assert read(b"1 00000000000000000000002:5\n").X.toarray().tolist() == [[0, 5]]
+    with pytest.raises(DataError, match="index is too large: '1000000000000000000'"):
+        read(b"1 1000000000000000000:5\n")
+    assert read(b"1 999999999999999999:5\n").d == 10**18 - 1
+
+
+def test_lone_carriage_returns_are_named():
+    with pytest.raises(DataError, match="line 1") as caught:
+        read(b"1 1:1\r-1 2:2\r")
+    assert "carriage returns" in caught.value.hint
+
+
+def test_first_fault_of_the_file_is_the_one_reported():
+    text = b"1 1:1\n" * 3 + b"1 1:1e999\n1 2:x\n"
+    for block in (8, 1 << 20):
+        with pytest.raises(DataError, match="line 4: the number is too large"):
+            read(text, block=block)
+
+
+def test_fingerprint_tells_data_apart():
+    prints = {read(t).fingerprint() for t in (b"1 1:1\n", b"1 1:2\n", b"2 1:1\n", b"1 2:1\n", b"1 1:1\n1\n")}
+    assert len(prints) == 5
+
+
+def test_every_sample_agrees_with_scikit_learn(samples):
+    found = [p for p in samples.iterdir() if ".libsvm" in p.suffixes]
+    assert len(found) >= 9
+    for path in found:
+        with lzma.open(path) if path.suffix == ".xz" else contextlib.nullcontext(str(path)) as given:
+            X, y = load_svmlight_file(given, zero_based=False)
+        assert_same(read_libsvm(path), X, y)
+
+
+@pytest.mark.parametrize(
+    "name", ["binary/ijcnn1", "binary/w8a.t", "binary/pcmac", "multiclass/reuters_r8", "regression/cadata"]
+)
+def test_real_files_agree_with_scikit_learn(shared_data, name):
+    path = shared_data / f"{name}.libsvm.gz"
+    assert_same(read_libsvm(path), *load_svmlight_file(str(path), zero_based=False))
+
+
+def assert_same(data, X, y):
+    """Compare with scikit-learn's arrays, stored zeros included; bit for bit."""
+    np.testing.assert_array_equal(data.y, y)
+    assert data.X.shape == X.shape
+    np.testing.assert_array_equal(data.X.indptr, X.indptr)
+    np.testing.assert_array_equal(data.X.indices, X.indices)
+    np.testing.assert_array_equal(data.X.data, X.data)
+
+
+# file, line, token, what the message says, what the hint says
+MALFORMED = [
+    ("index_zero.libsvm", 3, "0", "index 0 in a file counted from 1", "`zero_based`"),
+    ("negative_index.libsvm", 3, "-3", "a negative index", "indices from 1"),
+    ("unsorted.libsvm", 3, "2", "not in increasing order", "sort"),
+    ("duplicate.libsvm", 3, "2", "twice", "one value"),
+    ("label_not_number.libsvm", 3, "spam", "the label is not a number", "label index:value"),
+    ("value_not_number.libsvm", 3, "1.2.3", "the value is not a number", "label index:value"),
+    ("index_not_number.libsvm", 3, "one", "not a whole number", "label index:value"),
+    ("missing_value.libsvm", 3, "1:", "the value is missing", "leave the feature out"),
+    ("missing_colon.libsvm", 3, "7", "without ':'", "label index:value"),
+    ("nan.libsvm", 3, "nan", "nan or infinity", "impute"),
+    ("infinity.libsvm", 3, "-inf", "nan or infinity", "impute"),
+    ("overflow.libsvm", 3, "1e999", "too large for float64", "impute"),
+    ("multilabel.libsvm", 3, "1,3", "a list of labels", "exactly one label"),
+    ("huge_index.libsvm", 3, "99999999999999999999", "the index is too large", "below"),
+    ("table.csv", 1, "label,a,b", "looks like CSV", "label index:value"),
+    ("numbers.csv", 1, "1,0.5,2", "looks like CSV", "label index:value"),
+    ("binary.libsvm", 1, r"\x00", "not text", "give LIBSVM text"),
+    ("nul_byte.libsvm", 3, r"\x00", "not text", "give LIBSVM text"),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "token", "message", "hint"), MALFORMED)
+def test_malformed_file_is_named_by_line_and_token(samples, name, line, token, message, hint):
+    path = samples / "malformed" / name
+    with pytest.raises(DataError) as caught:
+        read_libsvm(path)
+    assert f"{path}, line {line}:" in caught.value.message
+    assert f"'{token}'" in caught.value.message and message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_every_malformed_file_is_tested(samples):
+    tested = {row[0] for row in MALFORMED}
+    tested |= {"empty.libsvm", "only_comments.libsvm", "one_label.libsvm", "truncated.libsvm.gz", "several.libsvm"}
+    assert {p.name for p in (samples / "malformed").iterdir()} - {"README.md"} == tested
+
+
+def test_files_without_samples(samples):
+    for name in ("empty.libsvm", "only_comments.libsvm"):
+        with pytest.raises(DataError, match="holds no samples"):
+            read_libsvm(samples / "malformed" / name)
+
+
+@pytest.mark.parametrize("first_index", [1, 3_000_000_000])
+def test_extra_memory_is_bounded(first_index):
+    line = b"1 " + b" ".join(b"%d:0.%d" % (first_index + j, 10**5 + j) for j in range(75)) + b"\n"
+    stream = io.BytesIO(line * 4000)
+    read(line)  # compiles
+    tracemalloc.start()
+    try:
+        data = read_libsvm(stream, block=1 << 14)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    arrays = data.X.data.nbytes + data.X.indices.nbytes + data.X.indptr.nbytes + data.y.nbytes
+    assert peak <= 2 * arrays

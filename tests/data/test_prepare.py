@@ -1,0 +1,54 @@
+"""Scaling and bias: what the model sees, and coefficients in the file's units."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.data.prepare import SCALES, fit_preparation, prepare
+from screenpath.errors import UsageError
+
+X = np.random.default_rng(0).normal(size=(30, 5)) * [1, 10, 0.1, 0, 3] + [0, 5, 0, 7, 0]
+
+
+CHOICES = [(scale, storage) for scale in SCALES for storage in ("dense", "sparse")]
+CHOICES.remove(("standard", "sparse"))  # refused, see below
+
+
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+@pytest.mark.parametrize(("scale", "storage"), CHOICES)
+def test_decisions_agree_in_both_units(scale, bias, storage):
+    prepared, preparation = prepare(X, scale, bias, storage)
+    w = np.linspace(-1, 1, prepared.shape[1])
+    coefficients, intercept = preparation.original(w)
+    units = X / np.linalg.norm(X, axis=1)[:, None] if scale == "l2" else X
+    np.testing.assert_allclose(prepared @ w, units @ coefficients + intercept, rtol=1e-11, atol=1e-11)
+    assert prepared.shape[1] == X.shape[1] + (bias != 0)
+
+
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+@pytest.mark.parametrize("scale", SCALES)
+def test_new_rows_may_be_sparse_or_dense(scale, bias):
+    _, preparation = prepare(X, scale, bias, "dense")
+    found = preparation.apply(sp.csr_array(X))
+    found = found.toarray() if sp.issparse(found) else found
+    np.testing.assert_allclose(found, preparation.apply(X), rtol=1e-14, atol=1e-14)
+
+
+def test_scalings_do_what_they_say():
+    standard, _ = prepare(X, "standard", 0.0, "dense")
+    np.testing.assert_allclose(standard.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(standard.std(axis=0)[[0, 1, 2, 4]], 1.0)
+    assert np.all(standard[:, 3] == 0.0)  # constant: centred, not blown up
+    peak, _ = prepare(sp.csr_array(X), "maxabs", 0.0, "sparse")
+    np.testing.assert_allclose(abs(peak).max(axis=0).toarray().ravel(), 1.0)
+    unit, _ = prepare(np.vstack([X, np.zeros(5)]), "l2", 0.0, "dense")
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), np.r_[np.ones(30), 0.0])
+
+
+def test_bad_choices_are_named():
+    with pytest.raises(UsageError, match="unknown scaling"):
+        fit_preparation(X, "minmax")
+    with pytest.raises(UsageError, match="fill these sparse rows"):
+        fit_preparation(sp.csr_array(X), "standard")
+    with pytest.raises(UsageError, match="finite"):
+        fit_preparation(X, "none", np.inf)

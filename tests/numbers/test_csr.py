@@ -1,0 +1,44 @@
+"""Sparse arrays are handed on without copies, and no index is stored wider than it was."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.data.convert import convert
+from screenpath.data.shards import ShardFolder
+from screenpath.numbers.csr import shared_csr
+from screenpath.rows.columns import Columns
+from screenpath.rows.memory import MemoryRows
+from screenpath.rows.views import Views
+
+X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 5)) * (np.arange(35).reshape(7, 5) % 3 > 0))
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_values_and_indices_are_shared(kind):
+    rows = MemoryRows(sp.csr_array((X.data, X.indices.astype(kind), X.indptr.astype(kind)), shape=X.shape))
+    assert rows.indptr.dtype == np.int64
+    shared = shared_csr(rows.data, rows.indices, rows.indptr, X.shape)
+    assert shared.indices.dtype == kind and np.shares_memory(shared.indices, rows.indices)
+    assert np.shares_memory(shared.data, rows.data) and np.array_equal(shared.toarray(), X.toarray())
+
+
+def test_row_pointers_that_do_not_fit_stay_wide():
+    indptr = np.array([0, 0, 0], dtype=np.int64)
+    indptr[-1] = 200  # beyond int8, which stands here for what two thousand million values would be beyond
+    found = shared_csr(np.ones(200), np.zeros(200, dtype=np.int8), indptr, (2, 1))
+    assert np.array_equal(found.indptr, indptr)
+
+
+def test_columns_have_the_indices_of_the_rows():
+    rows, signs = MemoryRows(X), np.array([1.0, -1.0] * 3 + [1.0])
+    views, columns = Views.of_rows(rows), Columns.of_rows(rows, signs)
+    assert views.by_row[1].dtype == views.by_column[1].dtype == columns.kinds[1] == np.int32
+    assert np.shares_memory(views.by_row[1], rows.indices) and np.shares_memory(views.by_row[0], rows.data)
+
+
+def test_shards_have_the_indices_of_text(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("1 2:1 5:2\n2 1:-1 70000:4\n")
+    found = ShardFolder(convert([text], tmp_path / "shards", storage="sparse").path).dataset()
+    assert found.X.indices.dtype == found.X.indptr.dtype == np.int32

@@ -1,0 +1,40 @@
+"""From scores to a step."""
+
+import numpy as np
+import pytest
+
+from screenpath.errors import ResourceError
+from screenpath.runs.choose import at_boundary, choose
+
+
+def test_mean_standard_error_best_and_one_se():
+    scores = np.array([[0.5, 0.80, 0.90, 0.90, 0.6], [0.7, 0.86, 0.80, 0.80, 0.6]])
+    found = choose(scores, higher=True)
+    np.testing.assert_allclose(found.mean, [0.6, 0.83, 0.85, 0.85, 0.6])
+    np.testing.assert_allclose(found.se, scores.std(axis=0, ddof=1) / np.sqrt(2))
+    assert (found.best, found.one_se) == (2, 1)  # of equal means the first; 0.83 is within 0.05 of 0.85
+
+
+def test_errors_are_better_when_lower():
+    scores = np.array([[3.0, 1.0, 2.0], [3.0, 1.2, 2.0]])
+    found = choose(scores, higher=False)
+    assert (found.best, found.one_se) == (1, 1)
+
+
+def test_steps_that_a_fold_did_not_reach_are_passed_over():
+    scores = np.array([[0.5, 0.6, 0.9], [0.5, 0.6, np.nan]])
+    assert choose(scores, higher=True).best == 1
+    with pytest.raises(ResourceError, match="no grid point was reached by all folds"):
+        choose(np.full((2, 3), np.nan), higher=True)
+
+
+def test_boundaries_are_named():
+    grid = [{"C": C} for C in (0.1, 1.0, 10.0)]
+    assert at_boundary(grid, 0) == "C at the lower end of the grid"
+    assert at_boundary(grid, 1) is None
+    assert at_boundary(grid, 2) == "C at the upper end of the grid"
+    assert at_boundary(grid[:1], 0) is None
+    pairs = [{"alpha": a, "beta": b} for b in (2.0, 1.0, 0.5) for a in (3 * b, 2 * b, b)]
+    assert at_boundary(pairs, 4) is None
+    assert at_boundary(pairs, 3) == "alpha at the upper end of the grid"
+    assert at_boundary(pairs, 8) == "alpha at the lower end of the grid and beta at the lower end of the grid"

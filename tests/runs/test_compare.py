@@ -1,0 +1,107 @@
+"""The comparison of rules: one table, checked for agreement."""
+
+import json
+
+import numpy as np
+import pytest
+
+from screenpath.cli.app import run
+from screenpath.models.grid import EpsilonGrid, log_grid
+from screenpath.models.losses import SVM
+from screenpath.rows.memory import MemoryRows
+from screenpath.runs import compare as module
+from screenpath.runs.compare import COLUMNS, SPARSE_COLUMNS, DisagreementError, compare
+from tests.conftest import two_classes
+
+
+def table(**options):
+    X, y = two_classes(150, 3)
+    return compare(lambda: SVM.model(MemoryRows(X), y), log_grid(0.01, 10.0, 12), ["none", "dvi", "dvi+gap"], **options)
+
+
+def test_rows_and_ratios():
+    rows = table(shrinking=(True, False), repeats=2)
+    assert [(r["rule"], r["shrinking"]) for r in rows] == [
+        (rule, shrinks) for shrinks in (True, False) for rule in ("none", "dvi", "dvi+gap")
+    ]
+    assert all(r["certified"] == r["points"] == 12 for r in rows)
+    assert rows[0]["speedup"] == 1.0 and rows[0]["mean_rejection"] == 0.0
+    assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
+
+
+def test_a_point_that_one_repeat_missed_is_not_certified():
+    runs = [dict.fromkeys(module.MEASURED, 1.0) | {"points": 3, "certified": found} for found in (3, 2, 3)]
+    variant = module.Variant("none", runs=runs)
+    assert module._row(variant, variant, module.MEASURED)["certified"] == 2
+
+
+def test_a_chunk_applies_to_the_rules_that_can_serve_one():
+    X, y = two_classes(150, 3)
+    build = lambda: SVM.model(MemoryRows(X), y)  # noqa: E731
+    grid, rules = log_grid(0.01, 10.0, 12), ["none", "dvi", "essnsv"]
+    single, chunked = (compare(build, grid, rules, repeats=1, chunk=chunk) for chunk in (1, 6))
+    assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
+    assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
+    assert single[2]["init_s"] > 0.0
+
+
+def test_all_rules_walk_the_points_of_one_epsilon_path():
+    """Each rule alone would choose its own points, whose optimal values cannot be compared."""
+    X, y = two_classes(150, 3)
+    grid = lambda model: EpsilonGrid(0.01, 10.0, 0.05)  # noqa: E731
+    rows = compare(lambda: SVM.model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
+    assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 3
+
+
+def test_contradicting_variants_are_an_error():
+    variants = [module.Variant("none", "shrinking"), module.Variant("wrong", "shrinking")]
+    variants[0].intervals, variants[1].intervals = np.array([[1.0, 1.1]]), np.array([[1.2, 1.3]])
+    with pytest.raises(DisagreementError, match="'wrong\\+shrinking' proves an optimum of at least 1.2"):
+        module._check_agreement(variants, 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
+def test_command(samples, tmp_path, kind):
+    out = tmp_path / "table"
+    command = ["compare", "svm", str(samples / "wang_toy2.libsvm"), "--rules", "none,dvi", "--grid", "8", "--repeats"]
+    assert run([*command, "1", "--format", kind, "-o", str(out), "--quiet"]) == 0
+    text = out.read_text()
+    if kind == "json":
+        assert [row["rule"] for row in json.loads(text)] == ["none", "dvi"]
+    else:
+        assert text.count("\n") == (4 if kind == "markdown" else 3) and all(name in text for name in COLUMNS)
+
+
+def test_command_line_errors(samples, capsys):
+    data = str(samples / "diabetes.libsvm")
+    assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2
+    assert "unknown rule 'fast'" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--rules", ",", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--rules", "none,dvi", "--chunk", "3", "--quiet"]) == 2
+    assert "add ssnsv or essnsv" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--chunk-form", "s", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--scale", "standard", "--grid", "5", "--max-epochs", "1", "--quiet"]) in (0, 3)
+
+
+def test_sparse_grids_agree_under_every_rule_and_start(samples, capsys):
+    command = ["compare", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--betas", "2", "--alphas", "5"]
+    rules = "none,iss,ifs,sifs,gap,sifs+gap"
+    assert run([*command, "--rules", rules, "--starts", "warm,cold", "--repeats", "2", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert tuple(rows[0]) == SPARSE_COLUMNS
+    assert [(r["rule"], r["start"]) for r in rows] == [(r, s) for s in ("warm", "cold") for r in rules.split(",")]
+    assert all(row["certified"] == row["points"] == 10 for row in rows)
+    table = {(row["rule"], row["start"]): row for row in rows}
+    assert table["none", "warm"]["speedup"] == table["none", "cold"]["speedup"] == 1.0
+    assert table["none", "warm"]["epochs"] < table["none", "cold"]["epochs"]
+    assert table["none", "warm"]["mean_scaling"] == 0.0 < table["sifs", "warm"]["mean_scaling"]
+    assert table["sifs", "cold"]["mean_scaling"] > 0.0
+
+
+def test_sparse_command_line_errors(samples, capsys):
+    command = ["compare", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--quiet"]
+    assert run([*command, "--solver", "newton", "--starts", "cold"]) == 2
+    assert "use cold starts with sdca" in capsys.readouterr().err
+    assert run([*command, "--starts", "hot"]) == 2
+    assert run([*command, "--rules", "none,dvi"]) == 2
+    assert "unknown rule 'dvi'" in capsys.readouterr().err

@@ -1,0 +1,284 @@
+"""The independent checker: what it accepts, that it shares no code with what it checks, and the files it refuses."""
+
+import ast
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.errors import ScreenpathError
+from screenpath.verify.file import NAME
+from tests.cli.conftest import call, clouds, data, in_process, libsvm_text  # noqa: F401 (fixtures)
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "screenpath" / "verify"
+GRID = ("--grid", "6", "--quiet")
+SCALES = ("none", "maxabs", "standard", "l2")
+
+
+def weights_file(folder, n=120):
+    path = folder / "weights.txt"
+    path.write_text("\n".join(repr(w) for w in np.random.default_rng(1).uniform(0.0, 2.0, n).tolist()))
+    return path
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("model", ["svm", "lad", "quantile", "svr"])
+def test_what_a_run_claims_holds(call, tmp_path, model, scale):  # noqa: F811
+    X, y = clouds(n=60)
+    X[np.random.default_rng(2).random(X.shape) < 0.5] = 0.0
+    options = {"svm": ["--class-weight", "balanced"], "quantile": ["--tau", "0.8"], "svr": ["--epsilon", "0.2"]}
+    (tmp_path / "d").write_text(libsvm_text(X, y if model == "svm" else X @ np.arange(5) + y**2))
+    more = ["--weights", weights_file(tmp_path, 60), "--bias", "0.7"]
+    for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
+        given = [*options.get(model, []), *(more if k == 0 else []), "--scale", scale, "--storage", storage]
+        call(model, "d", *GRID, *given, "--certificate", "-o", "r", "--force", "--coefficients", ["csv", "npz"][k])
+        found = call("verify", "r")
+        assert (found.code, found.err) == (0, "")
+        assert "6 of 6 steps proven" in found.out
+        checked = screenpath.verify_certificate("r")
+        assert checked.holds and checked.proven == 6 and checked.claims > 60 and checked.worst < 1e-6
+
+
+@pytest.mark.parametrize("kernel", [("rbf", "--bias", "1"), ("linear",), ("poly", "--coef0", "1", "--degree", "2")])
+def test_kernel_models(call, data, kernel):  # noqa: F811
+    options = ("--scale", "standard", "--class-weight", "1=2", "--coefficients", "npz", "--gram", "cache")
+    assert call("svm", data, *GRID, "--kernel", *kernel, *options, "--certificate", "-o", "r").code == 0
+    found = call("verify", "r")
+    assert (found.code, found.err) == (0, "") and "6 of 6 steps proven" in found.out
+    assert screenpath.verify_certificate("r").claims > 60
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_models_with_few_weights(call, data, scale):  # noqa: F811
+    for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
+        options = ("--scale", scale, "--storage", storage, "--certificate", "-o", "r", "--force", "--quiet")
+        options += ("--coefficients", ["csv", "npz"][k])
+        assert call("l1svm", data, "--grid", "6", *options).code == 0
+        assert call("verify", "r").out.startswith("r: 6 of 6 steps proven")
+        assert call("sparse-svm", data, "--betas", "2", "--alphas", "4", "--bias", "0.3", *options).code == 0
+        assert call("verify", "r").out.startswith("r: 8 of 8 steps proven")
+
+
+def test_processes_write_the_same_certificate(call, data, tmp_path):  # noqa: F811
+    grid = ("--betas", "2", "--alphas", "3", "--quiet", "--certificate")
+    for jobs in ("1", "2"):
+        assert call("sparse-svm", data, *grid, "--jobs", jobs, "-o", jobs).code == 0
+    assert (tmp_path / "1" / NAME).read_bytes() == (tmp_path / "2" / NAME).read_bytes()
+
+
+def test_compressed_data_and_eps_paths(call, tmp_path):  # noqa: F811
+    sample = ROOT / "data_samples" / "breast_cancer.libsvm"
+    call(
+        "svm",
+        sample,
+        "--eps-path",
+        "0.1",
+        "--cmax",
+        "0.1",
+        "--quiet",
+        "--scale",
+        "standard",
+        "--certificate",
+        "-o",
+        "r",
+    )
+    for ending in ("", ".gz", ".bz2", ".xz"):
+        assert call("verify", "r", f"{sample}{ending}").code == 0
+
+
+def test_it_uses_numpy_and_nothing_of_the_solver(call, data, tmp_path):  # noqa: F811
+    allowed = {
+        "__future__", "bz2", "csv", "dataclasses", "decimal", "gzip", "hashlib", "json", "lzma", "math", "numpy", "os",
+        "pathlib", "struct", "typing", "zipfile", "zlib", "screenpath.errors", "screenpath.verify",
+    }  # fmt: skip
+    for file in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name in allowed or name.startswith("screenpath.verify."), f"{file.name} imports {name}"
+    call("svm", data, *GRID, "--certificate", "-o", "r")
+    script = (
+        "import sys\n"
+        "class Gone:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('numba', 'scipy') or name.startswith('screenpath.') and name not in\\\n"
+        "                ('screenpath.errors', 'screenpath.verify') and not name.startswith('screenpath.verify.'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Gone())\n"
+        "import screenpath\n"
+        "print(screenpath.verify_certificate(sys.argv[1]).holds)\n"
+    )
+    done = in_process(script, tmp_path / "r", cwd=tmp_path)
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_data_that_has_changed_is_refused(call, data, tmp_path):  # noqa: F811
+    call("svm", data, *GRID, "--certificate", "-o", "r")
+    text = data.read_text()
+    for changed in (
+        text.replace("1 1:", "1 1:1", 1),
+        text.replace("\n2 ", "\n1 ", 1),
+        text[: text.rindex("\n2")],
+        "1 x\n",
+    ):
+        data.write_text(changed)
+        found = call("verify", "r")
+        assert found.code == 1 and found.err.startswith("error: ") and "Traceback" not in found.err
+    data.write_text("# the same\n" + text.replace("\n", "  \n\n"))
+    assert call("verify", "r").code == 0
+    assert "no such file" in call("verify", "r", "elsewhere").err
+    assert "folder of shards" in call("verify", "r", tmp_path).err
+
+
+def test_a_run_folder_that_says_something_else_is_noticed(call, data, tmp_path):  # noqa: F811
+    call("svm", data, *GRID, "--certificate", "-o", "r")
+    for name, old, new in (
+        ("steps.csv", "certified", "budget"),
+        ("steps.csv", "\n3,", "\n3,1"),
+        ("coefficients.csv", "\n2,1,", "\n2,1,1"),
+        ("coefficients.csv", "\n2,1,", "\n1,1,"),
+        ("run.json", '"tol": 1e-06', '"tol": 1e-07'),
+        ("run.json", '"-1": 1.0', '"-1": 3.0'),
+    ):
+        shutil.copytree("r", "changed", dirs_exist_ok=True)
+        file = tmp_path / "changed" / name
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
+        found = call("verify", "changed")
+        assert found.code == 1 and found.err, name
+        assert not screenpath.verify_certificate("changed").holds
+
+
+@pytest.mark.parametrize("name", ["run.json", "steps.csv", "coefficients.csv"])
+def test_missing_and_damaged_parts(call, data, tmp_path, name):  # noqa: F811
+    call("svm", data, *GRID, "--certificate", "-o", "r")
+    (tmp_path / "r" / name).write_text("{")
+    assert call("verify", "r").err.count("error: ") == 1 or screenpath.verify_certificate("r").faults
+    (tmp_path / "r" / name).unlink()
+    found = call("verify", "r")
+    assert found.code == 1 and found.err.startswith("error: ")
+
+
+def test_damaged_certificates_are_one_error(call, data, tmp_path):  # noqa: F811
+    call("svm", data, *GRID, "--certificate", "-o", "r")
+    file, rng = tmp_path / "r" / NAME, np.random.default_rng(0)
+    whole = file.read_bytes()
+    for k in range(120):
+        bad = bytearray(whole)
+        if k % 2:
+            bad[rng.integers(len(bad))] ^= 1 << rng.integers(8)
+        else:
+            del bad[rng.integers(len(bad)) :]
+        file.write_bytes(bad)
+        with pytest.raises(ScreenpathError) as caught:
+            screenpath.verify_certificate(tmp_path / "r")
+        assert NAME in str(caught.value)
+    file.write_bytes(whole)
+    assert screenpath.verify_certificate(tmp_path / "r").holds
+    file.unlink()
+    assert "--certificate" in call("verify", "r").err
+
+
+def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # noqa: F811
+    assert call("svm", data, *GRID, "--tol", "1e-9", "--max-epochs", "1", "--certificate", "-o", "r").code == 3
+    found = call("verify", "r")
+    assert found.code == 3 and "claim nothing" in found.out
+    statuses = [line.split(",")[2] for line in (tmp_path / "r" / "steps.csv").read_text().splitlines()[1:]]
+    assert screenpath.verify_certificate("r").unclaimed == [k for k, s in enumerate(statuses) if s != "certified"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("svm", "--grid", "9", "--rule", "it"),
+        ("svm", "--grid", "9", "--kernel", "rbf"),
+        ("l1svm", "--grid", "9"),
+        ("sparse-svm", "--betas", "3", "--alphas", "3"),
+    ],
+)
+def test_a_resumed_run_has_the_same_certificate(call, tmp_path, monkeypatch, command):  # noqa: F811
+    from screenpath.runs.folder import RunFolder
+
+    (tmp_path / "d").write_text(libsvm_text(*clouds()))
+    arguments = (command[0], "d", *command[1:], "--quiet", "--certificate")
+    assert call(*arguments, "-o", "whole").code == 0
+    monkeypatch.setattr(RunFolder, "due", lambda folder: True)
+    for stop in (1, 4, 8):
+        add = RunFolder.add
+
+        def stopping(folder, row, coefficients=None, stop=stop, add=add):
+            if row["step"] == stop:
+                raise OSError(28, "No space left on device")
+            add(folder, row, coefficients)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(RunFolder, "add", stopping)
+            assert call(*arguments, "-o", f"stopped{stop}").code == 1
+        assert not (tmp_path / f"stopped{stop}" / NAME).exists()
+        assert "is not finished" in call("verify", f"stopped{stop}").err
+        assert call(*arguments, "-o", f"stopped{stop}", "--resume").code == 0
+        assert (tmp_path / f"stopped{stop}" / NAME).read_bytes() == (tmp_path / "whole" / NAME).read_bytes()
+    call(*arguments[:-1], "-o", "whole", "--force")
+    assert not (tmp_path / "whole" / NAME).exists()
+
+
+@pytest.mark.parametrize(
+    "options, word",
+    [
+        (("--one-vs-rest",), "--one-vs-rest"),
+        (("--dtype", "float32"), "float32"),
+        (("-o", "-"), "run folder"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(call, data, options, word):  # noqa: F811
+    found = call("svm", data, "--certificate", *options)
+    assert found.code == 2 and word in found.err
+
+
+def test_several_classes_and_folders_are_refused(call, data, tmp_path):  # noqa: F811
+    data.write_text(data.read_text().replace("\n2 ", "\n3 ", 5))
+    found = call("sparse-svm", data, "--certificate", "-o", "r")
+    assert found.code == 2 and "--positive" in found.err and not (tmp_path / "r").exists()
+    assert "is a folder" in call("lad", tmp_path, "--certificate", "-o", "r").err
+
+
+def test_standard_input_has_to_be_named(call, data, monkeypatch):  # noqa: F811
+    import io
+    import sys
+
+    class Stdin:
+        buffer = io.BytesIO(data.read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert call("svm", "-", *GRID, "--certificate", "-o", "r").code == 0
+    assert "verify RUN DATA" in call("verify", "r").err
+    assert call("verify", "r", data).code == 0
+
+
+def test_the_header_says_what_was_computed(call, data, tmp_path):  # noqa: F811
+    from screenpath.verify.file import read_certificate
+
+    call("svm", data, *GRID, "--certificate", "-o", "r", "--scale", "standard", "--bias", "2")
+    header, steps = read_certificate(tmp_path / "r" / NAME)
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert header["data"]["sha256"] == record["data"]["sha256"] and header["labels"] == record["labels"]
+    assert header["scale"].tolist() == record["preparation"]["scale"]
+    assert header["shift"].tolist() == record["preparation"]["shift"]
+    assert [entry["step"] for entry in steps] == list(range(6))
+
+
+@pytest.mark.parametrize("kernel", [("poly", "--degree", "2"), ("linear",)])
+def test_kernel_sums_that_were_formed_again_are_checked_in_decimal_numbers(call, kernel):  # noqa: F811
+    """Raw values of up to 4000: the longest binary numbers prove less than the run does."""
+    grid = ["--c-list", "1e-3,1", "--tol", "1e-8"]
+    done = call(
+        "svm", ROOT / "data_samples" / "breast_cancer.libsvm", "--kernel", *kernel, *grid, "--certificate", "-o", "r"
+    )
+    checked = call("verify", "r")
+    assert checked.code == done.code in (0, 3), checked.out + checked.err  # 3: a step that claims nothing
+    assert "claimed" not in checked.out and "not proven" not in checked.out

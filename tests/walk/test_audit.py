@@ -1,0 +1,88 @@
+"""The audit counts wrong decisions, whoever made them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from screenpath.models.geometry import Ball
+from screenpath.models.losses import SVM
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import Screening, parse_rule
+from screenpath.solvers import make_solver
+from screenpath.walk.audit import Audit
+from screenpath.walk.loop import PathOptions, solve_point, walk
+
+OPTIONS = PathOptions(tol=1e-6)
+NOTHING = Screening(None, False, "none")
+
+
+class TooBold:
+    """An unsafe rule: a ball of no size around the previous solution."""
+
+    name = "bold"
+
+    def region(self, model, reference, C):
+        """Return the previous solution as if nothing could change."""
+        return Ball(reference.point, 0.0)
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 4))
+    signs = np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    return SVM.model(MemoryRows(X), signs)
+
+
+def audited(model, screening, grid=(0.01, 0.5, 5.0)):
+    solver = make_solver("cd")
+    options = PathOptions(tol=1e-6, max_epochs=2000, audit=Audit(solver, PathOptions(tol=1e-6, max_epochs=20000)))
+    return [step for step, _ in walk(model, grid, screening, solver, options)]
+
+
+@pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap"])
+def test_safe_rules_pass(model, rule):
+    steps = audited(model, parse_rule(rule))
+    assert [step.extras["unsafe"] for step in steps] == [0, 0, 0]
+    assert all(step.extras["audit_rel_gap"] <= 1e-8 for step in steps)
+
+
+def test_an_unsafe_rule_is_caught(model):
+    steps = audited(model, Screening(TooBold(), False, "bold"))
+    assert sum(step.extras["unsafe"] for step in steps) > 0
+
+
+def test_flipped_decisions_are_counted_one_by_one(model):
+    reference = model.start(0.5)
+    solver = make_solver("cd")
+    _, certificate = solve_point(model, 0.5, 0, reference, NOTHING, solver, OPTIONS)
+    status = model.screen(parse_rule("dvi").static.region(model, certificate, 0.5)).status
+    decided = np.zeros_like(status)
+    wrong = np.flatnonzero(status)[:7]
+    decided[wrong] = -status[wrong]
+    assert Audit(solver, OPTIONS)(model, 0.5, 0, reference, certificate, decided)["unsafe"] == 7
+    assert Audit(solver, OPTIONS)(model, 0.5, 0, reference, certificate, status)["unsafe"] == 0
+
+
+def test_a_wrong_objective_is_caught(model):
+    """A certificate whose interval [dual, primal] misses that of the unscreened solution cannot be right."""
+    reference = model.start(0.5)
+    solver = make_solver("cd")
+    _, certificate = solve_point(model, 0.5, 0, reference, NOTHING, solver, OPTIONS)
+    other = replace(certificate, primal=2.0 * certificate.primal, gap=0.0)
+    nothing = np.zeros(model.size, dtype=np.int8)
+    assert Audit(solver, OPTIONS)(model, 0.5, 0, reference, other, nothing)["unsafe"] == 1
+
+
+def test_dynamic_decisions_reach_the_audit(model):
+    """The gap rule decides inside the solver; the audit must see those rows."""
+    seen = []
+
+    def audit(model, parameter, rank, reference, certificate, decided):
+        seen.append(np.count_nonzero(decided))
+        return {}
+
+    options = PathOptions(tol=1e-9, audit=audit)
+    list(walk(model, (0.01, 0.5, 5.0), parse_rule("gap"), make_solver("cd"), options))
+    assert max(seen) > 0

@@ -1,0 +1,67 @@
+"""All classes in step give what each class against the rest gives alone."""
+
+import numpy as np
+import pytest
+
+from screenpath.api.losses import svm_path
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import parse_rule
+from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions
+from screenpath.walk.one_vs_rest import OneVsRest, walk_classes
+
+GRID = np.array([0.01, 0.1, 1.0])
+
+
+def three_classes():
+    rng = np.random.default_rng(0)
+    codes = np.arange(90) % 3
+    return rng.normal(size=(90, 4)) + 1.5 * np.eye(4)[codes], codes
+
+
+def walked(model, rule="dvi+gap", reference=None, first=0, **limits):
+    options = PathOptions(**limits)
+    return list(walk_classes(model, GRID, parse_rule(rule), make_solver("auto", 0), options, reference, first))
+
+
+@pytest.mark.parametrize("rule", ["dvi+gap", "ssnsv"])
+def test_each_row_of_coefficients_is_the_path_of_its_class(rule):
+    X, codes = three_classes()
+    weights = np.linspace(0.5, 2.0, 90)
+    found = walked(OneVsRest(MemoryRows(X), codes, weights), rule, tol=1e-9)
+    for k in range(3):
+        alone = svm_path(X, codes == k, grid=GRID, rule=rule, tol=1e-9, sample_weight=weights)
+        for (step, _), single in zip(found, alone.steps, strict=True):
+            np.testing.assert_array_equal(step.coefficients[k], single.coefficients)
+
+
+def test_a_step_adds_up_its_classes():
+    X, codes = three_classes()
+    (step, certificates), *_ = walked(OneVsRest(MemoryRows(X), codes))
+    assert step.status == "certified"
+    assert step.primal == pytest.approx(sum(c.primal for c in certificates))
+    assert step.gap <= step.gap_target
+    assert step.n_R + step.n_L + step.n_E == 3 * 90
+    assert 0.0 <= step.rejection_ratio <= 1.0
+
+
+def test_one_class_that_misses_its_gap_spoils_the_step():
+    X, codes = three_classes()
+    found = walked(OneVsRest(MemoryRows(X), codes), tol=1e-9, max_epochs=1)
+    assert {step.status for step, _ in found} == {"budget"}
+
+
+def test_a_walk_goes_on_from_its_state():
+    X, codes = three_classes()
+    model = OneVsRest(MemoryRows(X), codes)
+    whole = walked(model)
+    again = OneVsRest(MemoryRows(X), codes)
+    rest = walked(again, reference=again.restore(model.state(whole[0][1])), first=1)
+    assert [step.step for step, _ in rest] == [1, 2]
+    for (step, _), (other, _) in zip(whole[1:], rest, strict=True):
+        np.testing.assert_array_equal(step.coefficients, other.coefficients)
+
+
+def test_the_deadline_ends_all_classes():
+    X, codes = three_classes()
+    assert walked(OneVsRest(MemoryRows(X), codes), deadline=0.0) == []
