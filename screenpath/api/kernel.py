@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.api.losses import check_data, make_grid, two_labels
+from screenpath.api.losses import make_grid, two_labels
+from screenpath.data.arrays import check_data
 from screenpath.data.labels import binary_labels
 from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
+from screenpath.models.specs import PARAMETERS
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 from screenpath.rules import parse_kernel_rule
 from screenpath.runs.result import Result, path_options, walked
+from screenpath.runs.saving import Origin
 from screenpath.solvers.smo import make_kernel_solver
 
 
@@ -42,9 +45,9 @@ class KernelPathResult(Result):
         """Return ``y_i alpha_i``, one row a step."""
         return self.steps.coefficients
 
-    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return the numbers (from 0) of the support vectors of a step, see :meth:`position`."""
-        return np.flatnonzero(self.solved(step, **parameters).coefficients)
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
+        return self.solved(step, **parameters).coefficients
 
     def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return ``f(x) = sum_i y_i alpha_i K(x_i, x)`` for new rows in the units of the training data.
@@ -174,4 +177,10 @@ def kernel_svm_path(
     rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
     model = kernel_svm_model(rows, weights)
     found = walked(model, values, screening, chosen, options, blank=np.full(rows.n, np.nan))
-    return KernelPathResult(found, preparation, two_labels(y), rows)
+    own = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    asked = {
+        **{name: own[name] for name in PARAMETERS[kernel]}, "kernel": kernel, "gram": gram, "bias": bias, "rule": rule,
+        "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads,
+        "max_epochs": max_epochs, "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
+    }  # fmt: skip
+    return KernelPathResult(found, preparation, two_labels(y), rows, origin=Origin("svm", X, y, asked))

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from screenpath.api.losses import check_data, two_labels
+from screenpath.api.losses import two_labels
+from screenpath.data.arrays import check_data
 from screenpath.data.prepare import prepare
 from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
 from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.runs.result import PathResult, run_l1_path
+from screenpath.runs.saving import Origin
 from screenpath.solvers.l1cd import make_feature_solver
 
 
@@ -88,7 +90,11 @@ def l1_svm_path(
     values = lambda_grid(model, grid, log, lambda_min_ratio)
     how = parse_feature_rule(rule), make_feature_solver(solver)
     found = run_l1_path(model, values, *how, tol, max_epochs, time_limit, began)
-    return PathResult(found, preparation, two_labels(check_data(X, y)[1]))
+    asked = {
+        "rule": rule, "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype,
+        "threads": threads, "max_epochs": max_epochs,
+    }  # fmt: skip
+    return PathResult(found, preparation, two_labels(check_data(X, y)[1]), origin=Origin("l1svm", X, y, asked))
 
 
 def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):

@@ -8,43 +8,19 @@ import numbers
 import time
 
 import numpy as np
-import scipy.sparse as sp
 
+from screenpath.data.arrays import check_data
 from screenpath.data.labels import binary_labels
 from screenpath.data.prepare import prepare
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
 from screenpath.rows.memory import prepared_rows
 from screenpath.rules import parse_rule
 from screenpath.runs.result import PathResult, path_options, walked
+from screenpath.runs.saving import Origin
 from screenpath.solvers import make_solver
-
-
-def check_data(X, y):
-    """Return data and labels as arrays that every model accepts.
-
-    Raises
-    ------
-    DataError
-        For shapes that do not fit together, or values that are not finite.
-    """
-    if not sp.issparse(X):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
-    if X.dtype not in (np.float64, np.float32):
-        X = X.astype(np.float64)
-    y = np.asarray(y, dtype=np.float64).ravel()
-    if y.size != X.shape[0]:
-        raise DataError(f"{X.shape[0]} rows but {y.size} labels")
-    if y.size == 0:
-        raise DataError("the data has no rows")
-    values = X.data if sp.issparse(X) else X
-    if not np.all(np.isfinite(values)) or not np.all(np.isfinite(y)):
-        raise DataError("the data holds nan or infinite values", "remove or impute them first")
-    return X, y
 
 
 def make_grid(grid, cmin: float, cmax: float):
@@ -162,7 +138,12 @@ def loss_path(
     limits.update(chunk=chunk, chunk_form=chunk_form)
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, **values)
     found = run_path(model, points, rule=rule, solver=solver, **limits)
-    return PathResult(found, preparation, labels)
+    asked = {
+        "rule": rule, "solver": solver, "tol": tol, "bias": bias, "scale": scale, "storage": storage, "dtype": dtype,
+        "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
+        "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
+    }  # fmt: skip
+    return PathResult(found, preparation, labels, origin=Origin(loss.name, X, y, asked))
 
 
 def _with_keywords_of(shared, *without: str):

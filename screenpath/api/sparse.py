@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.api.losses import check_data
+from screenpath.data.arrays import check_data
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.grid import beta_values, grid_pairs
@@ -16,6 +16,7 @@ from screenpath.models.sparse_grid import SparseGrid
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
+from screenpath.runs.saving import Origin
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.workers import walk_grid
 
@@ -180,4 +181,13 @@ def sparse_svm_path(
     found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
     size = blocks * rows.d
     blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
-    return SparsePathResult(completed([found], grid, pairs, blank), preparation, tuple(classes.tolist()))
+    asked = {
+        "betas" if np.ndim(betas) == 0 else "beta": betas, "alphas" if np.ndim(alphas) == 0 else "alpha": alphas,
+        "references": references, "smoothing": smoothing, "rule": rule, "first": first, "solver": solver, "tol": tol,
+        "bias": bias, "scale": scale, "storage": storage, "dtype": dtype, "seed": seed, "max_epochs": max_epochs,
+        **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
+        **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
+    }  # fmt: skip
+    labels = tuple(classes.tolist())
+    steps = completed([found], grid, pairs, blank)
+    return SparsePathResult(steps, preparation, labels, origin=Origin("sparse-svm", X, y, asked))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import operator
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,9 @@ from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.walk.loop import PathOptions, batches
 from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Steps
+
+if TYPE_CHECKING:
+    from screenpath.runs.saving import Origin
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,11 +35,14 @@ class Result:
         Scaling (and bias) that were applied.
     labels : tuple or None
         Labels of a classifier, the one behind -1 first; None for a regression.
+    origin : Origin, optional
+        What it was computed from, for :meth:`save`.
     """
 
     steps: Steps
     preparation: Preparation
     labels: tuple | None
+    origin: Origin | None = field(default=None, kw_only=True, compare=False)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -127,6 +134,44 @@ class Result:
             raise UsageError(f"step {found.step} ({where}) has no solution: {found.reason}", "name a step before it")
         return found
 
+    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the numbers (from 0) of what has a weight in a step: features, or samples of a kernel model.
+
+        Parameters
+        ----------
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        weights = self.coef(step, **parameters)
+        if sp.issparse(weights):
+            return np.unique(sp.csr_array(weights).nonzero()[1])
+        return np.flatnonzero(np.any(np.atleast_2d(weights) != 0.0, axis=0))
+
+    def save(self, folder, *, force: bool = False) -> None:
+        """Write the path to a run folder: for :func:`screenpath.load_run`, and for all commands that take a RUN.
+
+        Parameters
+        ----------
+        folder : path-like
+        force : bool, default False
+            Replace the run in the folder.
+
+        Raises
+        ------
+        UsageError
+            For a path that is in a folder already, or whose data have changed.
+        RunFolderError
+        """
+        from screenpath.runs.saving import save
+
+        if self.origin is None:
+            raise UsageError("there is nothing to save: the path is in a run folder already")
+        save(self, self.origin, folder, force)
+
     def predict(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return labels, or the values of a regression, for new rows in the units of the training data.
 
@@ -148,14 +193,18 @@ class Result:
         return np.array(self.labels)[codes]
 
     def _rows(self, X):
-        """Return new rows with the columns of the model; their width must be that of the training data, unless wide."""
+        """Return new rows, with the columns of the model where only some features have one."""
+        return self.preparation.narrowed(self._checked(X, self.preparation.columns is not None))
+
+    def _checked(self, X, wide: bool):
+        """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
         if not sp.issparse(X):
             X = np.asarray(X, dtype=np.float64)
         width = self.preparation.width or self.preparation.n_features
-        if X.ndim != 2 or (X.shape[1] != width and self.preparation.columns is None):  # else other features are ignored
+        if X.ndim != 2 or (X.shape[1] != width and not wide):
             shape = " x ".join(map(str, X.shape))
             raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
-        return self.preparation.narrowed(X)
+        return X
 
 
 @dataclass(frozen=True, repr=False)
