@@ -49,26 +49,8 @@ class KernelPathResult(Result):
         """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
         return self.solved(step, **parameters).coefficients
 
-    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return ``f(x) = sum_i y_i alpha_i K(x_i, x)`` for new rows in the units of the training data.
-
-        Parameters
-        ----------
-        X : ndarray or scipy.sparse of shape (m, d)
-        step, **parameters
-            See :meth:`position`; the last step by default.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-
-        Raises
-        ------
-        UsageError
-            For a step that was not reached.
-        """
-        coefficients = self.solved(step, **parameters).coefficients
-        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ coefficients
+    def _forms(self, X, step) -> np.ndarray:
+        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
 
 
 def kernel_svm_path(
@@ -114,22 +96,17 @@ def kernel_svm_path(
     coef0 : float, default 0
     bias : float, default 0
         A constant feature of this value: its square is added to the kernel.
-    grid : int, sequence of float or EpsilonGrid, default 100
-        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves, or an eps-path.
-    cmin, cmax : float
+    grid, cmin, cmax
+        As of :func:`screenpath.api.losses.loss_path`.
     rule : str, default "dvi+gap"
         ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``.
     solver : {"auto", "newton", "smo"}
         ``smo`` takes greedy pair steps only; ``newton`` (= ``auto``) finishes them with Newton steps.
     shrinking : bool, default True
-    tol : float, default 1e-6
-        Relative duality gap of every grid point, on the full data.
-    class_weight : dict or "balanced", optional
-    sample_weight : array_like of shape (n,), optional
-        The weight 2 equals the sample standing twice, in ``scale`` too.
+    tol, class_weight, sample_weight, storage, max_epochs, time_limit
+        As of :func:`screenpath.api.losses.loss_path`.
     scale : {"none", "maxabs", "standard", "l2"}
         Of the data, before the kernel.
-    storage : {"auto", "dense", "sparse"}
     dtype : float64 or float32
         Type of the stored kernel values; everything that decides or certifies is float64.
     max_memory : int or str, optional
@@ -138,10 +115,6 @@ def kernel_svm_path(
         Precompute the kernel matrix where it fits, always, or never: then rows are computed as they are needed.
     threads : int, default 1
         For blocks of the kernel matrix; results do not depend on it.
-    max_epochs : int
-        Limit per grid point.
-    time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
     tell : callable, optional
         Called with one sentence about the memory before it is allocated.
 

@@ -55,18 +55,8 @@ def l1_svm_path(
     rule : {"vi+gap", "vi", "gap", "none"}
     solver : {"auto", "newton", "cd"}
         ``auto`` and ``newton`` finish working sets by Newton steps, ``cd`` uses coordinate descent alone.
-    tol : float, default 1e-6
-        Relative duality gap of every grid point, on the full data.
-    scale : {"none", "maxabs", "standard", "l2"}
-        Coefficients are reported in the units of ``X`` all the same.
-    storage : {"auto", "dense", "sparse"}
-    dtype : float64 or float32
-        Type of the stored values; everything that decides or certifies is float64.
-    threads : int, default 1
-    max_epochs : int
-        Sweeps and Newton steps of one grid point.
-    time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+    tol, scale, storage, dtype, threads, max_epochs, time_limit
+        As of :func:`screenpath.api.losses.loss_path`.
 
     Returns
     -------

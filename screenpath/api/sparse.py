@@ -30,8 +30,8 @@ class SparsePathResult(PathResult):
         """Return the labels as they were passed in, sorted. Two: the larger is +1."""
         return np.array(self.labels)
 
-    def _weights(self, step, **parameters) -> tuple:
-        blocks = self._blocks(self.solved(step, **parameters))
+    def _weights(self, step) -> tuple:
+        blocks = self._blocks(step)
         return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
 
     def _blocks(self, step) -> np.ndarray:
@@ -132,18 +132,8 @@ def sparse_svm_path(
     solver : {"auto", "newton", "sdca"}
     jobs : int, default 1
         Processes; the rows of different ``beta`` are shared out. Results do not depend on it.
-    tol : float, default 1e-6
-        Relative duality gap of every grid point, on the full data.
-    bias : float, default 0
-        Value of a constant feature, penalised like every other; 0 for none.
-    scale : {"none", "maxabs", "standard", "l2"}
-    storage : {"auto", "dense", "sparse"}
-    dtype : float64 or float32
-    seed : int, default 0
-    max_epochs : int
-        Limit per grid point.
-    time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+    tol, bias, scale, storage, dtype, seed, max_epochs, time_limit
+        As of :func:`screenpath.api.losses.loss_path`.
 
     Returns
     -------

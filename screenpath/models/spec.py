@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 
 from screenpath.data.needs import BOX
 from screenpath.errors import UsageError
@@ -16,11 +17,25 @@ from screenpath.models.options import PATH, completed
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 
 
-def box_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Return the screening of a box model."""
-    from screenpath.rules import parse_rule
+@dataclass(frozen=True)
+class Later:
+    """A function that is imported when it is called: declarations load nothing of what they name.
 
-    return parse_rule(text, chunk, form)
+    Parameters
+    ----------
+    module : str
+        Below ``screenpath``.
+    name : str
+    """
+
+    module: str
+    name: str
+
+    def __call__(self, *arguments, **keywords):
+        return getattr(import_module(f"screenpath.{self.module}"), self.name)(*arguments, **keywords)
+
+
+box_rule = Later("rules", "parse_rule")
 
 
 def chunked(spec: Spec, options: dict) -> Spec:
@@ -28,20 +43,6 @@ def chunked(spec: Spec, options: dict) -> Spec:
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
     return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
-
-
-def box_solver(name: str, seed: int):
-    """Return the solver of a box model."""
-    from screenpath.solvers import make_solver
-
-    return make_solver(name, seed)
-
-
-def box_contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many decisions the ball around an unscreened solution disproves."""
-    from screenpath.walk.audit import contradicted
-
-    return contradicted(model, accurate, parameter, decided)
 
 
 def step_weights(step, labels):
@@ -128,8 +129,8 @@ class Spec:
     parameter: str = "C"
     about: str = ""
     rule: Callable = box_rule
-    solver: Callable = box_solver
-    contradicted: Callable = box_contradicted
+    solver: Callable = Later("solvers", "make_solver")
+    contradicted: Callable = Later("walk.audit", "contradicted")
     toy_grid: tuple = (0.01, 0.3, 10.0)
     free_bias: bool = False
     columns: tuple = ()

@@ -9,7 +9,7 @@ from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models import options as o
-from screenpath.models.spec import Spec, c_grid, chunked
+from screenpath.models.spec import Later, Spec, c_grid, chunked
 from screenpath.models.targets import class_targets, sign_targets
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -127,20 +127,6 @@ def _kernel_build(rows, targets, weights, options):
     return kernel_svm_model(rows, weights)
 
 
-def _kernel_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Return the screening of a kernel model; it has no chunks."""
-    from screenpath.rules import parse_kernel_rule
-
-    return parse_kernel_rule(text)
-
-
-def _kernel_solver(name: str, seed: int, shrinking: bool = True):
-    """Return the solver of a kernel model; it draws no random numbers."""
-    from screenpath.solvers.smo import make_kernel_solver
-
-    return make_kernel_solver(name, shrinking)
-
-
 KERNEL_SVM = Spec(
     name="svm",
     title="kernel SVMs (hinge loss)",
@@ -151,8 +137,8 @@ KERNEL_SVM = Spec(
     score="accuracy",
     liblinear="",
     options=LINEAR_SVM.options,
-    rule=_kernel_rule,
-    solver=_kernel_solver,
+    rule=Later("rules", "parse_kernel_rule"),
+    solver=Later("solvers.smo", "make_kernel_solver"),
     rows=_kernel_rows,
     streams=False,
     kernel_modules=("box", "distances", "double", "gram", "precise", "smo", "start"),
@@ -185,20 +171,6 @@ def _l1_grid(model, options):
     return lambda_grid(model, 20 if count is None else count, log, 0.05 if ratio is None else ratio)
 
 
-def _l1_rule(text: str):
-    """Return the feature screening."""
-    from screenpath.rules.l1svm import parse_feature_rule
-
-    return parse_feature_rule(text)
-
-
-def _l1_solver(name: str, seed: int):
-    """Return the solver; it draws no random numbers."""
-    from screenpath.solvers.l1cd import make_feature_solver
-
-    return make_feature_solver(name)
-
-
 def _l1_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model; ``bias`` has no meaning."""
     if options["bias"] != 0.0:
@@ -206,11 +178,7 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
     return spec
 
 
-def _l1_contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many screening decisions an unscreened solution disproves."""
-    from screenpath.rules.l1svm import contradicted
-
-    return contradicted(model, accurate, parameter, decided)
+# -- elastic net ------------------------------------------------------------------------------------------------------
 
 
 L1_SVM = Spec(
@@ -228,9 +196,9 @@ L1_SVM = Spec(
     about="The grid goes from the largest lambda down. The bias b is free: it is not penalised, and `bias` does not "
     "apply. It is feature 0 of the coefficients.",
     fixed=(("seed", 0),),
-    rule=_l1_rule,
-    solver=_l1_solver,
-    contradicted=_l1_contradicted,
+    rule=Later("rules.l1svm", "parse_feature_rule"),
+    solver=Later("solvers.l1cd", "make_feature_solver"),
+    contradicted=Later("rules.l1svm", "contradicted"),
     toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
     free_bias=True,
     streams=False,
@@ -240,6 +208,7 @@ L1_SVM = Spec(
 
 
 # -- elastic net ------------------------------------------------------------------------------------------------------
+SPARSE_RULE = Later("rules.sparse", "parse_sparse_rule")
 
 
 def _sparse_build(rows, codes, weights, options):
@@ -273,30 +242,9 @@ def _sparse_grid(model, options):
     return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
 
 
-def _sparse_solver(name: str, seed: int):
-    """Return the solver."""
-    from screenpath.solvers.sparse import make_sparse_solver
-
-    return make_sparse_solver(name, seed)
-
-
-def _sparse_contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many screening decisions an unscreened solution disproves."""
-    from screenpath.rules.sparse import contradicted
-
-    return contradicted(model, accurate, parameter, decided)
-
-
-def sparse_rule(text: str, first: str = "features"):
-    """Return the screening."""
-    from screenpath.rules.sparse import parse_sparse_rule
-
-    return parse_sparse_rule(text, first)
-
-
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model with what is screened first."""
-    return replace(spec, rule=partial(sparse_rule, first=options["first"]))
+    return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 
 def _sparse_weights(step, labels):
@@ -335,9 +283,9 @@ SPARSE_SVM = Spec(
     parameter="pair (alpha, beta)",
     about="Each beta starts at alpha_max(beta), whose solution is known.",
     fixed=(("threads", 1),),
-    rule=sparse_rule,
-    solver=_sparse_solver,
-    contradicted=_sparse_contradicted,
+    rule=SPARSE_RULE,
+    solver=Later("solvers.sparse", "make_sparse_solver"),
+    contradicted=Later("rules.sparse", "contradicted"),
     toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=_sparse_weights,

@@ -173,7 +173,18 @@ class Result:
         save(self, self.origin, folder, force)
 
     def predict(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return labels, or the values of a regression, for new rows in the units of the training data.
+        """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
+
+        A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
+        """
+        forms = self.decision_function(X, step, **parameters)
+        if self.labels is None:
+            return forms
+        codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
+        return np.array(self.labels)[codes]
+
+    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
 
         Parameters
         ----------
@@ -183,14 +194,16 @@ class Result:
 
         Returns
         -------
-        ndarray of shape (m,)
-            A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
+        ndarray of shape (m,), or (m, classes) with more than two labels
+
+        Raises
+        ------
+        UsageError
+            For a step that was not reached.
+        DataError
+            For rows of another width.
         """
-        forms = self.decision_function(X, step, **parameters)
-        if self.labels is None:
-            return forms
-        codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
-        return np.array(self.labels)[codes]
+        return self._forms(X, self.solved(step, **parameters))
 
     def _rows(self, X):
         """Return new rows, with the columns of the model where only some features have one."""
@@ -235,30 +248,18 @@ class PathResult(Result):
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return the weights of a step in the units of the data, sparse as ``coefficients`` are (:meth:`position`)."""
-        weights = self._weights(step, **parameters)[0]
+        weights = self._weights(self.solved(step, **parameters))[0]
         return weights if self.preparation.columns is None else self.preparation.widened(np.atleast_2d(weights))
 
     def intercept(self, step: int | None = None, **parameters: float):
         """Return the intercept of a step in the units of the data, see :meth:`position`."""
-        return self._weights(step, **parameters)[1]
+        return self._weights(self.solved(step, **parameters))[1]
 
-    def _weights(self, step, **parameters) -> tuple:
-        return self.preparation.original(self.solved(step, **parameters).coefficients)
+    def _weights(self, step) -> tuple:
+        return self.preparation.original(step.coefficients)
 
-    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return ``x.w + b`` for new rows in the units of the training data.
-
-        Parameters
-        ----------
-        X : ndarray or scipy.sparse of shape (m, d)
-        step, **parameters
-            See :meth:`position`; the last step by default.
-
-        Returns
-        -------
-        ndarray of shape (m,), or (m, classes) with more than two labels
-        """
-        weights, intercept = self._weights(step, **parameters)
+    def _forms(self, X, step) -> np.ndarray:
+        weights, intercept = self._weights(step)
         X = self._rows(X)
         if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
             X = replace(self.preparation, bias=0.0).apply(X)

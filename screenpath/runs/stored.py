@@ -124,21 +124,9 @@ class StoredPath(Result):
         """
         return self.run.choose("one-se" if one_se else "best")["step"]
 
-    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return ``x.w + b`` (or its like behind the kernel) for new rows in the units of the training data.
-
-        Parameters
-        ----------
-        X : ndarray or scipy.sparse of shape (m, d)
-        step, **parameters
-            See :meth:`position`; the last step by default.
-
-        Returns
-        -------
-        ndarray of shape (m,), or (m, classes) with more than two labels
-        """
-        row, X = self.solved(step, **parameters).row, self._checked(X, self.run.numbers is not None)
-        return decision_values(self.run, row, sp.csr_array(X), self.training)[0]
+    def _forms(self, X, step) -> np.ndarray:
+        X = self._checked(X, self.run.numbers is not None)
+        return decision_values(self.run, step.row, sp.csr_array(X), self.training)[0]
 
 
 def load_run(folder, training: str | None = None) -> StoredPath:
