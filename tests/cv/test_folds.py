@@ -66,7 +66,7 @@ def test_too_many_folds():
     assert "`folds=10`" in caught.value.hint
     with pytest.raises(DataError, match="class 3 has 4 samples, fewer than the 5 folds") as caught:
         check_counts(np.repeat([1.0, 3.0], [20, 4]), 5)
-    assert "--folds 4" in caught.value.hint
+    assert "`folds=4`" in caught.value.hint
     check_counts(np.repeat([1.0, 3.0], [20, 4]), 4)
 
 
