@@ -8,6 +8,7 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -118,7 +119,10 @@ class Job:
         self.deadline = began + limit if limit is not None else math.inf
         self.console = Console(options["quiet"], options["progress"])
         self.tally = Tally()
-        self.sink = self.data = self.finished = self.proof = None
+        self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
+        self.data: Any = None
+        self.proof: Any = None
+        self.finished: dict | None = None
         self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------

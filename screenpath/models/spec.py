@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from screenpath.data.needs import BOX
+from screenpath.data.needs import BOX, Needs
 from screenpath.errors import UsageError
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
@@ -142,7 +142,7 @@ class Spec:
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
     copies : bool
         Whether the model has a copy of the rows, and needs them no more once it is built.
-    needs : needs.BoxNeeds or another
+    needs : needs.Needs
         What a path takes beside the rows.
     """
 
@@ -170,7 +170,7 @@ class Spec:
     streams: bool = True
     spreads: bool = False
     copies: bool = False
-    needs: object = BOX
+    needs: Needs = BOX
 
     @property
     def score_column(self) -> str:

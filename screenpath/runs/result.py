@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import operator
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.walk.loop import PathOptions, batches
-from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Steps
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(ABC):
     """A walked grid: a sequence of its steps.
 
     Parameters
@@ -40,6 +46,10 @@ class Result:
     def __len__(self) -> int:
         return len(self.steps)
 
+    @overload
+    def __getitem__(self, step: int) -> Step: ...
+    @overload
+    def __getitem__(self, step: slice) -> list[Step]: ...
     def __getitem__(self, step):
         return self.steps[step]
 
@@ -65,7 +75,7 @@ class Result:
         """Return the step table, one dict a step, with the columns of ``steps.csv``."""
         return [step.record() for step in self.steps]
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """Return the step table as a pandas DataFrame.
 
         Raises
@@ -113,7 +123,7 @@ class Result:
             raise UsageError(f"there is no step with {given}", f"the nearest has {near}")
         return at
 
-    def solved(self, step: int | None = None, **parameters: float):
+    def solved(self, step: int | None = None, **parameters: float) -> Step:
         """Return the step at a position, see :meth:`position`.
 
         Raises
@@ -127,7 +137,11 @@ class Result:
             raise UsageError(f"step {found.step} ({where}) has no solution: {found.reason}", "name a step before it")
         return found
 
-    def predict(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+    @abstractmethod
+    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the forms of new rows by whose signs, or whose largest, labels are told."""
+
+    def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return labels, or the values of a regression, for new rows in the units of the training data.
 
         Parameters
@@ -189,14 +203,14 @@ class PathResult(Result):
         weights = self._weights(step, **parameters)[0]
         return weights if self.preparation.columns is None else self.preparation.widened(np.atleast_2d(weights))
 
-    def intercept(self, step: int | None = None, **parameters: float):
+    def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step in the units of the data, see :meth:`position`."""
         return self._weights(step, **parameters)[1]
 
     def _weights(self, step, **parameters) -> tuple:
         return self.preparation.original(self.solved(step, **parameters).coefficients)
 
-    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return ``x.w + b`` for new rows in the units of the training data.
 
         Parameters
