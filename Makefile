@@ -34,6 +34,7 @@ PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py te
 	tests/models/test_sparse.py tests/solvers/test_sparse_newton.py tests/walk/test_compiled.py
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	$(BIN)/coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) --ignore tests/kernels/test_cache.py \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
@@ -64,4 +65,4 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/mutants.py --sample 200
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* runs
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* runs

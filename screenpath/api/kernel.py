@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from screenpath.api.keywords import ClassWeight, Grid
 from screenpath.api.losses import make_grid, two_labels
 from screenpath.data.arrays import check_data
+from screenpath.data.dataset import RowsLike
 from screenpath.data.labels import binary_labels
 from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
@@ -54,32 +58,32 @@ class KernelPathResult(Result):
 
 
 def kernel_svm_path(
-    X,
-    y,
+    X: RowsLike,
+    y: ArrayLike,
     *,
-    kernel="rbf",
-    gamma="1/d",
-    degree=3,
-    coef0=0.0,
-    bias=0.0,
-    grid=100,
-    cmin=1e-2,
-    cmax=10.0,
-    rule="dvi+gap",
-    solver="auto",
-    shrinking=True,
-    tol=1e-6,
-    class_weight=None,
-    sample_weight=None,
-    scale="none",
-    storage="auto",
-    dtype=np.float64,
-    max_memory=None,
-    gram="auto",
-    threads=1,
-    max_epochs=100_000,
-    time_limit=None,
-    tell=None,
+    kernel: str = "rbf",
+    gamma: float | str = "1/d",
+    degree: int = 3,
+    coef0: float = 0.0,
+    bias: float = 0.0,
+    grid: Grid = 100,
+    cmin: float = 1e-2,
+    cmax: float = 10.0,
+    rule: str = "dvi+gap",
+    solver: str = "auto",
+    shrinking: bool = True,
+    tol: float = 1e-6,
+    class_weight: ClassWeight = None,
+    sample_weight: ArrayLike | None = None,
+    scale: str = "none",
+    storage: str = "auto",
+    dtype: DTypeLike = np.float64,
+    max_memory: int | str | None = None,
+    gram: str = "auto",
+    threads: int = 1,
+    max_epochs: int = 100_000,
+    time_limit: float | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult:
     """Compute a certified path of kernel SVMs without a free bias (Ogawa 2014, Section IV-D).
 

@@ -6,9 +6,12 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from screenpath.api.keywords import Values
 from screenpath.api.losses import two_labels
 from screenpath.data.arrays import check_data
+from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import prepare
 from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
@@ -20,21 +23,21 @@ from screenpath.solvers.l1cd import make_feature_solver
 
 
 def l1_svm_path(
-    X,
-    y,
+    X: RowsLike,
+    y: ArrayLike,
     *,
-    grid=20,
-    log=False,
-    lambda_min_ratio=0.05,
-    rule="vi+gap",
-    solver="auto",
-    tol=1e-6,
-    scale="none",
-    storage="auto",
-    dtype=np.float64,
-    threads=1,
-    max_epochs=100_000,
-    time_limit=None,
+    grid: int | Values = 20,
+    log: bool = False,
+    lambda_min_ratio: float = 0.05,
+    rule: str = "vi+gap",
+    solver: str = "auto",
+    tol: float = 1e-6,
+    scale: str = "none",
+    storage: str = "auto",
+    dtype: DTypeLike = np.float64,
+    threads: int = 1,
+    max_epochs: int = 100_000,
+    time_limit: float | None = None,
 ) -> PathResult:
     r"""Compute a certified path of L1-regularised squared-hinge SVMs with a free bias (Zhao, Liu, Cox 2014).
 

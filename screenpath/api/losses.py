@@ -6,10 +6,15 @@ import functools
 import inspect
 import numbers
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from screenpath.api.keywords import ClassifierKeywords, ClassWeight, Grid, LossKeywords
 from screenpath.data.arrays import check_data
+from screenpath.data.dataset import RowsLike
 from screenpath.data.labels import binary_labels
 from screenpath.data.prepare import prepare
 from screenpath.errors import UsageError
@@ -21,6 +26,11 @@ from screenpath.rules import parse_rule
 from screenpath.runs.result import PathResult, path_options, walked
 from screenpath.runs.saving import Origin
 from screenpath.solvers import make_solver
+
+if TYPE_CHECKING:  # every type checker knows this module, installed or not
+    from typing_extensions import Unpack
+
+F = TypeVar("F", bound=Callable)
 
 
 def make_grid(grid, cmin: float, cmax: float):
@@ -50,29 +60,29 @@ def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, ch
 
 
 def loss_path(
-    loss,
-    values,
-    X,
-    y,
+    loss: losses.Loss,
+    values: dict,
+    X: RowsLike,
+    y: ArrayLike,
     *,
-    class_weight=None,
-    sample_weight=None,
-    grid=100,
-    cmin=1e-2,
-    cmax=10.0,
-    rule="dvi+gap",
-    chunk=None,
-    chunk_form="C",
-    solver="auto",
-    tol=1e-6,
-    bias=0.0,
-    scale="none",
-    storage="auto",
-    dtype=np.float64,
-    threads=1,
-    seed=0,
-    max_epochs=100_000,
-    time_limit=None,
+    class_weight: ClassWeight = None,
+    sample_weight: ArrayLike | None = None,
+    grid: Grid = 100,
+    cmin: float = 1e-2,
+    cmax: float = 10.0,
+    rule: str = "dvi+gap",
+    chunk: int | None = None,
+    chunk_form: str = "C",
+    solver: str = "auto",
+    tol: float = 1e-6,
+    bias: float = 0.0,
+    scale: str = "none",
+    storage: str = "auto",
+    dtype: DTypeLike = np.float64,
+    threads: int = 1,
+    seed: int = 0,
+    max_epochs: int = 100_000,
+    time_limit: float | None = None,
 ) -> PathResult:
     """Compute a certified path of a box model; the keywords of all the functions below.
 
@@ -134,7 +144,7 @@ def loss_path(
     if loss.signed:
         targets, labels = binary_labels(y)[0], two_labels(y)
     prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
-    limits = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
+    limits: dict = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
     limits.update(chunk=chunk, chunk_form=chunk_form)
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, **values)
     found = run_path(model, points, rule=rule, solver=solver, **limits)
@@ -146,10 +156,10 @@ def loss_path(
     return PathResult(found, preparation, labels, origin=Origin(loss.name, X, y, asked))
 
 
-def _with_keywords_of(shared, *without: str):
+def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:
     """Give a function with ``**options`` the keywords of another: in its signature and in errors."""
 
-    def decorate(function):
+    def decorate(function: F) -> F:
         own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = {p.name for p in own} | set(without)
         more = [p for p in inspect.signature(shared).parameters.values() if p.kind is p.KEYWORD_ONLY]
@@ -163,14 +173,14 @@ def _with_keywords_of(shared, *without: str):
                 raise TypeError(f"{function.__name__}(): {error}") from None
             return function(*arguments, **keywords)
 
-        checked.__signature__ = signature
-        return checked
+        checked.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it
+        return cast(F, checked)
 
     return decorate
 
 
 @_with_keywords_of(loss_path)
-def svm_path(X, y, **options) -> PathResult:
+def svm_path(X: RowsLike, y: ArrayLike, **options: Unpack[ClassifierKeywords]) -> PathResult:
     """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``.
 
     Parameters
@@ -200,7 +210,7 @@ def svm_path(X, y, **options) -> PathResult:
 
 
 @_with_keywords_of(loss_path, "class_weight")
-def lad_path(X, y, **options) -> PathResult:
+def lad_path(X: RowsLike, y: ArrayLike, **options: Unpack[LossKeywords]) -> PathResult:
     """Compute a certified path of least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
 
     Parameters
@@ -219,7 +229,7 @@ def lad_path(X, y, **options) -> PathResult:
 
 
 @_with_keywords_of(loss_path, "class_weight")
-def quantile_path(X, y, *, tau=0.5, **options) -> PathResult:
+def quantile_path(X: RowsLike, y: ArrayLike, *, tau: float = 0.5, **options: Unpack[LossKeywords]) -> PathResult:
     """Compute a certified path of quantile regressions, loss ``max((tau - 1) t, tau t)`` with ``t = y - x.w``.
 
     Parameters
@@ -239,7 +249,7 @@ def quantile_path(X, y, *, tau=0.5, **options) -> PathResult:
 
 
 @_with_keywords_of(loss_path, "class_weight")
-def svr_path(X, y, *, epsilon=0.1, **options) -> PathResult:
+def svr_path(X: RowsLike, y: ArrayLike, *, epsilon: float = 0.1, **options: Unpack[LossKeywords]) -> PathResult:
     """Compute a certified path of support vector regressions, loss ``max(0, |y - x.w| - epsilon)``.
 
     Parameters

@@ -6,13 +6,17 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from screenpath.api.keywords import Values
 from screenpath.data.arrays import check_data
+from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.grid import beta_values, grid_pairs
-from screenpath.models.sparse import SparseModel, SparseVector
+from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
+from screenpath.models.sparse_types import SparseVector
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
@@ -35,12 +39,15 @@ class SparsePathResult(PathResult):
         return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
 
     def _blocks(self, step) -> np.ndarray:
-        return step.coefficients.dense().reshape(1 if len(self.labels) == 2 else len(self.labels), -1)
+        return step.coefficients.dense().reshape(1 if self.classes.size == 2 else self.classes.size, -1)
 
-    def _original(self, part: int) -> np.ndarray:
+    def _original(self) -> tuple:
+        return self._each(0), self._each(1)
+
+    def _each(self, part: int) -> np.ndarray:
         found = [[self.preparation.original(w)[part] for w in self._blocks(step)] for step in self.steps]
         out = np.array(found)
-        return out[:, 0] if len(self.labels) == 2 else out
+        return out[:, 0] if self.classes.size == 2 else out
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -48,12 +55,12 @@ class SparsePathResult(PathResult):
 
         Sparse where :class:`PathResult` has them so; of several classes then a list with a csr_array a step.
         """
-        return self.preparation.widened(self._original(0))
+        return self.preparation.widened(self._each(0))
 
     @property
     def intercepts(self) -> np.ndarray:
         """Return the intercepts in the units of the data, of shape (steps,) or (steps, classes)."""
-        return self._original(1)
+        return self._each(1)
 
 
 def encode_labels(y):
@@ -82,27 +89,27 @@ def encode_labels(y):
 
 
 def sparse_svm_path(
-    X,
-    y,
+    X: RowsLike,
+    y: ArrayLike,
     *,
-    betas=10,
-    alphas=100,
-    beta_min_ratio=0.05,
-    alpha_min_ratio=0.01,
-    references=0,
-    smoothing=0.5,
-    rule="sifs+gap",
-    first="features",
-    solver="auto",
-    jobs=1,
-    tol=1e-6,
-    bias=0.0,
-    scale="none",
-    storage="auto",
-    dtype=np.float64,
-    seed=0,
-    max_epochs=100_000,
-    time_limit=None,
+    betas: int | Values = 10,
+    alphas: int | Values = 100,
+    beta_min_ratio: float = 0.05,
+    alpha_min_ratio: float = 0.01,
+    references: int = 0,
+    smoothing: float = 0.5,
+    rule: str = "sifs+gap",
+    first: str = "features",
+    solver: str = "auto",
+    jobs: int = 1,
+    tol: float = 1e-6,
+    bias: float = 0.0,
+    scale: str = "none",
+    storage: str = "auto",
+    dtype: DTypeLike = np.float64,
+    seed: int = 0,
+    max_epochs: int = 100_000,
+    time_limit: float | None = None,
 ) -> SparsePathResult:
     r"""Compute a certified grid of sparse SVMs: smoothed hinge with an elastic net (Hong 2019).
 

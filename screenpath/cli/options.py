@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import click
 
@@ -79,7 +80,7 @@ def _type(option: Option):
     """Return what parses the text of an option."""
     if option.kind == "share":
         return click.FloatRange(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
-    return {
+    kinds: dict[str, Callable] = {
         "whole": lambda: click.IntRange(min=option.least),
         "number": Finite,
         "positive": lambda: Finite(positive=True),
@@ -87,7 +88,8 @@ def _type(option: Option):
         "numbers": NumberList,
         "size": Size,
         "path": click.Path,
-    }.get(option.kind, lambda: None)()
+    }
+    return kinds[option.kind]() if option.kind in kinds else None
 
 
 def flag(option: Option, *, help: str | None = None, **changed):

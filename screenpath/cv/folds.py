@@ -51,7 +51,7 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
     list of Split
         All folds of the first repeat, then of the second, ...
     """
-    splits = []
+    splits: list[Split] = []
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
         order = rng.permutation(n)

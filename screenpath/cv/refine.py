@@ -66,7 +66,7 @@ def new_points(certified: Certified, target: float, limit: int) -> list[float]:
     list of float
         Increasing; empty where no segment is weak or can be divided.
     """
-    found = []
+    found: list[float] = []
     for segment in certified.weak(target):
         ratio = segment.high / segment.low
         point = min(max(segment.weakest, segment.low * ratio**0.25), segment.high / ratio**0.25)

@@ -26,6 +26,7 @@ from screenpath.data.needs import SCREEN_MORE
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import row_weights
 from screenpath.models.scores import Score
+from screenpath.models.spec import Spec
 from screenpath.rows.dask_cluster import in_order
 from screenpath.rows.memory import prepared_rows
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
@@ -58,7 +59,7 @@ class Task:
         Of a process that computes folds for another one.
     """
 
-    spec: object
+    spec: Spec
     options: dict
     score: Score
     labels: dict | None
@@ -206,7 +207,7 @@ def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[i
     for split in splits:
         m, held_out = split.held_out.size, int(counts[split.held_out].sum())
         raw, dense = samples.X.nnz - held_out, task.storage == "dense"
-        shape, test = (needs.shape_of(*s, o, dense, classes) for s in ((n - m, d, raw), (m, d, held_out)))
+        shape, test = (needs.shape_of(k, d, nnz, o, dense, classes) for k, nnz in ((n - m, raw), (m, held_out)))
         rows, way = needs.preparing(shape, raw, o)
         sliced = 12 * raw + 8 * (n - m)
         tested = 12 * held_out + (3 if dense else 1) * test.rows
@@ -363,5 +364,5 @@ def _open(data: str, task: Task, *how) -> None:
 
 
 def _fold_path(split: Split) -> FoldPath:
-    first, how = _worker
-    return _kept_fold_path(*first, split, *how)
+    (samples, task), how = _worker
+    return _kept_fold_path(samples, task, split, *how)

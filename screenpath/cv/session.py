@@ -170,7 +170,8 @@ class CvSession(Session):
     def cross_validate(self) -> None:
         """Walk the folds, or take up those of an earlier run, and write the tables."""
         clock = time.monotonic()
-        self.certified, self.rounds = None, 0
+        self.certified: Certified | None = None
+        self.rounds = 0
         self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
         whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
         if self.options["certify"]:

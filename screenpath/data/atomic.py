@@ -289,7 +289,7 @@ class FolderLock:
             except BlockingIOError:
                 os.close(self._descriptor)
                 raise InUseError(
-                    f"{folder} is in use by another run (process {owner[2].decode() or 'unknown'})",
+                    f"{folder} is in use by another run (process {(owner and owner[2].decode()) or 'unknown'})",
                     "wait for it, or choose another folder with `out`",
                 ) from None
             except BaseException:

@@ -11,6 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def meta_faults(meta: dict) -> Iterator[str]:
         yield "'sha256' is not that of the shards"
 
 
-def entry_fits(entry) -> bool:
+def entry_fits(entry) -> TypeGuard[dict]:
     """Tell whether the entry of a shard has all fields, of the right types; ``crc32`` may be missing."""
     if type(entry) is not dict or not all(is_count(entry.get(name)) for name in ("rows", "nnz", "columns")):
         return False

@@ -108,7 +108,8 @@ def convert(
         return folder
     settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}
     with closing(ShardWriter(out, force, settings, resume)) as writer:
-        shards, seen = [], _Seen()
+        shards: list[dict] = []
+        seen = _Seen()
 
         def one(k, name, line, text):
             digest = hashlib.sha256(text).hexdigest()
@@ -118,7 +119,7 @@ def convert(
             return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": _Seen.of(data)}
 
         with ThreadPoolExecutor(jobs) as pool:
-            waiting = deque()
+            waiting: deque = deque()
             try:
                 for k, block in enumerate(_blocks(sources, size, limit)):
                     waiting.append((pool.submit(one, k, *block), block[2].size))
@@ -223,7 +224,8 @@ class _Seen:
     """What the shards so far hold together."""
 
     def __init__(self):
-        self.rows, self.width, self.notices, self.labels = 0, 1, (), {}
+        self.rows, self.width, self.notices = 0, 1, ()
+        self.labels: dict | None = {}
 
     @staticmethod
     def of(data) -> dict:
@@ -301,7 +303,7 @@ def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: s
     filled = held.size
     while True:
         while filled < text.size:
-            got = stream.readinto(memoryview(text)[filled:])
+            got = stream.readinto(text.data[filled:])
             if not got:
                 whole = text[:filled]
                 if filled and whole[-1] != NEWLINE:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from screenpath.data.wide import occurring, on_columns
 
+RowsLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix  # what the Python functions take for rows
 CHUNK = 1 << 17  # values converted at a time: bounds the extra memory
 
 

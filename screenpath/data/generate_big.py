@@ -55,4 +55,4 @@ def _blocks(seed: int, n: int, p: int):
         signs = 1.0 - 2.0 * rng.integers(0, 2, size=count)
         X = NOISE * rng.standard_normal((count, p)) + signs[:, None] * mean
         X *= np.exp(rng.standard_normal(count))[:, None]
-        yield memoryview(out)[: fixed_lines(X, signs, out)]
+        yield out.data[: fixed_lines(X, signs, out)]

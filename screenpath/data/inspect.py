@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from screenpath.data import checks
-from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
 from screenpath.data.shards import META, ShardFault, ShardFolder, is_shard_folder, read_meta
@@ -24,7 +24,7 @@ class Inspection:
 
     Parameters
     ----------
-    data : Dataset or None
+    data : Dataset (or ShardData) or None
         The lines without fault; None where there is none.
     faults : list of Fault (or of ShardFault)
         In the order of the file, at most as many as asked for.
@@ -34,7 +34,7 @@ class Inspection:
         How its indices were read.
     """
 
-    data: Dataset | None
+    data: Any
     faults: list[Fault] | list[ShardFault]
     complete: bool
     zero_based: bool

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import codecs
 import math
+import os
+from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
+from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
 from screenpath.errors import DataError
 from screenpath.kernels import parse
@@ -78,7 +82,7 @@ class Parser:
         self.seen = np.array([0, -1], dtype=np.int64)
         self.faults: list[Fault] = []
         self.lines, self.limit = line, limit
-        self._scratch = None
+        self._scratch: _Scratch | None = None
 
     def feed(self, text: np.ndarray, stop: int) -> None:
         """Parse the lines in ``text[:stop]``; the last byte is a newline."""
@@ -103,7 +107,7 @@ class Parser:
         infinite = self._settle(text, stop, s.hard[:n_hard], labels, values)
         if infinite:  # a faulty line gives no row
             kept = np.ones(rows, dtype=bool)
-            kept[[-slot - 1 if slot < 0 else np.searchsorted(ends, slot, side="right") for slot in infinite]] = False
+            kept[[-slot - 1 if slot < 0 else int(np.searchsorted(ends, slot, "right")) for slot in infinite]] = False
             entries = np.repeat(kept, counts)
             labels, counts, values, indices = labels[kept], counts[kept], values[entries], indices[entries]
             self.seen[1] = max(widest, indices.max(initial=-1))
@@ -193,7 +197,7 @@ def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
             if parser.limit is not None:
                 parser.limit.check(2 * PARSED * buffer.size, f"{parser.source}: a line this long", "check the file")
             buffer = np.concatenate([buffer, np.empty(buffer.size, dtype=np.uint8)])
-        got = stream.readinto(memoryview(buffer)[held:])
+        got = stream.readinto(buffer.data[held:])
         if not got:
             break
         stop = last_line_end(buffer, held, held + got)
@@ -206,7 +210,15 @@ def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
         parser.feed(np.append(buffer[:held], np.uint8(10)), held + 1)  # the last line had no newline
 
 
-def read_libsvm(source, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK, limit=None) -> Dataset:
+def read_libsvm(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    block: int = BLOCK,
+    limit: MemoryLimit | None = None,
+) -> Dataset:
     """Read LIBSVM text, plain or compressed.
 
     Parameters

@@ -89,7 +89,7 @@ def _bytes(descriptor: int, size: int) -> np.ndarray:
     raw = np.empty(size, dtype=np.uint8)
     filled = 0
     while filled < size:
-        got = os.readv(descriptor, [memoryview(raw)[filled:]])
+        got = os.readv(descriptor, [raw.data[filled:]])
         if not got:
             raise NotAnArray("it is cut short")
         filled += got

@@ -35,7 +35,7 @@ MMAP_THRESHOLD = -3  # number of that setting of the C library's allocator
 class _Process:
     """What there is once in a process: the limit in force, and whether the compiled kernels have been loaded."""
 
-    limit = None
+    limit: MemoryLimit | None = None
     loaded = False
 
 
@@ -137,7 +137,8 @@ class MemoryLimit:
 
     def __init__(self, limit: int | None = None, whole: int | None = None, count: int = 1):
         self.limit, self.whole, self.count = limit, whole, count
-        self.promised, self.lent, self.share, self.base = 0, 0, None, 0
+        self.promised, self.lent, self.base = 0, 0, 0
+        self.share: MemoryLimit | None = None
         if limit is not None:
             _free_at_once()
 
@@ -191,8 +192,9 @@ class MemoryLimit:
         taken, needed = private_bytes(), int(needed) + self.to_come
         if taken + needed > self.limit:
             raise ResourceError(
-                f"{what} needs {in_words(needed)} beside the {in_words(taken)} in use: more than {self._name}",
-                joined(hint, self._enough(MARGIN * (taken + needed + known))),
+                f"{what} needs {in_words(needed)} beside the {in_words(taken)} in use: "
+                f"more than {self._name(self.limit)}",
+                joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known))),
             )
 
     def look(self, what: str) -> None:
@@ -205,7 +207,8 @@ class MemoryLimit:
         taken = private_bytes() if self.limit is not None else 0
         if self.limit is not None and taken + self.lent > self.limit:
             raise ResourceError(
-                f"{what} has taken {in_words(taken)}, more than {self._name}", self._enough(1.1 * (taken + self.lent))
+                f"{what} has taken {in_words(taken)}, more than {self._name(self.limit)}",
+                self._enough(self.limit, 1.1 * (taken + self.lent)),
             )
 
     def check_vectors(self, needed: int, n: int, d: int, source: str) -> None:
@@ -291,7 +294,7 @@ class MemoryLimit:
         _wake_blas()
         before = resource.getrlimit(resource.RLIMIT_DATA)
         # The system counts what is reserved. It is what is reserved but not used so far that makes the difference.
-        allowed = _status("VmData:") + mapped + max(self.limit - self.lent - private_bytes(), 0)
+        allowed = (_status("VmData:") or 0) + mapped + max(self.limit - self.lent - private_bytes(), 0)
         if before[0] != resource.RLIM_INFINITY:
             allowed = min(allowed, before[0])
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, before[1]))
@@ -299,27 +302,28 @@ class MemoryLimit:
             yield
         except MemoryError as error:
             resource.setrlimit(resource.RLIMIT_DATA, before)
-            raise self._refused(what, hint, error) from None
+            raise self._refused(self.limit, what, hint, error) from None
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, before)
 
-    def _refused(self, what: str, hint: str, error: MemoryError) -> ResourceError:
+    def _refused(self, limit: int, what: str, hint: str, error: MemoryError) -> ResourceError:
         """Return the message for what the system has refused."""
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
-        size = math.prod(shape) * dtype.itemsize if shape is not None and dtype is not None else self.limit // 4
-        return ResourceError(f"{what} would take more than {self._name}", joined(hint, self._enough(self.limit + size)))
+        size = math.prod(shape) * dtype.itemsize if shape is not None and dtype is not None else limit // 4
+        return ResourceError(
+            f"{what} would take more than {self._name(limit)}", joined(hint, self._enough(limit, limit + size))
+        )
 
-    @property
-    def _name(self) -> str:
+    def _name(self, limit: int) -> str:
         """Return the limit in words."""
         if self.whole is None:
-            return f"`max_memory={in_words(self.limit)}`"
-        return f"{in_words(self.limit)}, the share of each process in `max_memory={in_words(self.whole)}`"
+            return f"`max_memory={in_words(limit)}`"
+        return f"{in_words(limit)}, the share of each process in `max_memory={in_words(self.whole)}`"
 
-    def _enough(self, size: float) -> str:
+    def _enough(self, limit: int, size: float) -> str:
         """Return the option with which this process could take ``size`` bytes."""
         if self.whole is not None:
-            size = self.whole + self.count * (size - self.limit)
+            size = self.whole + self.count * (size - limit)
         return f"use `max_memory={as_option(size)}`"
 
 

@@ -8,6 +8,7 @@ used.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from screenpath.data.memory import in_force
 
@@ -61,6 +62,16 @@ class Shape:
     def partial_sums(self) -> int:
         """Return the bytes of a sum over rows on its way."""
         return F8 * max(1, min(BLOCKS, self.n // BLOCK_ROWS, self.stored // max(4 * self.d, 1))) * self.d
+
+
+class Needs(Protocol):
+    """What a model takes beside the rows."""
+
+    def vectors(self, shape: Shape) -> int:
+        """Return the bytes that stay as long as a path is walked."""
+
+    def build(self, shape: Shape) -> int:
+        """Return the bytes that building the model takes besides."""
 
 
 @dataclass(frozen=True)

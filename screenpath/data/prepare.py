@@ -72,7 +72,7 @@ class Preparation:
             return coefficients
         if coefficients.ndim == 3:
             return [self.widened(some) for some in coefficients]
-        return spread(coefficients, self.columns, self.width)
+        return spread(coefficients, self.columns, self.width or self.n_features)
 
     @property
     def has_intercept(self) -> bool:

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,15 +41,15 @@ class Shard:
     Parameters
     ----------
     dense : ndarray of shape (rows, width) or None
-    data, indices, indptr, columns : ndarray or None
-        CSR rows; ``columns[indices]`` are the columns of the data set, from 0.
+    data, indices, indptr, columns : ndarray
+        CSR rows, None where they are dense; ``columns[indices]`` are the columns of the data set, from 0.
     """
 
     dense: np.ndarray | None
-    data: np.ndarray | None
-    indices: np.ndarray | None
-    indptr: np.ndarray | None
-    columns: np.ndarray | None
+    data: Any  # whoever has seen that there are no dense rows knows that there are these
+    indices: Any
+    indptr: Any
+    columns: Any
 
     @property
     def rows(self) -> int:
@@ -166,7 +167,7 @@ class ShardFolder:
             If the file is missing, damaged, or not what it has to be.
         """
         found, faults = self._part(k, name)
-        if faults:
+        if found is None or faults:
             raise faults[0].error()
         return found.array
 
@@ -180,11 +181,11 @@ class ShardFolder:
         """
         if k in self._kept:
             return self._kept[k]
-        parts, faults = self._rows_seen(k), []
+        parts = self._rows_seen(k)
         if not parts:
             parts, faults = self._open(k)
-        if faults:
-            raise faults[0].error()
+            if faults:
+                raise faults[0].error()
         shard = Shard(*(parts.get(name) for name in ROWS))
         if sum(name in parts for name in ROWS) * (len(self._kept) + 1) <= KEPT_FILES:
             self._kept[k] = shard
@@ -226,7 +227,9 @@ class ShardFolder:
         """Return the arrays of a shard by their names, and what is wrong with them."""
         mapped, faults = {}, []
         for name in checks.part_names(self.meta["shards"][k]):
-            mapped[name], wrong = self._part(k, name)
+            found, wrong = self._part(k, name)
+            if found is not None:
+                mapped[name] = found
             faults += wrong
         if faults:
             return {}, faults
@@ -244,7 +247,7 @@ class ShardFolder:
         for name in states:
             if name in ROWS:
                 found, faults = self._part(k, name)
-                if faults or found.signature != states[name]:
+                if found is None or faults or found.signature != states[name]:
                     return {}
                 parts[name] = found.array
         return parts
@@ -260,7 +263,7 @@ class ShardFolder:
             return None, [ShardFault(file, str(error))]
         if self._parts_seen.get((k, name)) == found.signature:
             return found, []
-        whats = []
+        whats: list[str | None] = []
         if entry.get("crc32") is not None and found.crc32() != entry["crc32"][name]:
             whats.append("its content is not what was written (CRC-32)")
         whats.append(checks.part_fault(name, found.array, entry, self.d))

@@ -95,7 +95,7 @@ class ShardWriter:
         for file in marks_last(self.partial):
             if file.name not in keep:
                 file.unlink()
-        self._log = Appender(self.partial / LOG, size, named=True)
+        self._log, self._finished = Appender(self.partial / LOG, size, named=True), False
         if begun is None:
             self.note({"settings": settings, "replace": replace})
 
@@ -175,7 +175,7 @@ class ShardWriter:
             remove_ours(old)
             os.replace(self.path, old)
         self._log.abandon(remove=True)
-        self._log = None
+        self._finished = True
         os.replace(self.partial, self.path)
         sync_folder(self.path.parent)
         (self.path / self._lock.path.name).unlink(missing_ok=True)
@@ -184,10 +184,9 @@ class ShardWriter:
 
     def close(self) -> None:
         """Let other processes write the folder; shards that are done stay in a partial folder until the next call."""
-        unfinished = self._log is not None
-        if unfinished:
+        if not self._finished:
             self._log.abandon()
-        if unfinished and not self.known and not self._noted:  # a wrong file name leaves no folder behind
+        if not self._finished and not self.known and not self._noted:  # a wrong file name leaves no folder behind
             remove_ours(self.partial)
         self._lock.release()
 
@@ -240,7 +239,8 @@ def _read_log(file: Path):
     """Return first record, other records and size of a log up to the first damaged line; None where there is none."""
     if not file.is_file():
         return None
-    records, size = [], 0
+    records: list[dict] = []
+    size = 0
     for line in file.read_bytes().splitlines(keepends=True):
         record = _logged(line, first=not records)
         if record is None:  # stopped while it was written, or damaged: all that follows is made anew

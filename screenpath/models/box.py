@@ -20,7 +20,7 @@ Sample and class weights multiply ``[lo, hi]``. ``g_i.w > c_i`` implies ``theta_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -93,6 +93,7 @@ class Certificate(Proven):
     n_L: int
     updates: int
     sum_error: float = 0.0
+    _: KW_ONLY
     total_error: float = 0.0
     product_error: float = 0.0
     relative: float = GAP_ROUNDING
@@ -309,8 +310,8 @@ class BoxModel:
         w_sq, *numbers = kernels.box_certificate(  # in the order of the certificate's entries
             C, w, theta, total, sum_error, margins, self.c, self.lo, self.hi, self.norms, self.bounds
         )
-        point = Point(w, margins, w_sq)
-        return Certificate(C, point, theta, total, *numbers, updates, sum_error, relative=self.relative)
+        numbers += [updates, sum_error]
+        return Certificate(C, Point(w, margins, w_sq), theta, total, *numbers, relative=self.relative)
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 

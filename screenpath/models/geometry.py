@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Point:
     """
 
     vector: np.ndarray
-    products: np.ndarray | None
+    products: Any
     sqnorm: float
 
     def scaled(self, factor: float) -> Point:
@@ -66,6 +67,7 @@ class KernelPoint(Point):
         A product ``v_i . vector`` is off by at most this times ``||v_i||``.
     """
 
+    products: np.ndarray
     spread: float
     error: float
 
@@ -75,7 +77,7 @@ class KernelPoint(Point):
         error = (abs(factor) * self.error + 4.0 * UNIT * spread) * OUTWARD
         return KernelPoint(factor * self.vector, products, factor * factor * self.sqnorm, spread, error)
 
-    def distance(self, other: Point) -> float:
+    def distance(self, other: KernelPoint) -> float:  # type: ignore[override]  # points of one space alone meet
         """Return the distance to another point, ``sqrt((a - b)'Q(a - b))``, rounded down.
 
         The balls around two points that are nearer to each other have more in common: the ball around ``m`` of the way

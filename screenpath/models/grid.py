@@ -116,7 +116,8 @@ def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) 
     if np.ndim(alphas) == 0:
         return _downward(int(alphas), alpha_max, min_ratio, "`alphas`")
     wanted = explicit_grid(alphas)[::-1]
-    points, last = [], max(alpha_max, wanted[0])
+    points: list[float] = []
+    last = max(alpha_max, wanted[0])
     for alpha in wanted:
         points.extend(np.geomspace(last, alpha, references + 2)[1:-1] if alpha < last else [])
         points.append(alpha)
@@ -280,7 +281,7 @@ def grid_pairs(model, betas, alphas, alpha_min_ratio: float, references: int = 0
     """Return the pairs (alpha, beta) of a grid, the row of one ``beta`` after the other."""
     if np.ndim(alphas) == 0:
         _check_top(model.beta_max)
-    pairs = []
+    pairs: list[tuple[float, float]] = []
     for beta, top in zip(betas, alpha_tops(model, betas), strict=True):
         row = alpha_grid(alphas, top, alpha_min_ratio, references)
         pairs.extend((float(alpha), float(beta)) for alpha in row)

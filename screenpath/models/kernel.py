@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.kernel_sharp import sharpened
 from screenpath.numbers import states
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+
+if TYPE_CHECKING:
+    from screenpath.rows.gram import GramRows
 
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
 
@@ -110,7 +114,7 @@ class KernelReduced:
         ``ahead * start_products`` estimates the products at the optimum.
     """
 
-    rows: object
+    rows: GramRows
     index: np.ndarray
     c: np.ndarray
     lo: np.ndarray
@@ -148,9 +152,9 @@ class KernelModel(BoxModel):
     def __init__(self, rows, c, lo, hi, name="svm"):
         super().__init__(rows, c, lo, hi, name=name)
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
-        self._guess = None  # the last guess with its products, and what it was made for
-        self._guess_for = (None, 0.0)
-        self._start = (None, None)  # where the solver has started, and from which reference
+        self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for
+        self._guess_for: tuple[Any, float] = (None, 0.0)
+        self._start: tuple[Any, Any] = (None, None)  # from which reference the solver has started, and where
 
     def _bounds(self) -> np.ndarray:
         """Return what bounds the rounding of sums over rows; that of products has a place of its own here."""
@@ -178,7 +182,7 @@ class KernelModel(BoxModel):
         """Return the point halfway between the reference's w and ``C sum theta_i z_i``, see :meth:`BoxModel.middle`."""
         spread = self._spread(theta)
         guess = self._multiplied(reference, theta, C, spread)
-        point = reference.point
+        point = cast(KernelPoint, reference.point)
         vector, products = np.empty((2, self.size))
         sqnorm, dual_sq, terms = kernels.box_halfway(
             point.vector, point.products, theta, guess.total, C, vector, products
@@ -346,9 +350,12 @@ class KernelModel(BoxModel):
 
     def extent(self, ball: Ball) -> float:
         """Return the size of which ``self.rounding`` bounds the error of a product, cancellation included."""
-        return ball.extent + ball.center.error / self.rounding * OUTWARD
+        return ball.extent + cast(KernelPoint, ball.center).error / self.rounding * OUTWARD
 
-    def reduce(self, C: float, screened: Screened, reference: Certificate) -> KernelReduced:
+    # A kernel model has solvers of its own, and these are given its own problems.
+    def reduce(  # type: ignore[override]
+        self, C: float, screened: Screened, reference: Certificate
+    ) -> KernelReduced:
         """Build the problem of the survivors.
 
         They start from the reference's dual point, from one on the way to the guess (:meth:`_toward`), or with some of
@@ -425,7 +432,7 @@ class KernelModel(BoxModel):
         after = start_kernels.start_gap(*box, start + step, turned, C)
         return turned if after < start_kernels.WORTH * before else None
 
-    def lift(self, C: float, reduced: KernelReduced, solution):
+    def lift(self, C: float, reduced: KernelReduced, solution):  # type: ignore[override]  # as of `reduce`
         """Return (None, theta) of the full problem: w is that of the dual point."""
         theta = reduced.start.copy()
         start_kernels.start_lift(reduced.index, reduced.start_alpha, solution.alpha, C, self.lo, self.hi, theta)

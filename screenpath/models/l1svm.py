@@ -202,7 +202,7 @@ class L1SVM:
         self.norms, self.spreads = columns.norms * up + floor, columns.spreads() * up + floor
         self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
         self.constant = np.zeros(self.size, dtype=bool)
-        for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor):
+        for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor).tolist():
             values, places = self.column(j)
             full = self.signs[places] * values
             self.constant[j] = not values.any() or (values.size == self.samples and np.all(full == full[0]))
@@ -247,8 +247,8 @@ class L1SVM:
         errors = 2.0 * self.rounding.root * self.rounding.column * self.norms
         top = accurate.largest(self.null_products, errors, form)
         bounds = np.minimum(np.abs(self.null_products) + errors, self.rounding.root * self.spreads)
-        for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)) if top > 0.0 else ():
-            form(int(j))
+        for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)).tolist() if top > 0.0 else ():
+            form(j)
         for j, bound in found.items():
             bounds[j] = min(bounds[j], bound)
         settled = float(np.max(bounds, initial=0.0)) * OUTWARD

@@ -179,7 +179,7 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
 
 # -- what all path commands have in common ---------------------------------------------------------------------------
 
-POSITIVE_COUNT = {"kind": "whole", "least": 1}
+POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
 FORCE = Option("force", False, "flag", "Replace an existing file.")
 QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.")
 MAX_MEMORY = Option(

@@ -35,11 +35,12 @@ def sharpened(model, certificate, tol: float):
     models.box.Certificate
         With a smaller bound on its gap, or the one that was given.
     """
-    best, apart = certificate, None
+    best = certificate
     found = _with_rows(model, certificate, tol, certificate.sum_error, None)
-    if not meets(found, tol):
-        apart = _Apart(model, certificate)
-        found = _with_rows(model, certificate, tol, None, apart)
+    if meets(found, tol):
+        return found
+    apart = _Apart(model, certificate)
+    found = _with_rows(model, certificate, tol, None, apart)
     if meets(found, tol):
         return found
     w = certificate.point.vector

@@ -13,140 +13,17 @@ Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from screenpath.kernels import sparse as kernels
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
+from screenpath.models.sparse_types import Certificate, Reduced, Screened, SparseVector
 from screenpath.numbers import accurate
-from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT, Proven
+from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
 
-NO_FEATURES = np.empty(0, dtype=np.int64)
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
-
-
-@dataclass(slots=True)
-class Certificate(Proven):
-    """What is known about one pair (w, theta) on the full data; the reference of the next step.
-
-    Parameters
-    ----------
-    alpha, beta : float
-        Parameters at which the pair was certified.
-    w : ndarray of shape (classes * d,)
-    scores : ndarray of shape (classes * n,)
-        ``X w_c``.
-    theta : ndarray of shape (classes * n,)
-    u, u_slack : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n``, and bounds on the errors of its entries. These are 0 (rounding apart) but where ``w`` is
-        0 and ``|u| + u_slack <= beta``: there the entry has no share in either objective.
-    loss, loss_slack : float
-        Mean loss; the losses' share of the gap.
-    theta_sum, theta_sq, apart_sq : float
-        ``sum theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
-    n_R, n_L, nonzero : int
-        Dual variables at 0 and at 1; weights that are not zero.
-    w_sq, w_l1, kink, lag_sq, lag_w : float
-        Of the penalty, see ``kernels.sparse.feature_terms``.
-    formed : ndarray of int64
-    room : float
-        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
-    psi : ndarray of shape (classes * n,) or None
-        ``psi(theta)`` where it is at hand, see :meth:`SparseModel.psi_of`.
-    primal, primal_error, gap, rounding : float
-        At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
-    t_error, u_error, floor : float
-        Bounds on the norms of the rounding errors of all margins and of ``u``, and on what underflow takes.
-    """
-
-    alpha: float
-    beta: float
-    w: np.ndarray
-    scores: np.ndarray
-    theta: np.ndarray
-    u: np.ndarray
-    u_slack: np.ndarray
-    loss: float
-    loss_slack: float
-    theta_sum: float
-    theta_sq: float
-    apart_sq: float
-    n_R: int
-    n_L: int
-    w_sq: float
-    w_l1: float
-    kink: float
-    lag_sq: float
-    lag_w: float
-    nonzero: int
-    formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
-    room: float = 0.0
-    psi: np.ndarray | None = None
-    primal: float = np.inf
-    primal_error: float = 0.0
-    gap: float = np.inf
-    rounding: float = 0.0
-    t_error: float = 0.0
-    u_error: float = 0.0
-    floor: float = 0.0
-
-
-@dataclass(slots=True)
-class Screened:
-    """Decisions over all dual variables and weights, with what conditioning has done to the norms.
-
-    Parameters
-    ----------
-    duals : ndarray of int8 of shape (classes * n,)
-        -1: at 0 (R); +1: at 1 (L); 0: survives. The pairs (own class, sample) of a multi-class model are -1.
-    keep : ndarray of int8 of shape (classes * d,)
-        0: the weight is zero; 1: survives.
-    row_part, col_part : ndarray
-        Squared norms of samples (a class each) over surviving features, of columns over surviving dual variables. The
-        norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
-    record : ndarray of int64 of shape (triggerings, 2)
-        Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
-    """
-
-    duals: np.ndarray
-    keep: np.ndarray
-    row_part: np.ndarray
-    col_part: np.ndarray
-    record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
-
-    @property
-    def status(self) -> np.ndarray:
-        """Return all decisions as one array, for an audit: dual variables, then 1 for a weight that is zero."""
-        return np.concatenate([self.duals, 1 - self.keep])
-
-    def copy(self) -> Screened:
-        """Return decisions that can be added to without changing these."""
-        return Screened(self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
-
-
-@dataclass(slots=True)
-class Reduced:
-    """What screening left to solve at one ``alpha``.
-
-    The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
-    (its loss is 0, or linear). ``w`` and the arrays of ``start`` have full length.
-
-    Parameters
-    ----------
-    model : SparseModel
-    alpha : float
-    screened : Screened
-    start : Certificate
-        The previous point, where the solver begins.
-    """
-
-    model: SparseModel
-    alpha: float
-    screened: Screened
-    start: Certificate
 
 
 class SparseModel:
@@ -168,11 +45,25 @@ class SparseModel:
 
     refines = False  # see `models.box.BoxModel`
 
+    # What does not depend on `beta`: a model takes it from the one that it shares with.
+    free: np.ndarray
+    ones: np.ndarray
+    u_ones: np.ndarray
+    every: np.ndarray
+    all_kept: np.ndarray
+    row_sq: np.ndarray
+    col_sq: np.ndarray
+    row_norm: np.ndarray
+    col_norm: np.ndarray
+    feature_norm: np.ndarray
+    known_norms: tuple[np.ndarray, np.ndarray]
+    rounding: SparseRounding
+
     def __init__(self, views, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.beta, self.gamma = float(beta), float(gamma)
         self.n, self.d = views.n, views.d
-        self._closed = None
+        self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
@@ -307,10 +198,8 @@ class SparseModel:
         w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = kernels.feature_terms(
             w, u, features, self.feature_norm, alpha, self.beta
         )
-        found = Certificate(
-            alpha, self.beta, w, scores, theta, u, u_slack, *samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero,
-            features, room, psi,
-        )  # fmt: skip
+        terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
+        found = Certificate(alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi)
         self.rounding.finish(found, reach, active)
         return found
 
@@ -466,36 +355,6 @@ class SparseModel:
                 "ifs_found": _joined(screened.record[:, 1]),
             },
         }
-
-
-@dataclass(slots=True)
-class SparseVector:
-    """A vector of which only the non-zero entries are kept: a path of many steps stays small.
-
-    Parameters
-    ----------
-    index : ndarray of int64
-    values : ndarray of float64
-    size : int
-    """
-
-    index: np.ndarray
-    values: np.ndarray
-    size: int
-
-    @classmethod
-    def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
-        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
-        if among is None or 4 * among.size > dense.size:
-            index = kernels.nonzeros(dense)
-            return cls(index, dense[index], dense.size)
-        return cls(*kernels.entries(dense, among), dense.size)
-
-    def dense(self) -> np.ndarray:
-        """Return the vector as an array."""
-        out = np.zeros(self.size)
-        out[self.index] = self.values
-        return out
 
 
 def _joined(found: np.ndarray) -> str:

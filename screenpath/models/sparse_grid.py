@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from screenpath.models.sparse import Certificate, Reduced, Screened, SparseModel, SparseVector
+from screenpath.models.sparse import SparseModel
+from screenpath.models.sparse_types import Certificate, Reduced, Screened, SparseVector
 from screenpath.numbers import states
 
 
@@ -49,7 +50,8 @@ class SparseGrid:
 
     def __init__(self, base: SparseModel):
         self.base, self.rows = base, base.rows
-        self._row, self._start = base, None
+        self._row = base
+        self._start: Certificate | None = None
 
     def row(self, beta: float) -> SparseModel:
         """Return the model at one ``beta``; the last one is kept."""

@@ -78,12 +78,10 @@ class SparseRounding:
         # ||X|| / n, and what the psi of a dual point of norm 1 can amount to.
         self.size = float(self.upper_norms(views.row_sqnorms.sum(), views.size)) * sqrt(classes) / views.n
         terms = longest[0], longest[1] * classes
-        self.slacks = Slacks(
-            *(max(ROUNDING, gamma(8 * count + 8 * EXTRA)) for count in terms),
-            *(max(1e-13, gamma(2 * count + EXTRA)) for count in terms),
-            SMALLEST,
-            gamma(2 * max(self.weights, classes * views.n) + 8 * EXTRA),
-        )
+        rows, columns = (max(ROUNDING, gamma(8 * count + 8 * EXTRA)) for count in terms)
+        row_norms, column_norms = (max(1e-13, gamma(2 * count + EXTRA)) for count in terms)
+        squares = gamma(2 * max(self.weights, classes * views.n) + 8 * EXTRA)
+        self.slacks = Slacks(rows, columns, row_norms, column_norms, SMALLEST, squares)
         self.grown = 1.0 + max(ROUNDING, 16.0 * self.total)  # of a squared radius that is summed over dual variables
 
     def upper_norms(self, squares, terms: int):
@@ -95,7 +93,7 @@ class SparseRounding:
 
         Parameters
         ----------
-        c : models.sparse.Certificate
+        c : models.sparse_types.Certificate
         reach, active
             See ``kernels.sparse.feature_terms``; norms over n.
         """

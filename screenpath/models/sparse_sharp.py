@@ -25,7 +25,7 @@ def sharpened(model, certificate, tol: float):
     Parameters
     ----------
     model : models.sparse.SparseModel
-    certificate : models.sparse.Certificate
+    certificate : models.sparse_types.Certificate
     tol : float
         Relative gap that the bounds should leave room for.
     """
@@ -130,7 +130,8 @@ class _Sums:
         else:
             parts = [(values, np.where(labels == c, theta[k * m.n + places], 0.0)) for k in range(m.classes) if k != c]
             parts.append((values, np.where(labels == c, 0.0, -theta[c * m.n + places])))
-        value, error = accurate.inner(*(np.concatenate(side) for side in zip(*parts, strict=True)))
+        left, right = (np.concatenate(side) for side in zip(*parts, strict=True))
+        value, error = accurate.inner(left, right)
         return value / m.n, error / m.n + UNIT * abs(value / m.n) + TINY
 
     def _line(self, view, line: int, length: int) -> tuple[np.ndarray, np.ndarray]:

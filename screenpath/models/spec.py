@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 
-from screenpath.data.needs import BOX
+from screenpath.data.needs import BOX, Needs
 from screenpath.errors import UsageError
 from screenpath.models.options import PATH, completed
 
@@ -110,7 +110,7 @@ class Spec:
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
     copies : bool
         Whether the model has a copy of the rows, and needs them no more once it is built.
-    needs : needs.BoxNeeds or another
+    needs : needs.Needs
         What a path takes beside the rows.
     """
 
@@ -141,7 +141,7 @@ class Spec:
     streams: bool = True
     spreads: bool = False
     copies: bool = False
-    needs: object = BOX
+    needs: Needs = BOX
 
     @property
     def path_options(self) -> tuple:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
@@ -90,7 +91,7 @@ def function_of(options: dict, d: int):
     """Return the kernel function of the options, for ``d`` features."""
     from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 
-    chosen = {name: DEFAULTS[name] if options[name] is None else options[name] for name in DEFAULTS}
+    chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}
     chosen["gamma"] = parse_gamma(chosen["gamma"], d)
     return KernelFunction(options["kernel"], **chosen, constant=options["bias"] ** 2)
 

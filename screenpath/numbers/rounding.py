@@ -67,6 +67,12 @@ class Proven:
 
     __slots__ = ()
 
+    # Declared, not defined: the classes that follow define them.
+    primal: float
+    primal_error: float
+    gap: float
+    rounding: float
+
     @property
     def dual(self) -> float:
         """Return a lower bound of the exact dual value, and so of the optimum."""

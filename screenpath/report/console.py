@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from screenpath.errors import shown, tell
+
+if TYPE_CHECKING:  # rich is imported for a bar alone
+    from screenpath.report.rich_parts import Bar
 
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
@@ -29,7 +33,7 @@ class Console:
         self.quiet, self.words = quiet, words
         self.progress = not quiet if progress is None else progress
         self.terminal = sys.stderr.isatty()
-        self._bar = None
+        self._bar: Bar | None = None
 
     def say(self, text: str) -> None:
         """Print a line unless quiet."""

@@ -53,7 +53,7 @@ def _draw_panel(panel, axis, path, unit: str) -> None:
         panel.plot(x, path.values[group, named:], color=f.LIGHT, linewidth=0.6, zorder=1, **style)
         for k in range(named):
             color, line = f.LINES[k % len(f.LINES)]
-            own = style or {"linestyle": line, "marker": "." if x.size == 1 else None}
+            own: dict = style or {"linestyle": line, "marker": "." if x.size == 1 else None}
             panel.plot(x, path.values[group, k], color=color, linewidth=1.4, zorder=2, **own)
     panel.axhline(0.0, color=f.GREY, linewidth=0.6)
     axis.apply(panel)

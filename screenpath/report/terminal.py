@@ -57,7 +57,7 @@ def _rejection(run, width):
     table = _table(run.parameters, *(["R", "L"] if samples else ["features"]), "")
     for k in _chosen(len(run.steps)):
         row = run.steps[k]
-        first, second = (found.R[k], found.L[k]) if samples else (found.features[k], 0.0)
+        first, second = (found.R[k], found.L[k]) if samples or found.features is None else (found.features[k], 0.0)
         cells = round(width * first)
         bar = Text("█" * cells, style="blue")
         bar.append("▒" * (round(width * (first + second)) - cells), style="yellow")

@@ -107,7 +107,7 @@ class GramRows:
         self.blocks = KernelBlocks(X, function, inexact)
         self.norms, self.error = self.blocks.sizes, self.blocks.error
         self.stored_error = self.error if self.exact else self.error + self._float32_error()
-        self.touched = 0
+        self.touched: float = 0
         self._height = max(1, min(self.n, self.plan.block // (8 * self.n)))
         self._slots = OrderedDict()  # row number to slot of the store, least recently used first
         self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
@@ -325,7 +325,7 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
     ResourceError
     """
     plan, limit = plan_gram(n, itemsize, max_memory, keep), in_force()
-    if limit and plan.most > limit.left:
+    if limit.left is not None and plan.most > limit.left:
         given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
         size = limit.left // ROUND_TO * ROUND_TO
         # Of a larger limit, too, up to ROUND_TO is lost.

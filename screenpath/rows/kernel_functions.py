@@ -75,7 +75,7 @@ def parse_gamma(text, d: int) -> float:
         value = float(match.group(1)) if match else np.nan
     except ValueError:
         value = np.nan
-    if not (np.isfinite(value) and value > 0.0):
+    if match is None or not (np.isfinite(value) and value > 0.0):
         raise UsageError(f"gamma must be a positive number or NUMBER/d, not '{text}'", "for example 1/d, 0.1/d or 0.05")
     return value / max(d, 1) if match.group(2) else value
 

@@ -61,7 +61,7 @@ class MemoryRows:
         self.threads = usable_threads(threads)
         self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
-        self._workspace = {}
+        self._workspace: dict = {}
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
         self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
@@ -104,7 +104,12 @@ class MemoryRows:
         """Return the stored rows where compiled code can read them in place (float64), else None."""
         if self.kinds[0] != np.float64:
             return None
-        return (self.data, self.indices, self.indptr) if self.sparse else self.X
+        return self._arrays if self.sparse else self.X
+
+    @property
+    def _arrays(self) -> tuple:
+        """Return the arrays that a kernel of this form of the rows takes first."""
+        return (self.data, self.indices, self.indptr) if self.sparse else (self.X,)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every row with ``w``; one data pass.
@@ -119,11 +124,8 @@ class MemoryRows:
         """
         out = np.empty(self.n)
         w = np.ascontiguousarray(w, dtype=np.float64)
-
-        if self.sparse:
-            products, arrays = kernels.csr_products, (self.data, self.indices, self.indptr)
-        else:
-            products, arrays = kernels.dense_products, (self.X,)
+        products = kernels.csr_products if self.sparse else kernels.dense_products
+        arrays = self._arrays
         if len(self._row_parts) == 1:
             products(*arrays, w, out, 0, self.n)
         else:
@@ -142,10 +144,7 @@ class MemoryRows:
         -------
         ndarray of shape (d,)
         """
-        if self.sparse:
-            add, arrays = kernels.csr_sum, (self.data, self.indices, self.indptr)
-        else:
-            add, arrays = kernels.dense_sum, (self.X,)
+        add, arrays = kernels.csr_sum if self.sparse else kernels.dense_sum, self._arrays
         if len(self._blocks) == 1:
             total = np.zeros(self.d)
             self.touched += add(*arrays, theta, total, 0, self.n)
@@ -177,9 +176,9 @@ class MemoryRows:
             self._each(lambda part: kernels.dense_take(self.X, index[part], signs[part], out[part]), parts)
             return out
         nnz = int(np.sum(self.indptr[index + 1] - self.indptr[index]))
-        out = (np.empty(nnz), np.empty(nnz, dtype=self.indices.dtype), np.empty(index.size + 1, dtype=np.int64))
-        kernels.csr_take(self.data, self.indices, self.indptr, index, signs, *out)
-        return out
+        rows = (np.empty(nnz), np.empty(nnz, dtype=self.indices.dtype), np.empty(index.size + 1, dtype=np.int64))
+        kernels.csr_take(*self._arrays, index, signs, *rows)
+        return rows
 
     def whole(self):
         """Return all rows as :meth:`take` would, without a copy where the values are float64 already."""

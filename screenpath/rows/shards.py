@@ -191,7 +191,7 @@ class ShardRows:
     """
 
     def __init__(
-        self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, threads=1, limit=None,
+        self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, *, threads=1, limit=None,
         weights=None,
     ):  # fmt: skip
         self.folder, self.limit = folder, limit or MemoryLimit()
@@ -256,7 +256,8 @@ class ShardRows:
 
     def warm_up(self) -> None:
         """Compile the kernels of the passes on the first row of a shard of each form."""
-        one, forms = np.ones(1), {}
+        one = np.ones(1)
+        forms: dict[bool, int] = {}
         for k, entry in enumerate(self.folder.meta["shards"]):
             if entry["rows"]:
                 forms.setdefault(entry["dense"], k)
@@ -289,9 +290,11 @@ class ShardRows:
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         """Return ``sum_i theta_i x_i`` over the prepared rows, shape (d,); rows with a zero weight are not touched."""
-        total = None
-        for part, touched in self._block_sums(theta):
-            total = part if total is None else np.add(total, part, out=total)  # in the order of the blocks
+        sums = self._block_sums(theta)
+        total, touched = next(sums)
+        self.touched += touched
+        for part, touched in sums:
+            np.add(total, part, out=total)  # in the order of the blocks
             self.touched += touched
         return total
 
@@ -368,7 +371,7 @@ class ShardRows:
             for arguments in tasks:
                 yield function(*arguments)
             return
-        waiting = deque()
+        waiting: deque = deque()
         for arguments in tasks:
             waiting.append(self._pool.submit(function, *arguments))
             if len(waiting) > self._at_once:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, pair_ball
+from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, StaticRule, pair_ball
 from screenpath.rules.pathwise import Heuristic, Pathwise
 
 # The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
-STATIC = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
+STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
 # Those that are kernelised: they need no far end, whose dome is said with vectors of features.
 KERNEL = ("dvi", "bt1", "bt2", "it")
 
@@ -28,7 +28,7 @@ class Screening:
         As the user wrote it.
     """
 
-    static: object | None
+    static: StaticRule | None
     dynamic: bool
     name: str
 

@@ -6,7 +6,9 @@ paper's where the reference is exact.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
 
@@ -47,6 +49,24 @@ def pair_radius(reference, C: float) -> float:
         C, reference.C, reference.point.sqnorm, reference.total_sq, reference.inner, reference.slack,
         reference.sum_error, reference.total_error, reference.relative,
     )  # fmt: skip
+
+
+class StaticRule(Protocol):
+    """A rule that is applied once before a solve.
+
+    Attributes
+    ----------
+    needs_far_end : bool
+        Whether ``region`` takes, behind the others, a certificate at the largest parameter of the path.
+    region : callable
+        ``region(model, reference, parameter)`` returns what the optimum at the parameter lies in.
+    """
+
+    needs_far_end: bool
+
+    @property
+    def region(self) -> Callable[..., Ball | Lens | Dome]:
+        """Return the region's function."""
 
 
 class DVI:

@@ -6,6 +6,8 @@ chunk of M grid points. ``Heuristic`` is that paper's baseline, which guesses an
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from screenpath.errors import UsageError
@@ -113,7 +115,8 @@ class Pathwise:
             raise UsageError(f"unknown form '{form}' of the chunks", "use C or s")
         self.static, self.dynamic, self.name = static, dynamic, name
         self.chunk, self.form = chunk, form
-        self.far, self.grid = None, ()
+        self.far: Any = None
+        self.grid = np.empty(0)
         self._restart()
 
     def _restart(self):
@@ -121,7 +124,7 @@ class Pathwise:
 
     def begin(self, grid, far, resumed: bool) -> None:
         """Take the grid and the certificate at its largest parameter; called by the walk before its first point."""
-        self.grid, self.far = np.asarray(grid, dtype=np.float64) if self.chunk else (), far
+        self.grid, self.far = np.asarray(grid if self.chunk else (), dtype=np.float64), far
         if not resumed:
             self._restart()
 
@@ -130,7 +133,7 @@ class Pathwise:
         if self.chunk is None:
             return model.screen(self.static.region(model, reference, parameter, self.far))
         if self.left == 0:
-            self.left, self.floor, self.status = self._new_rule(model, reference, parameter)
+            self.left, self.floor, self.status = self._new_rule(model, reference, parameter, self.chunk)
         self.left -= 1
         return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
 
@@ -186,13 +189,13 @@ class Pathwise:
             self.left, self.floor = states.count(state, "left"), states.number(state, "floor")
             self.status = states.decisions(state, "status", model.size if self.left else np.size(state.get("status")))
 
-    def _new_rule(self, model, reference, parameter):
+    def _new_rule(self, model, reference, parameter, chunk: int):
         start = int(np.flatnonzero(self.grid == parameter)[0])
-        served = self.grid[start : start + self.chunk]
+        served = self.grid[start : start + chunk]
         if self.form == "C":
             target, floor = self._proven_floor(reference, served.max()), -np.inf  # the loss is least at the largest C
         else:
-            target = floor = self._guessed_floor(reference, self.grid[min(start + self.chunk, self.grid.size - 1)])
+            target = floor = self._guessed_floor(reference, self.grid[min(start + chunk, self.grid.size - 1)])
         nearby = feasible_point(model, reference, self.far, target)
         far = pair_ball(self.far, self.far.C)  # serves every C up to the far end
         if nearby is None or nearby.extent > far.extent:

@@ -14,7 +14,7 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels import sifs as kernels
-from screenpath.models.sparse import Screened
+from screenpath.models.sparse_types import Screened
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
 RULES = {"sifs": (True, True), "iss": (True, False), "ifs": (False, True)}  # samples, features
@@ -54,7 +54,8 @@ class SparseScreening:
 
     def again(self, model, certificate, parameter) -> Screened:
         """Screen with the balls of a certified pair at the same parameter."""
-        return screen(*model.bound(certificate, parameter), True, True, self.features_first)
+        model, reference, alpha = model.bound(certificate, parameter)
+        return screen(model, reference, alpha, True, True, self.features_first)
 
 
 def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
@@ -87,7 +88,7 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     Parameters
     ----------
     model : SparseModel
-    reference : models.sparse.Certificate
+    reference : models.sparse_types.Certificate
     alpha : float
     samples, features : bool
         What to screen.
@@ -127,7 +128,7 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
     Parameters
     ----------
     model : SparseModel or SparseGrid
-    accurate : models.sparse.Certificate
+    accurate : models.sparse_types.Certificate
     parameter
     decided : ndarray of int8
         As ``Screened.status``.
@@ -208,7 +209,7 @@ def tighten(model, at: Screened, point, alpha: float) -> int:
     model : SparseModel
     at : Screened
         Decisions so far; ``point`` agrees with them.
-    point : models.sparse.Certificate
+    point : models.sparse_types.Certificate
         The pair on the reduced problem, at ``alpha``; ``u`` is read on surviving features only.
     alpha : float
 

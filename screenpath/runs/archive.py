@@ -13,8 +13,10 @@ import numpy as np
 from screenpath.data.atomic import prefix_sha256, replacing
 
 HASH = 64  # letters of a SHA-256
-FAULTS = (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, OverflowError, RuntimeError, SyntaxError)
-FAULTS += (zipfile.BadZipFile, zlib.error, MemoryError, UserWarning)
+FAULTS = (
+    ValueError, KeyError, TypeError, IndexError, OSError, EOFError, OverflowError, RuntimeError, SyntaxError,
+    zipfile.BadZipFile, zlib.error, MemoryError, UserWarning,
+)  # fmt: skip
 
 
 class Damaged(ValueError):

@@ -8,7 +8,7 @@ from screenpath.data.atomic import Appender, check_kept
 from screenpath.models.box import BoxModel
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.l1svm import L1Certificate
-from screenpath.models.sparse import SparseVector
+from screenpath.models.sparse_types import SparseVector
 from screenpath.numbers.states import codes, count
 from screenpath.rows.gram import GramRows
 from screenpath.rules.box import pair_ball

@@ -104,7 +104,7 @@ def save_matrix(file, records: np.ndarray, shape: tuple) -> None:
     for start in range(0, records.size, PART):
         counts[1:] += np.bincount(records["step"][start : start + PART], minlength=shape[0])
     ends = np.cumsum(counts).astype(kind)
-    arrays = {"indices": ("feature", kind), "indptr": ends, "format": np.array(b"csr"), "shape": np.array(shape)}
+    arrays: dict = {"indices": ("feature", kind), "indptr": ends, "format": np.array(b"csr"), "shape": np.array(shape)}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in {**arrays, "data": ("value", np.float64)}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

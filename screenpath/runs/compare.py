@@ -151,7 +151,8 @@ def _alternate(variants, make_model, grid, prepared, options: PathOptions, repea
             if progress is not None:
                 progress(f"run {repeat + 1}/{repeats}: {variant.name}")
             # An eps-path grows with the solutions of the first run; the others walk the points that it found.
-            grid = _run(variant, make_model(), grid, *prepared(variant), options)
+            screening, solver = prepared(variant)
+            grid = _run(variant, make_model(), grid, screening, solver, options)
     _check_agreement(variants, options.tol)
 
 

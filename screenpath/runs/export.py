@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -116,12 +118,16 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     names = np.array([v if isinstance(v, str) else label_text(v) for v in labels], dtype=np.str_)
     file = io.BytesIO()
     description = np.array(dump_json(_description(run, step)))
-    more = {} if run.numbers is None else {"features": run.numbers}
+    more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}
     np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=description, **more)
     return file.getvalue()
 
 
-FORMATS = {"liblinear": liblinear_text, "json": json_text, "npz": npz_bytes}
+FORMATS: dict[str, Callable[[Run, dict], str | bytes]] = {
+    "liblinear": liblinear_text,
+    "json": json_text,
+    "npz": npz_bytes,
+}
 
 
 def exported(run: Run, step: dict, kind: str):

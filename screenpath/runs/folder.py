@@ -17,6 +17,7 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,12 @@ class RunFolder:
         If another process writes to the folder.
     """
 
+    _table: CsvTable
+    _steps: Appender
+    _progress: Appender
+    _coefficients: Any  # a writer of `open_coefficients`
+    _numbers: np.ndarray | None
+
     def __init__(self, path: Path, format: str, coefficients: str):
         self.path, self.format, self.kind = path, format, coefficients
         try:
@@ -80,7 +87,8 @@ class RunFolder:
             raise RunFolderError(f"{path} is not a folder", "choose another one with `out`") from None
         self._lock = FolderLock(path)
         self._table = self._steps = self._coefficients = self._progress = self._numbers = None
-        self._files, self._key = {}, ""
+        self._files: dict[str, dict] = {}
+        self._key = ""
         self._saved = time.monotonic()
         self.count = 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -132,7 +133,7 @@ class HeldOut:
     """
 
     path: str
-    X: object
+    X: Any
     targets: np.ndarray
     sha256: str
 
@@ -446,7 +447,7 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
     digest = data.fingerprint()
     del data, X
     if spec.rows is not None:
-        prepared = training.rows.held_out(prepared)
+        prepared = training.rows.held_out(prepared)  # type: ignore[union-attr]  # behind a kernel they are GramRows
     return HeldOut(source, prepared, targets, digest)
 
 

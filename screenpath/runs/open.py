@@ -273,7 +273,8 @@ class Run:
         shape = ((last + 1) * self._blocks, 1 + self.width)
         # A step whose row of the table was lost has no say.
         first, end = (0, shape[0]) if step is None else (step * self._blocks, (step + 1) * self._blocks)
-        kept, before = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]], (-1, -1)
+        kept: list[list] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
+        before = (-1, -1)
         for part in parts:
             rows, features, values = part
             if not rows.size:
@@ -341,13 +342,14 @@ def open_run(path) -> Run:
         If there is no run, it is damaged, or a newer version wrote it.
     """
     path = Path(path)
-    for attempt in range(TRIES):
+    for _ in range(TRIES - 1):
         seen = _moment(path)
         try:
             return _read(path)
         except RunFolderError:
-            if attempt + 1 == TRIES or _moment(path) == seen:  # else a run has gone on meanwhile
+            if _moment(path) == seen:  # else a run has gone on meanwhile
                 raise
+    return _read(path)
 
 
 def _moment(path: Path) -> list:
@@ -379,7 +381,7 @@ def _read(path: Path) -> Run:
         records.check_files(path, record)
         listed = [name for name in TABLES if name in record["files"]]
         table, stored = _finished(path, record, listed) if listed else _grown(path, record)
-    steps = read_steps(*table, record) if table else []  # none: a cross-validation is still at its folds
+    steps = read_steps(table[0], table[1], record) if table else []  # none: a cross-validation is still at its folds
     asked = (record.get("totals") or {}).get("n_steps")
     if record["status"] == records.COMPLETE and asked not in (None, len(steps)):
         raise damaged(table[0], f"it has {len(steps)} of {asked} steps")

@@ -7,23 +7,27 @@ from __future__ import annotations
 
 import operator
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.walk.loop import PathOptions, batches
-from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Steps
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps
 
 if TYPE_CHECKING:
+    import pandas
+
     from screenpath.runs.saving import Origin
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(ABC):
     """A walked grid: a sequence of its steps.
 
     Parameters
@@ -47,6 +51,10 @@ class Result:
     def __len__(self) -> int:
         return len(self.steps)
 
+    @overload
+    def __getitem__(self, step: int) -> Step: ...
+    @overload
+    def __getitem__(self, step: slice) -> list[Step]: ...
     def __getitem__(self, step):
         return self.steps[step]
 
@@ -72,7 +80,7 @@ class Result:
         """Return the step table, one dict a step, with the columns of ``steps.csv``."""
         return [step.record() for step in self.steps]
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """Return the step table as a pandas DataFrame.
 
         Raises
@@ -120,7 +128,7 @@ class Result:
             raise UsageError(f"there is no step with {given}", f"the nearest has {near}")
         return at
 
-    def solved(self, step: int | None = None, **parameters: float):
+    def solved(self, step: int | None = None, **parameters: float) -> Step:
         """Return the step at a position, see :meth:`position`.
 
         Raises
@@ -172,7 +180,7 @@ class Result:
             raise UsageError("there is nothing to save: the path is in a run folder already")
         save(self, self.origin, folder, force)
 
-    def predict(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+    def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
 
         A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
@@ -183,7 +191,7 @@ class Result:
         codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
         return np.array(self.labels)[codes]
 
-    def decision_function(self, X, step: int | None = None, **parameters: float) -> np.ndarray:
+    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
 
         Parameters
@@ -204,6 +212,14 @@ class Result:
             For rows of another width.
         """
         return self._forms(X, self.solved(step, **parameters))
+
+    @abstractmethod
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
+        """Return the weights of a step: of features, or of samples behind a kernel, see :meth:`position`."""
+
+    @abstractmethod
+    def _forms(self, X: RowsLike, step) -> np.ndarray:
+        """Return the linear forms of new rows."""
 
     def _rows(self, X):
         """Return new rows, with the columns of the model where only some features have one."""
@@ -251,7 +267,7 @@ class PathResult(Result):
         weights = self._weights(self.solved(step, **parameters))[0]
         return weights if self.preparation.columns is None else self.preparation.widened(np.atleast_2d(weights))
 
-    def intercept(self, step: int | None = None, **parameters: float):
+    def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step in the units of the data, see :meth:`position`."""
         return self._weights(self.solved(step, **parameters))[1]
 

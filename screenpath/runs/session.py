@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from screenpath import __version__
 from screenpath.data.memory import in_force
@@ -132,8 +133,12 @@ class Session:
         since = time.monotonic() if began is None else began
         self.deadline = since + limit if limit is not None else math.inf
         self.tally = Tally()
-        self.sink = self.data = self.proof = None
-        self.status = self.good = self.stopped = None
+        self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
+        self.data: Any = None
+        self.proof: Any = None
+        self.status: str | None = None
+        self.good: bool | None = None
+        self.stopped: int | None = None
         self.resumable = False
 
     # -- the order of things -------------------------------------------------------------------------------------

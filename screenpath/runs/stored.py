@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,6 +64,7 @@ class StoredPath(Result):
     intercepts : ndarray of shape (n_steps,) or (n_steps, classes)
     """
 
+    steps: list[StoredStep]  # type: ignore[assignment]  # with the attributes of Steps that Result asks for
     run: Run
     training: str | None = None
 
@@ -100,13 +102,13 @@ class StoredPath(Result):
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
-        weights = self.run.coefficients(self.solved(step, **parameters).row)[0]
+        weights = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[0]
         weights = weights if self.run.classes else weights[0]
         return weights if self.run.numbers is None or self.run.kernel else self._wide(weights)
 
     def intercept(self, step: int | None = None, **parameters: float):
         """Return the intercept of a step, or one for each class, see :meth:`position`."""
-        found = self.run.coefficients(self.solved(step, **parameters).row)[1]
+        found = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[1]
         return found if self.run.classes else float(found[0])
 
     def best(self, one_se: bool = False) -> int:

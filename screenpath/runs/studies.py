@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.needs import SCREEN_MORE
@@ -11,6 +12,9 @@ from screenpath.errors import UsageError
 from screenpath.models import options as o
 from screenpath.models.losses import LOSSES
 from screenpath.models.specs import KERNEL_SVM, L1_SVM, SPARSE_SVM, SPECS
+
+if TYPE_CHECKING:
+    from screenpath.runs.load import Training
 
 STARTS = ("warm", "cold")
 REPEATS = o.Option("repeats", 3, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
@@ -94,7 +98,7 @@ def listed(text: str, option: str, example: str) -> list[str]:
     return names
 
 
-def _read(spec, options: dict, console, limit, rules) -> object:
+def _read(spec, options: dict, console, limit, rules) -> Training:
     """Return the training data, with the kernels of every rule compiled."""
     from screenpath.runs.load import load_training
     from screenpath.runs.warm import warm_model

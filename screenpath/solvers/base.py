@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,10 +31,10 @@ class Solution:
 
     Parameters
     ----------
-    w : ndarray of shape (d,)
-        Best primal point.
-    alpha : ndarray of shape (k,)
-        Feasible dual point of the survivors, multiplied by C.
+    w : ndarray of shape (d,) or None
+        Best primal point; None where the model takes that of the dual point.
+    alpha : ndarray of shape (k,) or None
+        Feasible dual point of the survivors, multiplied by C; None where the model takes that of the primal point.
     epochs : int
         Sweeps or Newton iterations.
     touched : float
@@ -50,8 +50,8 @@ class Solution:
         the upper end, 0 undecided. Only an audit asks for it.
     """
 
-    w: np.ndarray
-    alpha: np.ndarray
+    w: Any
+    alpha: Any
     epochs: int
     touched: float
     converged: bool

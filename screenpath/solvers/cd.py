@@ -60,6 +60,8 @@ class CoordinateDescent:
 class _Run:
     """Working arrays of one solve."""
 
+    dense: np.ndarray | tuple
+
     def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
         self.reduced = reduced
         if reduced.sparse:

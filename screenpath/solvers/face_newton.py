@@ -39,7 +39,7 @@ class FaceNewton:
 
     def __init__(self, most: int = MOST_FREE):
         self.ridge, self.most = RIDGE, min(most, MOST_FREE)
-        self.factor = None
+        self.factor: Factor | None = None
 
     def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
         """Take steps on the coordinates inside their box or pulled into it, in place.
@@ -150,8 +150,8 @@ class FaceNewton:
                 return found
         while True:
             try:
-                self.factor = Factor(Q, where, self.ridge)
-                return self.factor.solve(Q, where, right)
+                self.factor = factor = Factor(Q, where, self.ridge)
+                return factor.solve(Q, where, right)
             except LinAlgError:
                 if self.ridge >= 1.0:  # not a kernel matrix, rounded or not
                     raise

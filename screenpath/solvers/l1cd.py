@@ -121,7 +121,8 @@ class _Run:
         cold = reduced.fresh and not options.warm
         self.w = np.zeros(reduced.size) if cold else reduced.start_w.copy()
         self.bias = np.array([0.0 if cold else reduced.start_bias])
-        self.updates, self.moved, self.size = 0.0, 0.0, None  # of slack, since it was formed; see `drift`
+        self.updates, self.moved = 0.0, 0.0  # of slack, since it was formed; see `drift`
+        self.size: float | None = None
         self.terms = int(np.count_nonzero(self.w))  # weights when it was formed
         if cold or reduced.start_slack is None:
             self.form_slack()

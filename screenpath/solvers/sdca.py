@@ -19,7 +19,7 @@ from screenpath.data.memory import in_force
 from screenpath.kernels import rows as row_kernels
 from screenpath.kernels import sdca as kernels
 from screenpath.kernels import sparse as sums
-from screenpath.models.sparse import Certificate, Reduced
+from screenpath.models.sparse_types import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution
 
@@ -141,6 +141,8 @@ class _Copies:
 class _Run:
     """Working arrays of one solve."""
 
+    copy: _Copy
+
     def __init__(self, reduced: Reduced, random: np.ndarray, warm: bool, copies: _Copies):
         self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
         self.own_copy = False
@@ -156,7 +158,7 @@ class _Run:
         need not be summed again.
         """
         m, at = self.model, self.at
-        self.copy = None
+        self.copy = None  # type: ignore[assignment]  # an earlier copy must go before the next one is made
         self.copy, touched = self.copies.fitting(m, at)
         lines, columns = self.copy.lines, self.copy.columns
         self.full, self.theta = np.empty(start.size), np.empty(m.classes * lines.size)

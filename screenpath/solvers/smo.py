@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,8 @@ class _Run:
         self.newton = FaceNewton(reduced.rows.plan.free)
         self.error = reduced.start_error  # of a product, over the norm of its row
         self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
-        self.members, self.square = np.empty(0, dtype=np.int64), None  # the last working set and its part of Q
+        self.members = np.empty(0, dtype=np.int64)  # the last working set, and its part of Q
+        self.square: Any = None
         self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
         self.times = 1  # by how much its next epoch may be longer than the first
         # Products of points of the box, fixed rows included, are at most this large, over the norm of their row.

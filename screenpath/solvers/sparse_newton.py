@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from screenpath.data.memory import in_force
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_newton as kernels
-from screenpath.models.sparse import Certificate, Reduced
+from screenpath.models.sparse_types import Certificate, Reduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution
 
@@ -183,7 +183,7 @@ class _Run:
             stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, place, data, where, ptr)
             if stored <= room or stored > most:
                 break
-            data = where = None
+            del data, where  # before the larger ones are made
             room = stored
             in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data

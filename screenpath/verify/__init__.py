@@ -17,6 +17,7 @@ other model.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,12 +59,12 @@ class Verification:
     path: str
     steps: int = 0
     proven: int = 0
-    unclaimed: list = field(default_factory=list)
+    unclaimed: list[int] = field(default_factory=list)
     claims: int = 0
     worst: float = 0.0
     tol: float = 0.0
-    faults: list = field(default_factory=list)
-    solutions: dict = field(default_factory=dict, repr=False)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    solutions: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
     def holds(self) -> bool:
@@ -78,7 +79,7 @@ class Verification:
         return f"{self.path}: {held} (tol {self.tol:g}){rest}"
 
 
-def verify_certificate(run, data=None) -> Verification:
+def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str] | None = None) -> Verification:
     """Check the certificate of a run against its data, by code that shares nothing with what computed the run.
 
     Parameters

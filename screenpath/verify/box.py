@@ -13,7 +13,7 @@ only after the last row: of each pair and C the smallest radius is kept at which
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,15 +80,21 @@ class Pair:
     digits = 0.0  # part of the primal value to which a claimed gap is read: an upper bound as well
 
     def __init__(self, entry: dict, size: int, width: int):
-        self.entry, self.sums, self.solution, C = entry, ColumnSums(width), entry.get("w"), entry["C"]
-        self.terms, self.losses, self.spread, self.allowed, self.faults, self.claims = [], [], [], {}, [], 0
+        self.entry, self.sums, C = entry, ColumnSums(width), entry["C"]
+        self.solution: Any = entry.get("w")  # an array wherever the model has one
+        self.terms: list[float] = []
+        self.losses: list[float] = []
+        self.spread: list[float] = []
+        self.allowed: dict[int, tuple[float, int]] = {}
+        self.faults: list[str] = []
+        self.claims = 0
         codes = [entry[name] for name in ("states", "claims", "after") if entry.get(name) is not None]
         self.between = np.flatnonzero(unpack(entry["states"], 0, size) == BETWEEN)
         if (
             any(part.dtype != np.uint8 or part.size != -(-size // 4) for part in codes)
             or entry["between"].size != self.between.size
             or ("w" in entry) != (width > 0)
-            or (width and (self.solution.size != width or not np.all(np.isfinite(self.solution))))
+            or (width and (entry["w"].size != width or not np.all(np.isfinite(entry["w"]))))
             or not (isinstance(C, float) and 0.0 < C < math.inf)
         ):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
@@ -200,7 +206,7 @@ def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = Tr
     t = box.c - box.signs * p
     error = error + UNIT * np.abs(t)
     upper, lower = box.hi - theta, theta - box.lo
-    for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)) if exactly else ():
+    for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)).tolist() if exactly else ():
         t[i], error[i] = _exactly(block, i, box.c[i], -box.signs[i] * pair.solution)
     most = np.maximum(upper * (t + error), lower * (error - t))
     pair.terms.append(UP * fsum(np.maximum(most, 0.0)) + (TINY if np.any(most > 0.0) else 0.0))

@@ -101,7 +101,8 @@ class Source:
 
     def _blocks(self):
         base, first = 0 if self.header["data"]["zero_based"] else 1, 0
-        rows, counts = [], [0]
+        rows: list[float] = []
+        counts = [0]
         for number, line in enumerate(self._lines(), start=1):
             line = line.partition(b"#")[0]
             if b"qid:" in line:
@@ -158,7 +159,8 @@ def scaled(block: Block, header: dict, d: int) -> Block:
     if kind == "standard":
         X = np.zeros((rows, d))
         X[block.rows, columns] = values
-        parts = divided(*two_sum(X, -header["shift"]), header["scale"], 0.0)
+        above, below = two_sum(X, -header["shift"])
+        parts = divided(above, below, header["scale"], 0.0)
         values, tails = (part.ravel() for part in parts)
         indptr, columns = np.arange(rows + 1) * d, np.tile(np.arange(d), rows)
     elif kind == "maxabs":

@@ -110,7 +110,9 @@ def read_certificate(path) -> tuple[dict, list]:
     steps : list of dict
         Fields and arrays of every step, claims by the step after it joined to its own.
     """
-    header, steps, end = None, [], None
+    header: dict = {}
+    steps: list[dict] = []
+    end = None
     for number, (kind, fields, arrays) in enumerate(frames(path)):
         content = {**fields, **arrays}
         if (kind == HEADER) != (number == 0) or end is not None:

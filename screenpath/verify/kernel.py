@@ -43,7 +43,9 @@ class KernelPair(Pair):
 
     def __init__(self, entry: dict, size: int, width: int):
         super().__init__(entry, size, width)
-        self.weights, self.square, self.square_error = np.zeros(size), [], []
+        self.weights = np.zeros(size)
+        self.square: list[float] = []
+        self.square_error: list[float] = []
 
     def norm_squared(self) -> tuple[float, float]:
         """Return ``||w||^2``, and a bound of its error."""

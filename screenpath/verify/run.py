@@ -114,7 +114,8 @@ def _written(folder: Path) -> dict:
                 edges = stored["indptr"]
                 parts = [(stored["indices"][a:b], stored["data"][a:b]) for a, b in zip(edges, edges[1:], strict=False)]
             return dict(enumerate(parts))
-        file, found = folder / "coefficients.csv", {}
+        file = folder / "coefficients.csv"
+        found: dict[int, tuple[list[int], list[float]]] = {}
         with open(file, newline="", encoding="utf-8") as text:
             for step, feature, value in list(csv.reader(text))[1:]:
                 features, values = found.setdefault(int(step), ([], []))

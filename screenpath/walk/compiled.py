@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from dataclasses import MISSING, fields
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,7 @@ class CompiledWalk:
         self.refused = rank + found if refused else None
         if found == 0:
             return [], []
-        certificates = [None] * found
+        certificates: list = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
             certificates[k - 1] = _certificate(
                 m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
@@ -134,7 +135,7 @@ class CompiledWalk:
             )  # fmt: skip
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum())
         named = [m.parameters(C) for C in parameters[:found]]
-        made = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
+        made: Any = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
         if o.audit:
             made = list(made)  # a single one, see above
             made[0].extras = o.audit(m, parameters[0], rank, reference, certificates[0], decided)
@@ -229,8 +230,6 @@ class Batch:
 
 
 def _certificate(model, C: float, values: list, w, theta, total, margins) -> Certificate:
-    w_sq, total_sq, inner, *proven, sum_error, updates, n_R, n_L = values[: kernels.COUNTS + 2]
-    return Certificate(
-        C, Point(w, margins, w_sq), theta, total, total_sq, inner, *proven, int(n_R), int(n_L), int(updates),
-        sum_error, relative=model.relative,
-    )  # fmt: skip
+    w_sq, *proven, sum_error, updates, n_R, n_L = values[: kernels.COUNTS + 2]
+    proven += [int(n_R), int(n_L), int(updates), sum_error]
+    return Certificate(C, Point(w, margins, w_sq), theta, total, *proven, relative=model.relative)

@@ -141,7 +141,7 @@ class Step:
         return row
 
 
-class Steps(Sequence):
+class Steps(Sequence[Step]):
     """The steps of a path in the order of its grid.
 
     Parameters
@@ -152,7 +152,8 @@ class Steps(Sequence):
     """
 
     def __init__(self, batches: list):
-        self._batches, self._made = batches, None
+        self._batches = batches
+        self._made: list | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self._batches))
@@ -199,7 +200,7 @@ class Missing:
         return len(self.parameters)
 
     def __iter__(self):
-        cells = {**{column.name: column.missing for column in TABLE}, "reason": self.reason}
+        cells: dict = {**{column.name: column.missing for column in TABLE}, "reason": self.reason}
         for rank, parameters in enumerate(self.parameters, self.rank):
             yield Step(step=rank, parameters=parameters, coefficients=self.blank, **cells)
 

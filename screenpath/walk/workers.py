@@ -14,8 +14,9 @@ import threading
 from dataclasses import replace
 from itertools import groupby
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from screenpath.data.atomic import save_arrays
 from screenpath.data.memory import MemoryLimit, in_force
 from screenpath.data.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
-from screenpath.models.sparse import SparseModel, SparseVector
+from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import Kept, SparseGrid
+from screenpath.models.sparse_types import SparseVector
 from screenpath.rows.dask_cluster import in_order, tasks_on
 from screenpath.rows.views import Views
 from screenpath.walk.loop import walk
@@ -130,12 +132,13 @@ class Workers:
             What the function raises.
         """
         tasks = list(tasks)
-        todo, busy, results = iter(enumerate(tasks)), {}, {}
+        todo, results = iter(enumerate(tasks)), {}
+        busy: dict[Connection, int] = {}
         for pipe in self.pipes:
             _hand_over(pipe, function, todo, busy)
         for rank in range(len(tasks)):
             while rank not in results:
-                for pipe in wait(list(busy)):
+                for pipe in cast("list[Connection]", wait(list(busy))):
                     with _watched():
                         value = pipe.recv()
                     if isinstance(value, _Raised):
@@ -213,7 +216,8 @@ def workers(jobs: int, initializer, arguments: tuple):
     arguments : tuple
         Of the initializer.
     """
-    context, started = multiprocessing.get_context(START), []
+    context: Any = multiprocessing.get_context(START)  # the type of all contexts lacks `Process`
+    started = []
     if START != "fork":  # a fresh process starts it first, which lets the signals through again
         resource_tracker.ensure_running()
     try:
@@ -249,7 +253,7 @@ def follow_parent() -> None:
 
 
 def _end_with_parent() -> None:
-    wait([multiprocessing.parent_process().sentinel])
+    wait([cast(Any, multiprocessing.parent_process()).sentinel])
     os._exit(1)
 
 
@@ -265,8 +269,8 @@ def _arrays(base: SparseModel) -> dict:
 def _model(load) -> SparseGrid:
     """Return the model of the arrays that ``load(name)`` gives."""
     n, d, dense, classes, gamma = load("shape").tolist()
-    sides = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
-    views = Views.from_parts(int(n), int(d), bool(dense), *sides, load("row-sqnorms"), load("column-sqnorms"))
+    rows, columns = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
+    views = Views.from_parts(int(n), int(d), bool(dense), rows, columns, load("row-sqnorms"), load("column-sqnorms"))
     return SparseGrid(SparseModel(views, load("labels"), int(classes), 0.0, gamma))
 
 
@@ -289,7 +293,8 @@ def _open(share: MemoryLimit | None, folder: str, *how) -> None:
 
 def _walk_mapped_row(task) -> list:
     with in_force().kept("a value of beta"):
-        return _walk_row(*_worker, task)
+        model, how = _worker
+        return _walk_row(model, how, task)
 
 
 def _walk_sent_row(shared: tuple, task, deadline: float) -> list:

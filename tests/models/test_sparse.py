@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.models.sparse import SparseVector
+from screenpath.models.sparse_types import SparseVector
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk

@@ -1,0 +1,87 @@
+"""What a type checker makes of calls from outside."""
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import screenpath
+from screenpath.api.keywords import ClassifierKeywords, LossKeywords
+
+ROOT = Path(__file__).parents[2]
+RIGHT = """\
+import numpy as np
+import scipy.sparse as sp
+import screenpath as s
+
+X, y = np.eye(2), [1, -1]
+path = s.svm_path(X, y, grid=[0.1, 1.0], class_weight="balanced", time_limit=60)
+status: str = path[0].status
+first: list[dict] = path.table()[:1]
+labels: np.ndarray = path.predict(sp.csr_array(X), C=0.1)
+met: bool = s.svr_path([[1.0, 2.0]], np.zeros(1), epsilon=0.2, dtype=np.float32).certified
+eps: s.PathResult = s.quantile_path(X, y, tau=0.3, grid=s.EpsilonGrid(0.1, 1.0, 1e-3))
+l1: s.PathResult = s.l1_svm_path(X, y, grid=10)
+grid: s.SparsePathResult = s.sparse_svm_path(X, y, betas=2, alphas=[0.1])
+support: np.ndarray = s.kernel_svm_path(X, y, gamma="1/d", max_memory="1G", tell=print).support(0)
+n: int = s.read_libsvm("data.libsvm", n_features=3).n
+faults: list[tuple[int, str]] = s.verify_certificate("runs/a").faults
+"""
+WRONG = {
+    "s.svm_path(X, y, tol='1e-6')": "arg-type",
+    "s.lad_path(X, y, class_weight='balanced')": "call-arg",
+    "s.quantile_path(X, y, tau=None)": "arg-type",
+    "s.svr_path(X, y, 0.1)": "call-arg",
+    "s.svm_path(X)": "call-arg",
+    "s.svm_path(X, y).predict(X, step='best')": "arg-type",
+    "s.svm_path(X, y)[0].statuses": "attr-defined",
+    "s.l1_svm_path(X, y, grid=s.EpsilonGrid(0.1, 1.0, 1e-3))": "arg-type",
+    "s.sparse_svm_path(X, y, jobs=0.5)": "arg-type",
+    "s.kernel_svm_path(X, y, degree='three')": "arg-type",
+    "s.EpsilonGrid(0.1, 1.0)": "call-arg",
+    "s.read_libsvm(3)": "arg-type",
+    "s.verify_certificate(None)": "arg-type",
+    "s.svm_paths(X, y)": "attr-defined",
+}
+
+
+def test_a_wrong_call_is_noticed_and_a_right_one_is_not(tmp_path):
+    pytest.importorskip("mypy")
+    head = "import numpy as np\nimport screenpath as s\nX, y = np.eye(2), [1, -1]\n"
+    (tmp_path / "right.py").write_text(RIGHT)
+    (tmp_path / "wrong.py").write_text(head + "\n".join(WRONG) + "\n")
+    # The settings, and so the cache, are those of the check of the whole package.
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", tmp_path / "right.py", tmp_path / "wrong.py"],
+        cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    errors = re.findall(r"(\w+)\.py:(\d+): error: .* \[([a-z-]+)\]$", found.stdout, re.MULTILINE)
+    lines = enumerate(WRONG.values(), start=1 + head.count("\n"))
+    assert errors == [("wrong", str(line), code) for line, code in lines], found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(
+    ("function", "keywords", "own"),
+    [
+        ("svm_path", ClassifierKeywords, set()),
+        ("lad_path", LossKeywords, set()),
+        ("quantile_path", LossKeywords, {"tau"}),
+        ("svr_path", LossKeywords, {"epsilon"}),
+    ],
+)
+def test_type_checkers_know_the_keywords_that_a_function_takes(function, keywords, own):
+    parameters = inspect.signature(getattr(screenpath, function)).parameters
+    assert set(parameters) - {"X", "y"} == own | set(keywords.__annotations__)
+
+
+def test_type_checkers_are_told_all_names_of_the_package():
+    package = Path(screenpath.__file__).parent
+    stub = ast.parse((package / "__init__.pyi").read_text())
+    names = {node.names[0].asname for node in stub.body if isinstance(node, ast.ImportFrom)}
+    assert names | {"__version__"} == set(screenpath.__all__)
+    assert (package / "py.typed").is_file()
