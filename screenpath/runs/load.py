@@ -120,7 +120,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class TestData:
     """Data of ``--test``, prepared like the training data.
 
     Parameters
@@ -427,7 +427,7 @@ def read_weights(path):
     return np.array(weights)
 
 
-def load_test(spec, options: dict, training: Training) -> HeldOut:
+def load_test(spec, options: dict, training: Training) -> TestData:
     """Read the test data and prepare it like the training data.
 
     Features that the training data lacks have no coefficient and are left out.
@@ -448,7 +448,7 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
     del data, X
     if spec.rows is not None:
         prepared = training.rows.held_out(prepared)  # type: ignore[union-attr]  # behind a kernel they are GramRows
-    return HeldOut(source, prepared, targets, digest)
+    return TestData(source, prepared, targets, digest)
 
 
 def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:

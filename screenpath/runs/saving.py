@@ -30,7 +30,7 @@ class Origin:
     options: dict
 
 
-class Saved(Session):
+class SavedSession(Session):
     """A session whose steps are there already."""
 
     def __init__(self, steps, *arguments, **more):
@@ -55,4 +55,4 @@ def save(result, origin: Origin, folder, force: bool = False) -> None:
     given = {name: value for name, value in origin.options.items() if name in own}
     options = declared.completed({**given, **grid, "out": os.fspath(folder), "force": force, "quiet": True})
     spec = declared.resolved(declared, options)
-    Saved(result.steps, spec, {**options, "data": (origin.X, origin.y)}, Silent(), command=["save"]).run()
+    SavedSession(result.steps, spec, {**options, "data": (origin.X, origin.y)}, Silent(), command=["save"]).run()
