@@ -185,11 +185,8 @@ def svm_path(X: RowsLike, y: ArrayLike, **options: Unpack[ClassifierKeywords]) -
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
-        Two labels; the larger is +1.
-    **options
-        See :func:`loss_path`.
+    X, y, **options
+        See :func:`loss_path`; two labels, of which the larger is +1.
 
     Returns
     -------
@@ -215,10 +212,7 @@ def lad_path(X: RowsLike, y: ArrayLike, **options: Unpack[LossKeywords]) -> Path
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
-        Targets.
-    **options
+    X, y, **options
         See :func:`loss_path`.
 
     Returns
@@ -234,12 +228,10 @@ def quantile_path(X: RowsLike, y: ArrayLike, *, tau: float = 0.5, **options: Unp
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
+    X, y, **options
+        See :func:`loss_path`.
     tau : float, default 0.5
         Level, between 0 and 1.
-    **options
-        See :func:`loss_path`.
 
     Returns
     -------
@@ -254,12 +246,10 @@ def svr_path(X: RowsLike, y: ArrayLike, *, epsilon: float = 0.1, **options: Unpa
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
+    X, y, **options
+        See :func:`loss_path`.
     epsilon : float, default 0.1
         Half width of the insensitive tube, in the units of ``y``.
-    **options
-        See :func:`loss_path`.
 
     Returns
     -------
