@@ -17,8 +17,10 @@ def flags(text: str) -> str:
     """Return a message with its options as the command line has them: ``--threads``, ``--scale maxabs``."""
 
     def flag(found) -> str:
-        name = "--" + found[1].replace("_", "-")
-        return name if found[2] is None else f"{name} {found[2]}"
+        name = found[1].replace("_", "-")
+        if found[2] == "False":
+            return f"--no-{name}"
+        return f"--{name}" if found[2] is None else f"--{name} {found[2]}"
 
     return OPTION.sub(flag, text)
 

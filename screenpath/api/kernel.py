@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Grid
-from screenpath.api.losses import check_data, make_grid, two_labels
+from screenpath.api.losses import make_grid, two_labels
+from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
 from screenpath.data.labels import binary_labels
 from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
+from screenpath.models.specs import PARAMETERS
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 from screenpath.rules import parse_kernel_rule
 from screenpath.runs.result import Result, path_options, walked
+from screenpath.runs.saving import Origin
 from screenpath.solvers.smo import make_kernel_solver
 
 
@@ -46,30 +49,12 @@ class KernelPathResult(Result):
         """Return ``y_i alpha_i``, one row a step."""
         return self.steps.coefficients
 
-    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return the numbers (from 0) of the support vectors of a step, see :meth:`position`."""
-        return np.flatnonzero(self.solved(step, **parameters).coefficients)
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
+        return self.solved(step, **parameters).coefficients
 
-    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return ``f(x) = sum_i y_i alpha_i K(x_i, x)`` for new rows in the units of the training data.
-
-        Parameters
-        ----------
-        X : ndarray or scipy.sparse of shape (m, d)
-        step, **parameters
-            See :meth:`position`; the last step by default.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-
-        Raises
-        ------
-        UsageError
-            For a step that was not reached.
-        """
-        coefficients = self.solved(step, **parameters).coefficients
-        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ coefficients
+    def _forms(self, X, step) -> np.ndarray:
+        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
 
 
 def kernel_svm_path(
@@ -115,22 +100,17 @@ def kernel_svm_path(
     coef0 : float, default 0
     bias : float, default 0
         A constant feature of this value: its square is added to the kernel.
-    grid : int, sequence of float or EpsilonGrid, default 100
-        Number of log-spaced values of C from ``cmin`` to ``cmax``, the values themselves, or an eps-path.
-    cmin, cmax : float
+    grid, cmin, cmax
+        As of :func:`screenpath.api.losses.loss_path`.
     rule : str, default "dvi+gap"
         ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``.
     solver : {"auto", "newton", "smo"}
         ``smo`` takes greedy pair steps only; ``newton`` (= ``auto``) finishes them with Newton steps.
     shrinking : bool, default True
-    tol : float, default 1e-6
-        Relative duality gap of every grid point, on the full data.
-    class_weight : dict or "balanced", optional
-    sample_weight : array_like of shape (n,), optional
-        The weight 2 equals the sample standing twice, in ``scale`` too.
+    tol, class_weight, sample_weight, storage, max_epochs, time_limit
+        As of :func:`screenpath.api.losses.loss_path`.
     scale : {"none", "maxabs", "standard", "l2"}
         Of the data, before the kernel.
-    storage : {"auto", "dense", "sparse"}
     dtype : float64 or float32
         Type of the stored kernel values; everything that decides or certifies is float64.
     max_memory : int or str, optional
@@ -139,10 +119,6 @@ def kernel_svm_path(
         Precompute the kernel matrix where it fits, always, or never: then rows are computed as they are needed.
     threads : int, default 1
         For blocks of the kernel matrix; results do not depend on it.
-    max_epochs : int
-        Limit per grid point.
-    time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
     tell : callable, optional
         Called with one sentence about the memory before it is allocated.
 
@@ -178,4 +154,10 @@ def kernel_svm_path(
     rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
     model = kernel_svm_model(rows, weights)
     found = walked(model, values, screening, chosen, options, blank=np.full(rows.n, np.nan))
-    return KernelPathResult(found, preparation, two_labels(y), rows)
+    own = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    asked = {
+        **{name: own[name] for name in PARAMETERS[kernel]}, "kernel": kernel, "gram": gram, "bias": bias, "rule": rule,
+        "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads,
+        "max_epochs": max_epochs, "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
+    }  # fmt: skip
+    return KernelPathResult(found, preparation, two_labels(y), rows, origin=Origin("svm", X, y, asked))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import Values
-from screenpath.api.losses import check_data, two_labels
+from screenpath.api.losses import two_labels
+from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import prepare
 from screenpath.models.grid import lambda_grid
@@ -17,6 +18,7 @@ from screenpath.models.l1svm import L1SVM
 from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.runs.result import PathResult, run_l1_path
+from screenpath.runs.saving import Origin
 from screenpath.solvers.l1cd import make_feature_solver
 
 
@@ -56,18 +58,8 @@ def l1_svm_path(
     rule : {"vi+gap", "vi", "gap", "none"}
     solver : {"auto", "newton", "cd"}
         ``auto`` and ``newton`` finish working sets by Newton steps, ``cd`` uses coordinate descent alone.
-    tol : float, default 1e-6
-        Relative duality gap of every grid point, on the full data.
-    scale : {"none", "maxabs", "standard", "l2"}
-        Coefficients are reported in the units of ``X`` all the same.
-    storage : {"auto", "dense", "sparse"}
-    dtype : float64 or float32
-        Type of the stored values; everything that decides or certifies is float64.
-    threads : int, default 1
-    max_epochs : int
-        Sweeps and Newton steps of one grid point.
-    time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+    tol, scale, storage, dtype, threads, max_epochs, time_limit
+        As of :func:`screenpath.api.losses.loss_path`.
 
     Returns
     -------
@@ -91,7 +83,11 @@ def l1_svm_path(
     values = lambda_grid(model, grid, log, lambda_min_ratio)
     how = parse_feature_rule(rule), make_feature_solver(solver)
     found = run_l1_path(model, values, *how, tol, max_epochs, time_limit, began)
-    return PathResult(found, preparation, two_labels(check_data(X, y)[1]))
+    asked = {
+        "rule": rule, "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype,
+        "threads": threads, "max_epochs": max_epochs,
+    }  # fmt: skip
+    return PathResult(found, preparation, two_labels(check_data(X, y)[1]), origin=Origin("l1svm", X, y, asked))
 
 
 def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):

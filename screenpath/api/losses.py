@@ -10,51 +10,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassifierKeywords, ClassWeight, Grid, LossKeywords
+from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
 from screenpath.data.labels import binary_labels
 from screenpath.data.prepare import prepare
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
 from screenpath.rows.memory import prepared_rows
 from screenpath.rules import parse_rule
 from screenpath.runs.result import PathResult, path_options, walked
+from screenpath.runs.saving import Origin
 from screenpath.solvers import make_solver
 
 if TYPE_CHECKING:  # every type checker knows this module, installed or not
     from typing_extensions import Unpack
 
 F = TypeVar("F", bound=Callable)
-
-
-def check_data(X, y):
-    """Return data and labels as arrays that every model accepts.
-
-    Raises
-    ------
-    DataError
-        For shapes that do not fit together, or values that are not finite.
-    """
-    if not sp.issparse(X):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
-    if X.dtype not in (np.float64, np.float32):
-        X = X.astype(np.float64)
-    y = np.asarray(y, dtype=np.float64).ravel()
-    if y.size != X.shape[0]:
-        raise DataError(f"{X.shape[0]} rows but {y.size} labels")
-    if y.size == 0:
-        raise DataError("the data has no rows")
-    values = X.data if sp.issparse(X) else X
-    if not np.all(np.isfinite(values)) or not np.all(np.isfinite(y)):
-        raise DataError("the data holds nan or infinite values", "remove or impute them first")
-    return X, y
 
 
 def make_grid(grid, cmin: float, cmax: float):
@@ -172,7 +148,12 @@ def loss_path(
     limits.update(chunk=chunk, chunk_form=chunk_form)
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, **values)
     found = run_path(model, points, rule=rule, solver=solver, **limits)
-    return PathResult(found, preparation, labels)
+    asked = {
+        "rule": rule, "solver": solver, "tol": tol, "bias": bias, "scale": scale, "storage": storage, "dtype": dtype,
+        "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
+        "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
+    }  # fmt: skip
+    return PathResult(found, preparation, labels, origin=Origin(loss.name, X, y, asked))
 
 
 def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:
@@ -204,11 +185,8 @@ def svm_path(X: RowsLike, y: ArrayLike, **options: Unpack[ClassifierKeywords]) -
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
-        Two labels; the larger is +1.
-    **options
-        See :func:`loss_path`.
+    X, y, **options
+        See :func:`loss_path`; two labels, of which the larger is +1.
 
     Returns
     -------
@@ -234,10 +212,7 @@ def lad_path(X: RowsLike, y: ArrayLike, **options: Unpack[LossKeywords]) -> Path
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
-        Targets.
-    **options
+    X, y, **options
         See :func:`loss_path`.
 
     Returns
@@ -253,12 +228,10 @@ def quantile_path(X: RowsLike, y: ArrayLike, *, tau: float = 0.5, **options: Unp
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
+    X, y, **options
+        See :func:`loss_path`.
     tau : float, default 0.5
         Level, between 0 and 1.
-    **options
-        See :func:`loss_path`.
 
     Returns
     -------
@@ -273,12 +246,10 @@ def svr_path(X: RowsLike, y: ArrayLike, *, epsilon: float = 0.1, **options: Unpa
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : array_like of shape (n,)
+    X, y, **options
+        See :func:`loss_path`.
     epsilon : float, default 0.1
         Half width of the insensitive tube, in the units of ``y``.
-    **options
-        See :func:`loss_path`.
 
     Returns
     -------

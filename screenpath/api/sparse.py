@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import Values
-from screenpath.api.losses import check_data
+from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
@@ -20,6 +20,7 @@ from screenpath.models.sparse_types import SparseVector
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
+from screenpath.runs.saving import Origin
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.workers import walk_grid
 
@@ -33,8 +34,8 @@ class SparsePathResult(PathResult):
         """Return the labels as they were passed in, sorted. Two: the larger is +1."""
         return np.array(self.labels)
 
-    def _weights(self, step, **parameters) -> tuple:
-        blocks = self._blocks(self.solved(step, **parameters))
+    def _weights(self, step) -> tuple:
+        blocks = self._blocks(step)
         return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
 
     def _blocks(self, step) -> np.ndarray:
@@ -138,18 +139,8 @@ def sparse_svm_path(
     solver : {"auto", "newton", "sdca"}
     jobs : int, default 1
         Processes; the rows of different ``beta`` are shared out. Results do not depend on it.
-    tol : float, default 1e-6
-        Relative duality gap of every grid point, on the full data.
-    bias : float, default 0
-        Value of a constant feature, penalised like every other; 0 for none.
-    scale : {"none", "maxabs", "standard", "l2"}
-    storage : {"auto", "dense", "sparse"}
-    dtype : float64 or float32
-    seed : int, default 0
-    max_epochs : int
-        Limit per grid point.
-    time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+    tol, bias, scale, storage, dtype, seed, max_epochs, time_limit
+        As of :func:`screenpath.api.losses.loss_path`.
 
     Returns
     -------
@@ -187,4 +178,13 @@ def sparse_svm_path(
     found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
     size = blocks * rows.d
     blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
-    return SparsePathResult(completed([found], grid, pairs, blank), preparation, tuple(classes.tolist()))
+    asked = {
+        "betas" if np.ndim(betas) == 0 else "beta": betas, "alphas" if np.ndim(alphas) == 0 else "alpha": alphas,
+        "references": references, "smoothing": smoothing, "rule": rule, "first": first, "solver": solver, "tol": tol,
+        "bias": bias, "scale": scale, "storage": storage, "dtype": dtype, "seed": seed, "max_epochs": max_epochs,
+        **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
+        **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
+    }  # fmt: skip
+    labels = tuple(classes.tolist())
+    steps = completed([found], grid, pairs, blank)
+    return SparsePathResult(steps, preparation, labels, origin=Origin("sparse-svm", X, y, asked))

@@ -118,7 +118,7 @@ def _run(arguments, began: float) -> int:
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    click.echo(f"warning: {shown_lines(str(message))}", err=True)
+    click.echo(f"warning: {shown_lines(flags(str(message)))}", err=True)
 
 
 def _fail(message: str, hint: str | None = None, code: int = ERROR) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, flags
+from screenpath.models.options import MAX_MEMORY
 
 
 @click.command("convert")
@@ -19,7 +20,7 @@ from screenpath.errors import UsageError
     help="Megabytes of text that make a shard; memory is about 8 times this for each job.",
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
-@shared.memory_option
+@shared.flag(MAX_MEMORY)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the files show fewer.")
 @click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1.")
 @click.option(
@@ -51,7 +52,7 @@ def command(data, out, quiet, **options):
 
     if options["resume"] and options["force"]:
         raise UsageError("--resume continues a conversion and --force replaces a folder", "use one of them")
-    console = Console(quiet, None)
+    console = Console(quiet, None, flags)
     folder = convert(data, out, **options)
     shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
     console.say(f"{folder.path}: {shape} in {folder.count} shards")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.options import force_option
-from screenpath.cli.predict import model_spec, run_argument, say_step, step_option
-from screenpath.errors import UsageError, tell
+from screenpath.cli.predict import run_argument, say_step, step_option
+from screenpath.errors import tell
 
 
 @click.command("export")
@@ -27,19 +27,14 @@ def command(run, step, kind, out, force, quiet):
 
     LIBLINEAR's own predict reads the file of --to liblinear and decides the same.
     """
-    from screenpath.runs.export import FORMATS
+    from screenpath.runs.export import exported
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
 
     run = open_run(run)
     output = Output(out, force, [run.path])
-    model_spec(run)  # refuses other kinds
-    if run.kernel:
-        raise UsageError(
-            f"{run.path} is a kernel run: it has no weights of features", "use predict, which reads its support vectors"
-        )
     chosen = run.choose(step)
-    output.write(FORMATS[kind](run, chosen))
+    output.write(exported(run, chosen, kind))
     if not quiet:
         say_step(run, chosen)
         if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":

@@ -1,37 +1,18 @@
-"""One path from the command line: read, prepare, walk, write, report. Shared by the commands of all models."""
+"""A run from the command line: a session with signals, a console and an exit code."""
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 import warnings
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import click
 
-from screenpath import __version__
 from screenpath.cli.app import BEGAN, DONE, UNCERTIFIED
-from screenpath.cli.signals import Signals, Stopped
-from screenpath.data.memory import MemoryLimit, in_force
-from screenpath.data.needs import SCREEN_MORE
-from screenpath.errors import ResourceError, UsageError
+from screenpath.cli.signals import Signals
+from screenpath.data.memory import MemoryLimit
+from screenpath.errors import flags
 from screenpath.models.spec import Spec
-from screenpath.report.tally import Tally
-from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
-from screenpath.runs.outputs import refuse_inputs
-from screenpath.runs.record import SCHEMA_VERSION
-from screenpath.runs.stream import Stream
-from screenpath.walk import step as steps
-
-# Shared options that change the numbers or the files; --resume compares them and those of the model.
-IDENTITY = (
-    "rule", "solver", "tol", "max_epochs", "seed", "audit", "bias", "scale", "storage", "dtype", "n_features",
-    "zero_based", "format", "coefficients",
-)  # fmt: skip
-INPUTS = ("data", "test", "weights", "fold_file")  # options that name files which the command reads
+from screenpath.runs.interrupts import Stopped
 
 
 def run_job(spec: Spec, options: dict, kind=None) -> int:
@@ -43,7 +24,7 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
     options : dict
         Values of the command's options by name.
     kind : type, optional
-        Of the job; default :class:`Job`.
+        Of the session; default :class:`screenpath.runs.session.Session`.
 
     Returns
     -------
@@ -51,405 +32,21 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
         Exit code: 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by
         signal n.
     """
-    began, kind = click.get_current_context().find_root().obj[BEGAN], kind or Job
-    check_options(options)
+    from screenpath.report.console import Console
+    from screenpath.runs.session import Session
+
+    began = click.get_current_context().find_root().obj[BEGAN]
     if options["quiet"]:
         warnings.simplefilter("ignore")
     with Signals() as signals, MemoryLimit(options["max_memory"]).in_force():
         try:
-            return kind(spec, options, signals, began).run()
+            console, command = Console(options["quiet"], options["progress"], flags), ["screenpath", *sys.argv[1:]]
+            session = (kind or Session)(spec, options, console, signals, began, command)
+            session.run()
         except Stopped as stop:  # before the first step: nothing to keep
             return 128 + stop.number
         except RuntimeError:
             if not signals.lost:
                 raise
             return 128 + signals.received
-
-
-def check_options(options: dict) -> None:
-    """Refuse options that contradict each other, and fill in the defaults that depend on others."""
-    if options["out"] == "-":
-        for name in ("resume", "force"):
-            if options[name]:
-                raise UsageError(f"--{name} needs a run folder", "give one with --out DIR instead of -o -")
-        if options["coefficients"] not in (None, "none"):
-            raise UsageError("-o - writes the step table only", "give a folder with --out DIR to get coefficients")
-        options["coefficients"] = "none"
-    options["coefficients"] = options["coefficients"] or "csv"
-    if options["resume"] and options["force"]:
-        raise UsageError("--resume continues a run and --force replaces it", "use one of them")
-    if options["quiet"] and options["progress"]:
-        raise UsageError("--quiet and --progress contradict each other", "use one of them")
-    if options.get("certificate"):
-        check_certificate(options)
-    if options["data"] == "-" and options["test"] == "-":
-        raise UsageError("DATA and --test cannot both be stdin")
-
-
-def check_certificate(options: dict) -> None:
-    """Refuse ``--certificate`` where ``screenpath verify`` could not check it."""
-    if options["out"] == "-":
-        raise UsageError("--certificate needs a run folder", "give one with --out DIR instead of -o -")
-    if options["dtype"] != "float64":
-        raise UsageError("--certificate proves the numbers of the file, --dtype float32 rounds them", "leave one out")
-    if Path(options["data"]).is_dir():
-        raise UsageError(
-            "--certificate is checked against text, DATA is a folder", "name the LIBSVM text it was made of"
-        )
-    if options.get("one_vs_rest"):
-        raise UsageError("--certificate is of one path, --one-vs-rest computes several", "use --positive LABEL")
-
-
-def default_folder(name: str, data: str) -> Path:
-    """Return ``runs/NAME-STEM``, the stem being the file's name without compression and format endings."""
-    path = Path("stdin" if data == "-" else data)
-    if path.suffix in (".gz", ".bz2", ".xz"):
-        path = path.with_suffix("")
-    return Path("runs") / f"{name}-{path.stem}"
-
-
-class Job:
-    """State of one command."""
-
-    def __init__(self, spec: Spec, options: dict, signals: Signals, began: float):
-        from screenpath.report.console import Console
-
-        self.spec, self.options, self.signals, self.began = spec, options, signals, began
-        limit = options["time_limit"]
-        self.deadline = began + limit if limit is not None else math.inf
-        self.console = Console(options["quiet"], options["progress"])
-        self.tally = Tally()
-        self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
-        self.data: Any = None
-        self.proof: Any = None
-        self.finished: dict | None = None
-        self.resumable = False
-
-    # -- the order of things -------------------------------------------------------------------------------------
-
-    def run(self) -> int:
-        """Return the exit code."""
-        if self.options["out"] != "-":
-            refuse_inputs(self.folder(), [self.options[name] for name in INPUTS if self.options.get(name)])
-        try:
-            self.prepare()
-            self.signals.keeping = True
-            self.sink = self.open_sink()
-            if self.sink is None:  # --resume of a finished run
-                return exit_code(self.finished)
-            if not self.resumable:
-                self.sink.clear()
-            self.before_walk()
-            reference = self.start()
-            return self.walk(reference)
-        finally:
-            if self.proof is not None:
-                self.proof.close()
-            if self.sink is not None:
-                self.sink.close()
-            if self.data is not None:
-                self.data.close()
-
-    def prepare(self) -> None:
-        """Read the data and build the model, the rule and the solver."""
-        from screenpath.cli import load
-        from screenpath.cli.warm import warm_model
-        from screenpath.kernels.compilation import clock, compile_seconds
-
-        o = self.options
-        # First, so that a wrong name is said before anything is read or compiled.
-        self.screening = self.spec.rule(o["rule"])
-        self.solver = self.spec.solver(o["solver"], o["seed"])
-        with self.console.compiling(in_force().check_compiling):
-            began = clock()  # stands still while kernels compile
-            self.read()
-            if o.get("certificate") and "classes" in (self.data.labels or {}):
-                raise UsageError("--certificate is of two classes, the data has more", "use --positive LABEL")
-            self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
-            self.tally.seconds["reading"] = clock() - began
-            self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
-            in_force().promised = self.data.vectors  # what else the model takes is there
-            self.data = replace(self.data, targets=None)  # the model has its own
-            self.grid = self.spec.grid(self.model, o)
-            self.set_up_walk()
-            warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
-            if self.spec.copies:
-                self.data = self.data.without_rows()
-        self.tally.seconds["compiling"] = compile_seconds()
-
-    def read(self) -> None:
-        """Read and prepare the training data."""
-        from screenpath.cli import load
-
-        self.data = load.load_training(self.spec, self.options, self.console.say)
-
-    def before_walk(self) -> None:
-        """Do what comes between the opening of the folder and the first step."""
-
-    def more_cells(self, step) -> dict:
-        """Return further cells of a step's row."""
-        return {}
-
-    def set_up_walk(self) -> None:
-        """Collect the limits of the walk and the columns of the step table."""
-        from screenpath.walk import audit
-        from screenpath.walk.loop import PathOptions
-
-        o = self.options
-        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
-        extras = self.spec.columns
-        if o["audit"]:
-            checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
-            limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
-            extras = (*extras, *audit.COLUMNS)
-        if self.test is not None:
-            extras = (*extras, self.spec.score_column)
-        if hasattr(self.data.rows, "moved"):
-            extras = (*extras, steps.MOVED)
-        self.limits = limits
-        self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
-
-    # -- where it goes -------------------------------------------------------------------------------------------
-
-    def open_sink(self):
-        """Return the sink; None where ``--resume`` finds a finished run."""
-        o = self.options
-        if o["out"] == "-":
-            return Stream(sys.stdout, o["format"], self.columns)
-        folder = RunFolder(self.folder(), o["format"], o["coefficients"])
-        try:
-            previous = folder.previous(replace=o["force"])
-            if previous is not None and not o["force"]:
-                if not o["resume"]:
-                    folder.refuse(previous)
-                folder.check_identity(previous, self.identity())
-                if previous["status"] == COMPLETE:
-                    self.finished = previous
-                    self.console.say(f"{folder.path} is complete already; nothing to do")
-                    folder.remove_leftovers()
-                    folder.close()
-                    return None
-        except BaseException:
-            folder.close()
-            raise
-        self.resumable = previous is not None and not o["force"]
-        return folder
-
-    def folder(self) -> Path:
-        """Return the folder that is written to."""
-        return Path(self.options["out"]) if self.options["out"] else self.default_folder()
-
-    def default_folder(self) -> Path:
-        """Return the folder that is written to without ``--out``."""
-        return default_folder(self.spec.name, self.options["data"])
-
-    def identity(self) -> dict:
-        """Return all that decides the numbers: version, data, options."""
-        o = self.options
-        names = (*IDENTITY, *self.spec.own_options)
-        return {
-            "tool_version": __version__,
-            "model": self.spec.name,
-            "data_sha256": self.data.sha256,
-            "weights_sha256": self.data.weights_sha256,
-            "test_sha256": self.test.sha256 if self.test is not None else None,
-            **{name: o[name] for name in names},
-        }
-
-    def start(self):
-        """Open the files, or continue those of an earlier run. Return the reference of the next step."""
-        checkpoint = self.sink.load_checkpoint(self.identity()) if self.resumable else None
-        reference = None
-        if checkpoint is not None:  # all of it is checked before anything is changed
-            reference = self.restore(checkpoint)
-            self.console.say(f"continuing behind step {checkpoint.progress.steps - 1}")
-        classes = (self.data.labels or {}).get("classes")
-        unit, count, numbers = "feature", self.data.shape[1], self.data.preparation.numbers
-        if self.spec.rows is not None:
-            unit, count, numbers = "sample", self.data.shape[0], None
-        self.sink.write_run(self.record(RUNNING))  # first: the mark of all that is made behind it
-        self.sink.open(self.columns, count, checkpoint, classes, unit, numbers)
-        self.open_proof(checkpoint.state if checkpoint else None, reference)
-        return reference
-
-    def restore(self, checkpoint):
-        """Take up the totals of an earlier run and return the reference of its next step."""
-        from screenpath.walk.loop import restore_walk
-
-        steps, grid = checkpoint.progress.steps, self.grid
-        try:
-            earlier = Tally.restored(checkpoint.tally)
-            known = not hasattr(grid, "expected")  # else it grows with the walk
-            if earlier.steps != steps or (known and steps > len(grid)):
-                raise ValueError("it speaks of another number of steps")
-            at = grid[steps - 1] if known else None
-            reference = restore_walk(self.model, self.screening, checkpoint.state, at)
-            if self.options.get("certificate"):
-                from screenpath.runs.certificates import check_resumed
-
-                check_resumed(self.sink.path, self.model, checkpoint.state)
-        except ValueError as error:
-            raise self.sink.damaged_checkpoint(error) from None
-        earlier.add_seconds(self.tally.seconds)
-        self.tally = earlier
-        return reference
-
-    def open_proof(self, state=None, reference=None) -> None:
-        """Open the certificate file of ``--certificate``."""
-        if self.options.get("certificate"):
-            from screenpath.runs.certificates import header_of, open_certificate
-
-            header = header_of(self.spec.name, self.options, self.data)
-            self.proof = open_certificate(self.sink.path, self.model, header, state, reference)
-
-    def state(self, certificate) -> dict:
-        """Return all that the next step depends on."""
-        from screenpath.walk.loop import walk_state
-
-        state = walk_state(self.model, self.screening, certificate)
-        return state if self.proof is None else {**state, **self.proof.state()}
-
-    # -- the path ------------------------------------------------------------------------------------------------
-
-    def walk(self, reference) -> int:
-        """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
-        from screenpath.walk.loop import walk
-
-        status, code, limit = COMPLETE, None, in_force()
-        first = self.sink.count
-        found = (self.spec.walk(self.options) if self.spec.walk else walk)(
-            self.model, self.grid, self.screening, self.solver, self.limits, reference, first
-        )
-        self.latest = reference
-        self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
-        try:
-            limit.promised //= 2  # the model is there, and the first certificates
-            compiling = self.console.compiling(limit.check_compiling)
-            with compiling, limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes):
-                self.keep_steps(found)
-            if self.sink.count < len(self.grid):
-                status = TIME_LIMIT
-        except Stopped as stop:
-            status, code = INTERRUPTED, 128 + stop.number
-        except BaseException as error:
-            if isinstance(error, ResourceError) and self.latest is not None:
-                self.keep_for_later(error)
-            self.sink.fail(self.record(FAILED))
-            raise
-        finally:
-            self.signals.hold()  # the files are completed whatever comes now, short of a second signal
-            self.console.stop()
-        clock = time.perf_counter()
-        if status != COMPLETE and self.latest is not None:
-            self.sink.checkpoint(self.state(self.latest), self.tally.array())
-        reason = steps.LATE if status == TIME_LIMIT else "a signal ended the path before this point"
-        skipped = [self.skipped_row(rank, reason) for rank in range(self.sink.count, len(self.grid))]
-        self.tally.seconds["writing"] += time.perf_counter() - clock
-        record = self.record(status)
-        if self.proof is not None:
-            self.sink.list_file(*self.proof.finish(skipped))
-        self.sink.finish(record, skipped)
-        self.console.summary(self.summary(status))
-        return exit_code(record) if code is None else code
-
-    def keep_for_later(self, error: ResourceError) -> None:
-        """Write where the path can continue with more memory, and say so."""
-        self.sink.checkpoint(self.state(self.latest), self.tally.array())
-        if self.options["out"] != "-":
-            error.hint = f"{error.hint}; with --resume it goes on behind the {self.sink.count} steps that are done"
-
-    def keep_steps(self, found) -> None:
-        """Write the steps that the walk yields, up to the end of the grid or the time limit."""
-        for step, certificate in found:
-            # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
-            if time.monotonic() > self.deadline:
-                return
-            in_force().look(f"step {step.step}")
-            with self.signals.held():
-                clock = time.perf_counter()
-                weights = self.spec.weights(step, self.data.labels)
-                row = {**step.record(), **self.more_cells(step)}
-                if self.test is not None:
-                    row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
-                self.sink.add(row, self.original(weights))
-                if self.proof is not None:
-                    self.proof.add(step, certificate)
-                self.latest = certificate if getattr(certificate, "resumable", True) else None
-                self.tally.add(step)
-                self.tally.seconds["writing"] += time.perf_counter() - clock
-                if self.latest is not None and self.sink.due():
-                    self.sink.checkpoint(self.state(certificate), self.tally.array())
-            self.console.advance(step)
-
-    def original(self, weights) -> tuple:
-        """Return weights and intercept in the units of the data, a row each for several classes."""
-        preparation = self.data.preparation
-        if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
-            return weights, 0.0, False
-        if weights.ndim == 1:
-            return (*preparation.original(weights), preparation.has_intercept)
-        parts = [preparation.original(one) for one in weights]
-        return [w for w, _ in parts], [b for _, b in parts], preparation.has_intercept
-
-    def skipped_row(self, rank: int, reason: str) -> dict:
-        """Return the record of a step that was not reached."""
-        return {"step": rank, **self.model.parameters(self.grid[rank]), "status": steps.SKIPPED, "reason": reason}
-
-    # -- what is said about it -----------------------------------------------------------------------------------
-
-    def record(self, status: str) -> dict:
-        """Return the content of run.json."""
-        o, data = self.options, self.data
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "tool": "screenpath",
-            "status": status,
-            "command": ["screenpath", *sys.argv[1:]],
-            "model": self.spec.name,
-            "objective": self.spec.objective,
-            "stopping_rule": "primal - dual <= tol * primal on the full data",
-            "versions": versions(),
-            "options": {name: o[name] for name in sorted(o)},
-            "data": data.description(),
-            "test": self.test.description() if self.test is not None else None,
-            "labels": data.labels,
-            "preparation": data.preparation_record(),
-            "kernel": data.rows.describe() if self.spec.rows is not None else None,
-            "guarantee": self.guarantee(),
-            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
-            "parameters": list(self.model.parameters(self.grid[0])),
-            "columns": list(self.columns),
-            "identity": self.identity(),
-            "totals": {"n_steps": len(self.grid), **self.tally.record()},
-        }
-
-    def guarantee(self) -> dict | None:
-        """Return what an eps-path guarantees between its points; nothing before its first one is done."""
-        return self.grid.guarantee() if self.tally.steps and hasattr(self.grid, "guarantee") else None
-
-    def summary(self, status: str) -> list:
-        """Return the lines of the closing table: (what, value)."""
-        where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
-        ended = [] if status == COMPLETE else [("ended", status)]
-        return [*ended, *self.tally.lines(len(self.grid)), *where]
-
-
-def exit_code(record: dict) -> int:
-    """Return 0 if every step (and fold) of a run is certified and no decision was found unsafe, else 3."""
-    totals = record["totals"]
-    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0
-    return DONE if good and record.get("folds_certified", True) else UNCERTIFIED
-
-
-def finite(value: float) -> float | None:
-    """Return a number as JSON can have it."""
-    return value if math.isfinite(value) else None
-
-
-def versions() -> dict:
-    """Return the versions of everything that computes."""
-    import platform
-    from importlib.metadata import version
-
-    names = ("numpy", "scipy", "numba")
-    return {"screenpath": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
+    return 128 + session.stopped if session.stopped else DONE if session.good else UNCERTIFIED

@@ -1,27 +1,32 @@
-"""The models' commands: those of box losses are made of what the loss declares, the others have a module each."""
+"""``screenpath svm``, ``lad``, ``l1svm`` ...: a path command for each model that is declared."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import click
 
-from screenpath.models.losses import LOSSES
-from screenpath.models.spec import chunked
+from screenpath.cli.options import data_argument, flags, stack
+from screenpath.errors import flags as flags_of
 from screenpath.models.specs import SPECS
 
-OWN = {"svm": "svm", "l1svm": "l1svm", "sparse-svm": "sparse_svm"}  # module below screenpath.cli
 
-
-def command_of(name: str):
+def command_of(name: str) -> click.Command:
     """Return the command that computes a path of a model."""
-    if name in OWN:
-        return import_module(f"screenpath.cli.{OWN[name]}").command
-    from screenpath.cli.losses import path_command
+    spec = SPECS[name]
 
-    return path_command(LOSSES[name])
+    def callback(**options):
+        from screenpath.cli.job import run_job
+
+        return run_job(*resolve(name, options))
+
+    text = (
+        f"Path of {spec.title} for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).\n\n"
+        f"Minimises {spec.objective.removeprefix('min ')}, at every {spec.parameter} of the grid. "
+        f"{flags_of(spec.about)}"
+    )
+    return click.command(name, help=text)(stack(data_argument, flags(spec.path_options))(callback))
 
 
 def resolve(name: str, options: dict) -> tuple:
     """Return the model that the options of its command describe, and the options of the job."""
-    if name in OWN:
-        return import_module(f"screenpath.cli.{OWN[name]}").resolve(options)
-    return chunked(SPECS[name], options), options
+    options = {**options, **dict(SPECS[name].fixed)}
+    return SPECS[name].resolved(SPECS[name], options), options

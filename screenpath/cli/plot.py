@@ -39,7 +39,7 @@ def command(run, kind, out, force, terminal, quiet):
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
     suffix = Path(out).suffix.lower() if out else ".png"
     if suffix not in (".png", ".svg"):
-        raise UsageError(f"-o '{out}' does not end in .png or .svg", "choose one of the two formats by the file's name")
+        raise UsageError(f"`out={out}` does not end in .png or .svg", "choose one of the two by the file's name")
     run = open_run(run)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
@@ -51,11 +51,10 @@ def command(run, kind, out, force, terminal, quiet):
 
         show(run, kind)
         return
-    from screenpath.report.figures import to_bytes
-    from screenpath.report.plots import draw
+    from screenpath.report.plots import picture
     from screenpath.runs.outputs import Output
 
     output = Output(out or str(run.path / f"{kind}.png"), force, [run.path])
-    output.write(to_bytes(draw(run, kind), suffix[1:]))
+    output.write(picture(run, kind, out)[1])
     if not quiet:
         tell(f"wrote {output.name}")

@@ -1,30 +1,17 @@
-"""Ctrl-C and SIGTERM: stop between two kernel calls, but never in the middle of writing a step."""
+"""Ctrl-C and SIGTERM of a command."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 import threading
 
+from screenpath.runs.interrupts import Interrupts, Stopped
+
 AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
 IMPORTS = "<frozen importlib"  # file name of the code that imports
 ENTRANCE = "_run"  # of cli.app: imports that it is part of itself do not count
-
-
-class Stopped(BaseException):
-    """Raised in the main thread by the first signal.
-
-    Parameters
-    ----------
-    number : int
-        Signal number; the exit code is 128 plus this.
-    """
-
-    def __init__(self, number: int):
-        super().__init__(f"signal {number}")
-        self.number = number
 
 
 def importing(frame) -> bool:
@@ -38,7 +25,7 @@ def importing(frame) -> bool:
     return False
 
 
-class Signals:
+class Signals(Interrupts):
     """Turns the first SIGINT or SIGTERM into :class:`Stopped`; a second one ends the process at once.
 
     Compiled kernels are not interrupted: Python runs the handler when the kernel call returns, and every kernel call is
@@ -47,16 +34,14 @@ class Signals:
     and no exception gets out of these: it is raised again a moment later, until it does.
     """
 
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
     def __init__(self):
-        self.received, self.keeping = None, False
+        super().__init__()
         self.lost = False  # whether a Stopped has been swallowed: what fails after it may fail for want of what it cut
-        self.kept = "finished steps are kept"  # what is said to the first signal
-        self._held = self._told = False
-        self._before = {}
 
     def __enter__(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._handle)
+        super().__enter__()
         self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._raise_again)
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
         return self
@@ -64,28 +49,7 @@ class Signals:
     def __exit__(self, *exception):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         sys.unraisablehook = self._hook
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    @contextlib.contextmanager
-    def held(self):
-        """Put off a signal until the block is done."""
-        self._held = True
-        try:
-            yield
-        finally:
-            self._held = False
-        self.check()
-
-    def hold(self) -> None:
-        """Put off signals for good: what is left is to complete the files. A second signal still aborts."""
-        self._held = True
-
-    def check(self) -> None:
-        """Raise :class:`Stopped` if a signal came while it was held and nobody has been told."""
-        if self.received is not None and not self._told:
-            self._told = True
-            raise Stopped(self.received)
+        super().__exit__(*exception)
 
     def _handle(self, number, frame):
         if importing(frame):

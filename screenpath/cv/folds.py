@@ -105,7 +105,7 @@ def check_count(n: int, k: int) -> None:
     UsageError
     """
     if k > n:
-        raise UsageError(f"--folds {k} is more than the {n} samples", f"use --folds {n} (leave one out) or fewer")
+        raise UsageError(f"`folds={k}` is more than the {n} samples", f"use `folds={n}` (leave one out) or fewer")
 
 
 def check_counts(classes, k: int, name=label_text) -> None:
@@ -131,7 +131,7 @@ def check_counts(classes, k: int, name=label_text) -> None:
     if counts[rare] == 1:
         hint = "one sample cannot be trained on and held out as well: remove the class"
     else:
-        hint = f"use --folds {counts[rare]} or fewer, or --no-stratify"
+        hint = f"use `folds={counts[rare]}` or fewer, or `stratify=False`"
     raise DataError(f"the class {name(values[rare])} has {found}, fewer than the {k} folds", hint)
 
 
@@ -182,5 +182,5 @@ def check_classes(classes, splits: list[Split], everywhere: bool, name=label_tex
                 raise DataError(
                     f"the {part} part of fold {split.fold} has no sample of the class {name(missing[0])}, "
                     f"which has {count} in all",
-                    f"use --stratify with --folds {count} or fewer" if count > 1 else "remove the class",
+                    f"use `stratify` with `folds={count}` or fewer" if count > 1 else "remove the class",
                 )

@@ -164,7 +164,7 @@ class FoldMemory:
 
     def damaged(self, why) -> RunFolderError:
         """Return the error of a beginning that cannot be believed."""
-        return RunFolderError(f"the beginning of a fold is damaged ({why})", "start again with --force")
+        return RunFolderError(f"the beginning of a fold is damaged ({why})", "start again with `force`")
 
 
 def plain(rows: list) -> list:

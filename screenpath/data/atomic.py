@@ -152,7 +152,7 @@ def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
     digest, found = prefix_sha256(descriptor, keep)
     if found < keep or sha256 not in (None, digest.hexdigest()):
         why = "is shorter than" if found < keep else "has other content than"
-        raise RunFolderError(f"{path} {why} its checkpoint says: the run folder is damaged", "start again with --force")
+        raise RunFolderError(f"{path} {why} its checkpoint says: the run folder is damaged", "start again with `force`")
     return digest
 
 
@@ -170,7 +170,7 @@ def check_kept(path: Path, keep: int, sha256: str) -> None:
     try:
         descriptor = os.open(found, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise RunFolderError(f"{found} cannot be continued: {error.strerror}", "start again with --force") from None
+        raise RunFolderError(f"{found} cannot be continued: {error.strerror}", "start again with `force`") from None
     try:
         _kept(found, descriptor, keep, sha256)
     finally:
@@ -290,7 +290,7 @@ class FolderLock:
                 os.close(self._descriptor)
                 raise InUseError(
                     f"{folder} is in use by another run (process {(owner and owner[2].decode()) or 'unknown'})",
-                    "wait for it, or choose another folder with --out",
+                    "wait for it, or choose another folder with `out`",
                 ) from None
             except BaseException:
                 os.close(self._descriptor)

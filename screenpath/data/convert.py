@@ -18,9 +18,10 @@ from screenpath.data.checks import joint_sha256
 from screenpath.data.labels import label_text
 from screenpath.data.libsvm import BLOCK, Parser, last_line_end
 from screenpath.data.memory import MemoryLimit
-from screenpath.data.ours import check_same, remove_ours
+from screenpath.data.ours import remove_ours
 from screenpath.data.shards import SCHEMA_VERSION, ShardFolder
 from screenpath.data.source import open_source
+from screenpath.data.tables import check_same
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
 
@@ -95,7 +96,7 @@ def convert(
     limit = MemoryLimit(max_memory)
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
-    limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller --block-mb")
+    limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
     known = {
         "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": np.dtype(dtype).name,
         "block_bytes": size, "sources": _names(sources),
@@ -171,7 +172,7 @@ def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None 
         with contextlib.suppress(RunFolderError, OSError):  # shards that a full disk has stopped would keep it full
             remove_ours(partial_folder(entry))
         why = (error.strerror or str(error)) if isinstance(error, OSError) else error.message
-        warnings.warn(f"going on without --cache {cache}: {why}", DataCacheWarning, stacklevel=2)
+        warnings.warn(f"going on without `cache={cache}`: {why}", DataCacheWarning, stacklevel=2)
         return None
 
 
@@ -257,7 +258,7 @@ def _checked(record: dict, digest: str, name: str) -> dict:
     if record["text"] != digest:
         raise RunFolderError(
             f"cannot resume: the text of {name} in shard {record['shard']} has changed",
-            "start again without --resume",
+            "start again without `resume`",
         )
     return record
 
@@ -314,7 +315,7 @@ def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: s
             return text[:stop], text[stop:filled].copy()
         limit.check(
             MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
-            "raise --max-memory if this is a data file",
+            "raise `max_memory` if this is a data file",
         )  # fmt: skip
         text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
 

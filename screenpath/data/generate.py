@@ -108,7 +108,7 @@ def generate(name: str, seed: int = 0, *, n: int | None = None, p: int | None = 
     group = rng.permutation(np.arange(n) % which.classes)
     if which.density == 0.0:
         if p != 2:
-            raise UsageError(f"{name} has two features, but p is {p}", "Leave out --p.")
+            raise UsageError(f"{name} has two features, but p is {p}", "Leave out `p`.")
         y = 1.0 - 2.0 * group
         X = rng.standard_normal((n, 2)) * np.sqrt(which.variance) + which.mean * y[:, None]
         return X, y

@@ -317,14 +317,14 @@ class MemoryLimit:
     def _name(self, limit: int) -> str:
         """Return the limit in words."""
         if self.whole is None:
-            return f"--max-memory {in_words(limit)}"
-        return f"{in_words(limit)}, the share of each process in --max-memory {in_words(self.whole)}"
+            return f"`max_memory={in_words(limit)}`"
+        return f"{in_words(limit)}, the share of each process in `max_memory={in_words(self.whole)}`"
 
     def _enough(self, limit: int, size: float) -> str:
         """Return the option with which this process could take ``size`` bytes."""
         if self.whole is not None:
             size = self.whole + self.count * (size - limit)
-        return f"use --max-memory {as_option(size)}"
+        return f"use `max_memory={as_option(size)}`"
 
 
 def private_size(*arrays) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import stat
 from pathlib import Path
 
 from screenpath.data.atomic import LOCK
 from screenpath.data.shards import META
-from screenpath.data.tables import dump_json
 from screenpath.errors import RunFolderError
 
 LOG = "progress.jsonl"  # of an unfinished folder: how it is made, then a line for each shard that is done
@@ -86,26 +84,3 @@ def _head(file: Path) -> bytes:
         return b""
     with open(file, "rb") as stream:
         return stream.read(HEAD)
-
-
-def check_same(path: Path, before: dict, now: dict) -> None:
-    """Make sure that what is resumed was begun alike.
-
-    Raises
-    ------
-    RunFolderError
-        Naming all that differs.
-    """
-    now = json.loads(dump_json(now))
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    if names:
-        parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
-        raise RunFolderError(
-            f"cannot resume {path}: " + "; ".join(parts),
-            "repeat the first run's command with --resume, or start again with --force",
-        )
-
-
-def _short(value) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import math
+from pathlib import Path
+
+from screenpath.errors import RunFolderError
 
 SCHEMA_VERSION = 1
 
@@ -105,3 +108,26 @@ class JsonLines(JsonTable):
 def _cell(value):
     value = finite(value)
     return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def check_same(path: Path, before: dict, now: dict) -> None:
+    """Make sure that what is resumed was begun alike.
+
+    Raises
+    ------
+    RunFolderError
+        Naming all that differs.
+    """
+    now = json.loads(dump_json(now))
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if names:
+        parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
+        raise RunFolderError(
+            f"cannot resume {path}: " + "; ".join(parts),
+            "repeat the first run's command with `resume`, or start again with `force`",
+        )
+
+
+def _short(value) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

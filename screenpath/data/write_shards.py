@@ -12,10 +12,10 @@ import numpy as np
 
 from screenpath.data.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.data.checks import are_words, entry_fits, is_count, record_crc
-from screenpath.data.ours import LOG, check_ours, check_same, marks_last, remove_ours
+from screenpath.data.ours import LOG, check_ours, marks_last, remove_ours
 from screenpath.data.prepare import DENSE_FROM
 from screenpath.data.shards import META, content_sha256, part_name
-from screenpath.data.tables import dump_json, readable_json
+from screenpath.data.tables import check_same, dump_json, readable_json
 from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms
@@ -61,7 +61,7 @@ class ShardWriter:
         force = force or (begun is not None and begun[0]["replace"])
         if os.path.lexists(self.path):
             if not force:
-                raise RunFolderError(f"{self.path} exists already", "use --force to replace it, or another name")
+                raise RunFolderError(f"{self.path} exists already", "use `force` to replace it, or another name")
             self._check_replaced()
         try:
             self.partial.mkdir(parents=True, exist_ok=True)

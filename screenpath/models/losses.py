@@ -13,7 +13,8 @@ from functools import partial
 from types import SimpleNamespace
 
 from screenpath.data.needs import BOX, MIRRORED
-from screenpath.models.spec import C_GRID, Option, Spec, c_grid
+from screenpath.models.options import C_GRID, CERTIFICATE, WEIGHTS, number, solving
+from screenpath.models.spec import Spec, c_grid
 from screenpath.models.targets import real_targets, sign_targets
 
 
@@ -32,7 +33,8 @@ class Loss:
         rows and for their mirror images. ``o`` has the values of ``options`` as attributes.
     slopes : callable
         ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1.
-    options : tuple of Option
+    options : tuple of models.options.Option
+        Its own numbers.
     signed : bool, default False
         Whether targets are -1 and +1 that multiply the rows: ``g_i = y_i x_i``, else ``g_i = x_i``.
     mirrored : bool, default False
@@ -102,8 +104,8 @@ class Loss:
             score=self.score,
             liblinear=self.liblinear,
             chosen_by=self.chosen_by,
-            options=self.options,
-            own_options=(*C_GRID, *(one.name for one in self.options), "certificate"),
+            about="The labels of the file are real targets; they are not scaled. Without `bias` there is no intercept.",
+            options=(*self.options, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             needs=MIRRORED if self.mirrored else BOX,
         )
 
@@ -146,7 +148,7 @@ QUANTILE = Loss(
     kinks=lambda y, o: y,
     slopes=lambda o: (o.tau - 1.0, o.tau),
     options=(
-        Option(
+        number(
             "tau", 0.5, _inside_unit, "must lie between 0 and 1", "Quantile level, between 0 and 1.",
             "the median has the level 0.5",
         ),
@@ -160,7 +162,7 @@ SVR = Loss(
     kinks=lambda y, o: (y - o.epsilon, -y - o.epsilon),
     slopes=lambda o: (0.0, 1.0),
     options=(
-        Option(
+        number(
             "epsilon", 0.1, _not_negative, "must be a number of at least 0",
             "Half width of the tube without loss, in the units of the targets.", "0 gives least absolute deviations",
         ),

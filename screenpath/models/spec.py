@@ -5,87 +5,49 @@ Nothing here imports numpy: lists of commands and their help stay quick.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 
 from screenpath.data.needs import BOX, Needs
 from screenpath.errors import UsageError
+from screenpath.models.options import PATH, completed
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
-# Options that decide a grid of C and how one rule serves it.
-C_GRID = ("grid", "cmin", "cmax", "c_list", "eps_path", "c", "reference", "chunk", "chunk_form")
 
 
-def box_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Return the screening of a box model."""
-    from screenpath.rules import parse_rule
+@dataclass(frozen=True)
+class Later:
+    """A function that is imported when it is called: declarations load nothing of what they name.
 
-    return parse_rule(text, chunk, form)
+    Parameters
+    ----------
+    module : str
+        Below ``screenpath``.
+    name : str
+    """
+
+    module: str
+    name: str
+
+    def __call__(self, *arguments, **keywords):
+        return getattr(import_module(f"screenpath.{self.module}"), self.name)(*arguments, **keywords)
+
+
+box_rule = Later("rules", "parse_rule")
 
 
 def chunked(spec: Spec, options: dict) -> Spec:
-    """Return the model with the rule that ``--chunk`` asks for."""
+    """Return the model with the rule that the option ``chunk`` asks for."""
     if options["chunk"] is None and options["chunk_form"] is not None:
-        raise UsageError("--chunk-form needs chunks", "add --chunk M")
+        raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
     return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
-
-
-def box_solver(name: str, seed: int):
-    """Return the solver of a box model."""
-    from screenpath.solvers import make_solver
-
-    return make_solver(name, seed)
-
-
-def box_contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many decisions the ball around an unscreened solution disproves."""
-    from screenpath.walk.audit import contradicted
-
-    return contradicted(model, accurate, parameter, decided)
 
 
 def step_weights(step, labels):
     """Return the weights of a step whose model has one weight a feature."""
     return step.coefficients
-
-
-@dataclass(frozen=True)
-class Option:
-    """A number that a model has besides the shared options: a keyword in Python, a flag in the shell.
-
-    Parameters
-    ----------
-    name : str
-    default : float
-    valid : callable
-        ``valid(value) -> bool``, asked for finite numbers only.
-    demand : str
-        What a valid value is, for the error: ``NAME DEMAND, not VALUE``.
-    help : str
-    hint : str, optional
-        What to write instead.
-    """
-
-    name: str
-    default: float
-    valid: Callable
-    demand: str
-    help: str
-    hint: str | None = None
-
-    def checked(self, value) -> float:
-        """Return the value.
-
-        Raises
-        ------
-        UsageError
-            If it is not valid.
-        """
-        if not (math.isfinite(value) and self.valid(value)):
-            raise UsageError(f"{self.name} {self.demand}, not {value}", self.hint)
-        return value
 
 
 @dataclass(frozen=True)
@@ -113,10 +75,16 @@ class Spec:
         Score that cross-validation takes where none is named; ``score`` by default.
     liblinear : str
         LIBLINEAR's name for the loss and the penalty, or the nearest one.
-    options : tuple of Option
-        Numbers that the model has besides the shared options; they are among ``own_options``.
-    own_options : tuple of str
-        Options besides the shared ones that change the numbers; ``--resume`` compares them.
+    options : tuple of models.options.Option
+        Of its paths, besides those of all models (``models.options.PATH``).
+    resolved : callable
+        ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it.
+    fixed : tuple
+        Pairs (name, value) of options that the others have and this one does not.
+    parameter : str, default "C"
+        What the grid is made of, in words.
+    about : str, optional
+        What ``--help`` says behind the objective.
     rule, solver : callable
         ``rule(text) -> screening`` and ``solver(name, seed) -> solver``.
     contradicted : callable
@@ -156,10 +124,13 @@ class Spec:
     liblinear: str
     chosen_by: str | None = None
     options: tuple = ()
-    own_options: tuple = ()
+    resolved: Callable = chunked
+    fixed: tuple = ()
+    parameter: str = "C"
+    about: str = ""
     rule: Callable = box_rule
-    solver: Callable = box_solver
-    contradicted: Callable = box_contradicted
+    solver: Callable = Later("solvers", "make_solver")
+    contradicted: Callable = Later("walk.audit", "contradicted")
     toy_grid: tuple = (0.01, 0.3, 10.0)
     free_bias: bool = False
     columns: tuple = ()
@@ -171,6 +142,20 @@ class Spec:
     spreads: bool = False
     copies: bool = False
     needs: Needs = BOX
+
+    @property
+    def path_options(self) -> tuple:
+        """Return every option of a path."""
+        return (*PATH, *self.options)
+
+    def completed(self, given: dict) -> dict:
+        """Return the value of every option of a path, see :func:`screenpath.models.options.completed`."""
+        return {**completed(self.path_options, given, f"a path of {self.name}"), **dict(self.fixed)}
+
+    def identity(self, options: dict) -> dict:
+        """Return the options that change the numbers or the files: ``resume`` compares them."""
+        names = [one.name for one in self.path_options if one.changes]
+        return {name: options[name] for name in dict.fromkeys((*names, "seed"))}
 
     @property
     def score_column(self) -> str:
@@ -185,27 +170,27 @@ class Spec:
 
 
 def c_grid(model, options):
-    """Return the grid of C from ``--grid``, ``--cmin``, ``--cmax``, ``--c-list``, ``--eps-path`` or ``--c``."""
+    """Return the grid of C from ``grid``, ``cmin``, ``cmax``, ``c_list``, ``eps_path`` or ``c``."""
     from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
 
     count, low, high, given = (options[name] for name in ("grid", "cmin", "cmax", "c_list"))
     epsilon, single, reference = (options[name] for name in ("eps_path", "c", "reference"))
     if reference is not None and single is None:
-        raise UsageError("--reference needs the parameter that is screened from it", "add --c VALUE")
+        raise UsageError("`reference` needs the parameter that is screened from it", "add `c=VALUE`")
     if single is not None:
         if any(value is not None for value in (count, low, high, given, epsilon)):
-            raise UsageError("--c is a single problem", "leave out --grid, --cmin, --cmax, --c-list and --eps-path")
+            raise UsageError("`c` is a single problem", "leave out `grid`, `cmin`, `cmax`, `c_list` and `eps_path`")
         return explicit_grid([single]) if reference is None else [reference, single]
     if epsilon is not None:
         if count is not None or given is not None:
-            raise UsageError("--eps-path finds its own grid points", "leave out --grid and --c-list")
+            raise UsageError("`eps_path` finds its own grid points", "leave out `grid` and `c_list`")
         if options["tol"] >= epsilon:
             raise UsageError(
-                f"--tol {options['tol']:g} must be below --eps-path {epsilon:g}", f"use --tol {epsilon / 10:g}"
+                f"`tol={options['tol']:g}` must be below `eps_path={epsilon:g}`", f"use `tol={epsilon / 10:g}`"
             )
         return EpsilonGrid(CMIN if low is None else low, CMAX if high is None else high, epsilon)
     if given is not None:
         if any(value is not None for value in (count, low, high)):
-            raise UsageError("--c-list is the whole grid", "leave out --grid, --cmin and --cmax")
+            raise UsageError("`c_list` is the whole grid", "leave out `grid`, `cmin` and `cmax`")
         return explicit_grid(given)
     return log_grid(CMIN if low is None else low, CMAX if high is None else high, GRID if count is None else count)

@@ -9,14 +9,15 @@ from typing import Any
 from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
 from screenpath.models import losses
-from screenpath.models.spec import C_GRID, Spec, c_grid
+from screenpath.models import options as o
+from screenpath.models.spec import Later, Spec, c_grid, chunked
 from screenpath.models.targets import class_targets, sign_targets
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
 
 
 def _svm_targets(y, options, known=None):
-    """Return signs and their map, or with ``--one-vs-rest`` and more than two labels class numbers and the labels."""
+    """Return signs and their map, or with ``one_vs_rest`` and more than two labels class numbers and the labels."""
     several = "classes" in known if known is not None else options.get("one_vs_rest")
     return (class_targets if several else sign_targets)(y, options, known)
 
@@ -35,19 +36,53 @@ def _classes_walk(options):
     return walk_classes
 
 
+def _svm_resolved(spec: Spec, options: dict) -> Spec:
+    """Return the model of two classes, of each class against the rest, or behind a kernel."""
+    kernel = options["kernel"]
+    given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
+    if kernel is None and given:
+        raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
+    if kernel is not None:
+        strange = [name for name in given if name in DEFAULTS and name not in PARAMETERS[kernel]]
+        if strange:
+            raise UsageError(f"the kernel {kernel} has no {strange[0]}", f"leave out `{strange[0]}`")
+        if options["chunk"] is not None or options["chunk_form"] is not None:
+            raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
+        if options.get("one_vs_rest"):
+            raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
+        return KERNEL_SVM
+    if not options.get("one_vs_rest"):
+        return chunked(spec, options)
+    if options["positive"] is not None:
+        raise UsageError("`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two")
+    for name in ("eps_path", "chunk"):
+        if options[name] is not None:
+            raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
+    if options.get("certify"):
+        raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
+    return chunked(ONE_VS_REST, options)
+
+
 LINEAR_SVM = replace(
     losses.SVM.spec(),
     targets=_svm_targets,
     build=_svm_build,
-    own_options=("positive", "one_vs_rest", *C_GRID, "class_weight", "certificate"),
-)
+    options=(
+        o.POSITIVE, o.ONE_VS_REST, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(), o.CERTIFICATE
+    ),
+    resolved=_svm_resolved,
+    about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
+    "the intercept).\n\n"
+    "With `kernel` there is no intercept: `bias=B` adds B^2 to the kernel, `dtype` is that of the stored kernel "
+    "values, and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and "
+    "those with +gap, the solvers auto (= newton) and smo.",
+)  # fmt: skip
 ONE_VS_REST = replace(
     LINEAR_SVM, objective=f"for each class against the rest: {LINEAR_SVM.objective}", walk=_classes_walk
 )
 
 # -- a box model behind a kernel --------------------------------------------------------------------------------------
 
-KERNELS = ("rbf", "linear", "poly")
 PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
 DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}
 
@@ -93,20 +128,6 @@ def _kernel_build(rows, targets, weights, options):
     return kernel_svm_model(rows, weights)
 
 
-def _kernel_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Return the screening of a kernel model; it has no chunks."""
-    from screenpath.rules import parse_kernel_rule
-
-    return parse_kernel_rule(text)
-
-
-def _kernel_solver(name: str, seed: int, shrinking: bool = True):
-    """Return the solver of a kernel model; it draws no random numbers."""
-    from screenpath.solvers.smo import make_kernel_solver
-
-    return make_kernel_solver(name, shrinking)
-
-
 KERNEL_SVM = Spec(
     name="svm",
     title="kernel SVMs (hinge loss)",
@@ -116,9 +137,9 @@ KERNEL_SVM = Spec(
     grid=c_grid,
     score="accuracy",
     liblinear="",
-    own_options=("positive", *C_GRID, "class_weight", "kernel", *DEFAULTS, "gram", "certificate"),
-    rule=_kernel_rule,
-    solver=_kernel_solver,
+    options=LINEAR_SVM.options,
+    rule=Later("rules", "parse_kernel_rule"),
+    solver=Later("solvers.smo", "make_kernel_solver"),
     rows=_kernel_rows,
     streams=False,
     kernel_modules=("box", "distances", "double", "gram", "precise", "smo", "start"),
@@ -127,8 +148,6 @@ KERNEL_SVM = Spec(
 
 
 # -- L1-regularised squared hinge --------------------------------------------------------------------------------------
-
-LAMBDA_GRID = ("grid", "log", "lambda_min_ratio", "lambda_list")
 
 
 def _l1_build(rows, targets, weights, options):
@@ -140,38 +159,27 @@ def _l1_build(rows, targets, weights, options):
 
 
 def _l1_grid(model, options):
-    """Return the grid of lambda from ``--grid``, ``--log``, ``--lambda-min-ratio`` or ``--lambda-list``."""
+    """Return the grid of lambda from ``grid``, ``log``, ``lambda_min_ratio`` or ``lambda_list``."""
     from screenpath.models.grid import lambda_grid
 
-    count, log, ratio, given = (options[name] for name in LAMBDA_GRID)
+    count, log, ratio, given = (options[one.name] for one in o.LAMBDA_GRID)
     if given is not None:
         if count is not None or log or ratio is not None:
-            raise UsageError("--lambda-list is the whole grid", "leave out --grid, --log and --lambda-min-ratio")
+            raise UsageError("`lambda_list` is the whole grid", "leave out `grid`, `log` and `lambda_min_ratio`")
         return lambda_grid(model, given)
     if ratio is not None and not log:
-        raise UsageError("--lambda-min-ratio is the end of the log-spaced grid", "add --log")
+        raise UsageError("`lambda_min_ratio` is the end of the log-spaced grid", "add `log`")
     return lambda_grid(model, 20 if count is None else count, log, 0.05 if ratio is None else ratio)
 
 
-def _l1_rule(text: str):
-    """Return the feature screening."""
-    from screenpath.rules.l1svm import parse_feature_rule
-
-    return parse_feature_rule(text)
-
-
-def _l1_solver(name: str, seed: int):
-    """Return the solver; it draws no random numbers."""
-    from screenpath.solvers.l1cd import make_feature_solver
-
-    return make_feature_solver(name)
+def _l1_resolved(spec: Spec, options: dict) -> Spec:
+    """Return the model; ``bias`` has no meaning."""
+    if options["bias"] != 0.0:
+        raise UsageError("l1svm has a free bias of its own", "leave out `bias`")
+    return spec
 
 
-def _l1_contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many screening decisions an unscreened solution disproves."""
-    from screenpath.rules.l1svm import contradicted
-
-    return contradicted(model, accurate, parameter, decided)
+# -- elastic net ------------------------------------------------------------------------------------------------------
 
 
 L1_SVM = Spec(
@@ -183,10 +191,15 @@ L1_SVM = Spec(
     grid=_l1_grid,
     score="accuracy",
     liblinear="L1R_L2LOSS_SVC",
-    own_options=("positive", *LAMBDA_GRID, "certificate"),
-    rule=_l1_rule,
-    solver=_l1_solver,
-    contradicted=_l1_contradicted,
+    options=(o.POSITIVE, *o.LAMBDA_GRID, *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False), o.CERTIFICATE),
+    resolved=_l1_resolved,
+    parameter="lambda",
+    about="The grid goes from the largest lambda down. The bias b is free: it is not penalised, and `bias` does not "
+    "apply. It is feature 0 of the coefficients.",
+    fixed=(("seed", 0),),
+    rule=Later("rules.l1svm", "parse_feature_rule"),
+    solver=Later("solvers.l1cd", "make_feature_solver"),
+    contradicted=Later("rules.l1svm", "contradicted"),
     toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
     free_bias=True,
     streams=False,
@@ -196,8 +209,7 @@ L1_SVM = Spec(
 
 
 # -- elastic net ------------------------------------------------------------------------------------------------------
-
-PAIR_GRID = ("betas", "alphas", "beta_min_ratio", "alpha_min_ratio", "beta", "alpha", "references")
+SPARSE_RULE = Later("rules.sparse", "parse_sparse_rule")
 
 
 def _sparse_build(rows, codes, weights, options):
@@ -216,40 +228,24 @@ def _sparse_build(rows, codes, weights, options):
 
 
 def _sparse_grid(model, options):
-    """Return the pairs (alpha, beta): counts and ratios, or the values of ``--alpha`` and ``--beta``."""
+    """Return the pairs (alpha, beta): counts and ratios, or the values of ``alpha`` and ``beta``."""
     from screenpath.models.grid import beta_values, grid_pairs
 
     for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
         for name in others:
             if options[one] is not None and options[name] is not None:
-                raise UsageError(f"--{one} gives the values themselves", f"leave out --{name.replace('_', '-')}")
+                raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
     if options["references"] and options["alpha"] is None:
-        raise UsageError("--references leads up to given values of alpha", "add --alpha VALUE")
+        raise UsageError("`references` leads up to given values of alpha", "add `alpha=VALUE`")
     betas = options["beta"] or options["betas"] or 10
     values = beta_values(model.base, betas, options["beta_min_ratio"] or 0.05)
     alphas = options["alpha"] or options["alphas"] or 100
     return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
 
 
-def _sparse_solver(name: str, seed: int):
-    """Return the solver."""
-    from screenpath.solvers.sparse import make_sparse_solver
-
-    return make_sparse_solver(name, seed)
-
-
-def _sparse_contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many screening decisions an unscreened solution disproves."""
-    from screenpath.rules.sparse import contradicted
-
-    return contradicted(model, accurate, parameter, decided)
-
-
-def sparse_rule(text: str, first: str = "features"):
-    """Return the screening."""
-    from screenpath.rules.sparse import parse_sparse_rule
-
-    return parse_sparse_rule(text, first)
+def _sparse_resolved(spec: Spec, options: dict) -> Spec:
+    """Return the model with what is screened first."""
+    return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 
 def _sparse_weights(step, labels):
@@ -259,7 +255,7 @@ def _sparse_weights(step, labels):
 
 
 def _sparse_walk(options):
-    """Return the walk over the grid in ``--jobs`` processes, or on a cluster."""
+    """Return the walk over the grid in ``jobs`` processes, or on a cluster."""
     from screenpath.walk.workers import walk_grid
 
     return partial(walk_grid, jobs=options["jobs"], cluster=(options["scheduler"], options["local_cluster"]))
@@ -275,10 +271,22 @@ SPARSE_SVM = Spec(
     grid=_sparse_grid,
     score="accuracy",
     liblinear="L2R_L1LOSS_SVC_DUAL",
-    own_options=("positive", *PAIR_GRID, "smoothing", "first", "certificate"),
-    rule=sparse_rule,
-    solver=_sparse_solver,
-    contradicted=_sparse_contradicted,
+    options=(
+        o.POSITIVE,
+        *o.PAIR_GRID,
+        o.SMOOTHING,
+        o.FIRST,
+        o.GRID_JOBS,
+        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca"), threaded=False),
+        o.CERTIFICATE,
+    ),
+    resolved=_sparse_resolved,
+    parameter="pair (alpha, beta)",
+    about="Each beta starts at alpha_max(beta), whose solution is known.",
+    fixed=(("threads", 1),),
+    rule=SPARSE_RULE,
+    solver=Later("solvers.sparse", "make_sparse_solver"),
+    contradicted=Later("rules.sparse", "contradicted"),
     toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=_sparse_weights,

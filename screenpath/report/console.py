@@ -25,10 +25,12 @@ class Console:
         Say nothing at all (errors are printed elsewhere).
     progress : bool or None
         None: progress unless quiet.
+    words : callable, optional
+        What makes a message one of the shell: ``errors.flags``.
     """
 
-    def __init__(self, quiet: bool, progress: bool | None):
-        self.quiet = quiet
+    def __init__(self, quiet: bool, progress: bool | None, words=str):
+        self.quiet, self.words = quiet, words
         self.progress = not quiet if progress is None else progress
         self.terminal = sys.stderr.isatty()
         self._bar: Bar | None = None
@@ -36,7 +38,7 @@ class Console:
     def say(self, text: str) -> None:
         """Print a line unless quiet."""
         if not self.quiet:
-            tell(text)
+            tell(self.words(text))
 
     @contextlib.contextmanager
     def compiling(self, check=None):
@@ -91,7 +93,7 @@ class Console:
         """Print the closing table."""
         if self.quiet:
             return
-        lines = [(what, shown(value)) for what, value in lines]
+        lines = [(what, shown(self.words(value))) for what, value in lines]
         if self.terminal:
             from screenpath.report.rich_parts import print_table
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from screenpath.errors import UsageError
 from screenpath.report import figures as f
 from screenpath.report import series
+from screenpath.report.figures import to_bytes
 from screenpath.report.plots_grid import draw_cv, draw_grid
 from screenpath.report.plots_weights import draw_coefficients
 
@@ -171,3 +175,26 @@ def draw(run, kind: str):
     series.check_kind(run, kind)
     with matplotlib.rc_context(f.STYLE):
         return DRAW[kind](run)
+
+
+def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
+    """Return the name of a picture's file, and its content.
+
+    Parameters
+    ----------
+    run : Run
+    kind : str, optional
+        The first one that the run has, by default.
+    name : str, optional
+        Ending in .png or .svg; default ``RUN/KIND.png``.
+
+    Raises
+    ------
+    UsageError
+    """
+    suffix = Path(name).suffix.lower() if name else ".png"
+    if suffix not in (".png", ".svg"):
+        raise UsageError(f"`out={name}` does not end in .png or .svg", "choose one of the two by the file's name")
+    kind = kind or series.available(run)[0]
+    series.check_kind(run, kind)
+    return name or str(run.path / f"{kind}.png"), to_bytes(draw(run, kind), suffix[1:])

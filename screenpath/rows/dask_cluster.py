@@ -94,7 +94,7 @@ def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
     if attempt >= ATTEMPTS - 1 or client.status != "running":
         raise ResourceError(
             f"the cluster lost {what} ({type(error).__name__})",
-            "finished steps are kept: repeat the command with --resume when the cluster is back",
+            "finished steps are kept: repeat the command with `resume` when the cluster is back",
         ) from None
 
 

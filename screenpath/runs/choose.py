@@ -33,7 +33,7 @@ class Choice:
 
 def nothing_reached() -> ResourceError:
     """Return the error of folds that have no grid point in common."""
-    return ResourceError("no grid point was reached by all folds", "raise --time-limit, or use a smaller grid")
+    return ResourceError("no grid point was reached by all folds", "raise `time_limit`, or use a smaller grid")
 
 
 def choose(scores, higher: bool) -> Choice:

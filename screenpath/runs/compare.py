@@ -100,7 +100,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     variants = {Variant(rule, "shrinking" if on else ""): on for on in shrinking for rule in rules}
 
     def prepared(variant):
-        screening = parse(variant.rule, chunk if takes_chunks(variant.rule) else None, chunk_form)
+        screening = parse(variant.rule, chunk, chunk_form) if takes_chunks(variant.rule) else parse(variant.rule)
         return screening, make(solver, seed, variants[variant])
 
     _alternate(list(variants), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)

@@ -31,7 +31,7 @@ CONFIGURATIONS = (*STUDY, DEFAULT)
 
 
 @dataclass(frozen=True)
-class Run:
+class ConfigurationPath:
     """One configuration over one grid.
 
     Parameters
@@ -74,7 +74,7 @@ class Run:
         return sum(over_hits(self, step) for step in self.steps)
 
 
-def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) -> Run:
+def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) -> ConfigurationPath:
     """Run one configuration.
 
     Parameters
@@ -89,7 +89,7 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
 
     Returns
     -------
-    Run
+    ConfigurationPath
 
     Raises
     ------
@@ -110,10 +110,10 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
     finished = all(step.status == CERTIFIED for step in steps)
     for step in steps:
         step.coefficients = None  # of many configurations they would be many times the data
-    return Run(name, [step for step in steps if step.status != SKIPPED], seconds, finished, model.size)
+    return ConfigurationPath(name, [step for step in steps if step.status != SKIPPED], seconds, finished, model.size)
 
 
-def compare(model: L1SVM, values: np.ndarray, names, **options) -> list[Run]:
+def compare(model: L1SVM, values: np.ndarray, names, **options) -> list[ConfigurationPath]:
     """Run configurations one after the other; a short run of each before it keeps compilation out of the times.
 
     Parameters
@@ -129,12 +129,12 @@ def compare(model: L1SVM, values: np.ndarray, names, **options) -> list[Run]:
     return runs
 
 
-def over_hits(run: Run, step) -> int:
+def over_hits(run: ConfigurationPath, step) -> int:
     """Return the inactive features that screening kept at a step."""
     return run.features - step.n_features_screened - step.nnz_w
 
 
-def totals(runs: list[Run]) -> list[dict]:
+def totals(runs: list[ConfigurationPath]) -> list[dict]:
     """Return one row a configuration: Tables 2, 3 and 4 of the paper.
 
     ``run_s`` is the paper's run time, screening and training; ``seconds`` also has the certificates. ``speedup`` and
@@ -163,7 +163,7 @@ def totals(runs: list[Run]) -> list[dict]:
     return rows
 
 
-def per_step(runs: list[Run]) -> list[dict]:
+def per_step(runs: list[ConfigurationPath]) -> list[dict]:
     """Return one row a configuration and grid point: Fig. 2's run time, iterations and over hits."""
     return [
         {

@@ -10,7 +10,7 @@ import numpy as np
 
 from screenpath.data.labels import label_text
 from screenpath.data.tables import SCHEMA_VERSION, dump_json, readable_json
-from screenpath.errors import UsageError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.specs import SPECS
 from screenpath.runs.open import Run
 
@@ -36,8 +36,8 @@ def liblinear_text(run: Run, step: dict) -> str:
     """
     if run.record["preparation"].get("scaling") == "l2":
         raise UsageError(
-            "LIBLINEAR does not divide rows by their norm, as this run with --scale l2 does",
-            "export --to json or npz, or normalise the data file and compute the path with --scale none",
+            "LIBLINEAR does not divide rows by their norm, as this run with `scale=l2` does",
+            "export `to=json` or npz, or normalise the data file and compute the path with `scale=none`",
         )
     weights, intercepts = run.coefficients(step)
     if run.classes:
@@ -68,7 +68,7 @@ def _whole(label: float) -> str:
     if label != int(label) or abs(label) > INT_MAX:
         raise UsageError(
             f"LIBLINEAR's labels are whole numbers, {label_text(label)} is none it can hold",
-            "export --to json or npz, or rename the labels in the data file",
+            "export `to=json` or npz, or rename the labels in the data file",
         )
     return str(int(label))
 
@@ -128,3 +128,20 @@ FORMATS: dict[str, Callable[[Run, dict], str | bytes]] = {
     "json": json_text,
     "npz": npz_bytes,
 }
+
+
+def exported(run: Run, step: dict, kind: str):
+    """Return a step as a model file of a kind of ``FORMATS``.
+
+    Raises
+    ------
+    RunFolderError, UsageError
+        For a run that has no weights of features.
+    """
+    if run.model not in SPECS:
+        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
+    if run.kernel:
+        raise UsageError(
+            f"{run.path} is a kernel run: it has no weights of features", "use predict, which reads its support vectors"
+        )
+    return FORMATS[kind](run, step)

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.atomic import LOCK, TEMPORARY, Appender, FolderLock, check_kept, remove_temporaries, replacing
-from screenpath.data.ours import check_same
-from screenpath.data.tables import CsvTable, JsonTable, finite, readable_json
+from screenpath.data.tables import CsvTable, JsonTable, check_same, finite, readable_json
 from screenpath.errors import RunFolderError
 from screenpath.runs import record as records
 from screenpath.runs.archive import Damaged, load_archive, save_archive
@@ -85,7 +84,7 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise RunFolderError(f"{path} is not a folder", "choose another one with --out") from None
+            raise RunFolderError(f"{path} is not a folder", "choose another one with `out`") from None
         self._lock = FolderLock(path)
         self._table = self._steps = self._coefficients = self._progress = self._numbers = None
         self._files: dict[str, dict] = {}
@@ -113,7 +112,7 @@ class RunFolder:
         except FileNotFoundError:
             if os.path.lexists(self.path / records.RUN):
                 raise RunFolderError(
-                    f"{self.path / records.RUN} is a link to nothing", "remove it, or choose another --out"
+                    f"{self.path / records.RUN} is a link to nothing", "remove it, or choose another `out`"
                 ) from None
             self._check_free(replace)
             return None
@@ -130,7 +129,7 @@ class RunFolder:
         if record["schema_version"] != records.SCHEMA_VERSION:
             raise RunFolderError(
                 f"{file} has schema version {record['schema_version']}; this program writes {records.SCHEMA_VERSION}",
-                "use the program that wrote it, choose another --out, or start again with --force",
+                "use the program that wrote it, choose another `out`, or start again with `force`",
             )
         totals = record.get("totals") or {}
         if not record.get("identity") or None in (totals.get(name) for name in ("n_steps", "certified", "unsafe")):
@@ -146,12 +145,12 @@ class RunFolder:
         if taken:
             raise RunFolderError(
                 f"{self.path} holds {taken[0]}, but no run.json: it is not a run folder, and is left as it is",
-                "choose another --out",
+                "choose another `out`",
             )
         if replace and there:
             raise RunFolderError(
-                f"{self.path} is not a run folder: it holds {min(there)} and no run.json; --force replaces runs",
-                "choose another --out, or leave out --force to put a run beside what is there",
+                f"{self.path} is not a run folder: it holds {min(there)} and no run.json; `force` replaces runs",
+                "choose another `out`, or leave out `force` to put a run beside what is there",
             )
 
     def _check_ours(self) -> None:
@@ -162,7 +161,7 @@ class RunFolder:
         mark = f'"tool": "{TOOL}"'.encode()
         if not (OPENING.startswith(data[: len(OPENING)]) or data.startswith(OPENING) or mark in data):
             raise RunFolderError(
-                f"{file} was not written by screenpath: the folder is not replaced", "choose another --out"
+                f"{file} was not written by screenpath: the folder is not replaced", "choose another `out`"
             )
         for name in sorted(RESERVED):
             mode = _mode(self.path / name)
@@ -170,7 +169,7 @@ class RunFolder:
             if mode is not None and stat.S_IFMT(mode) != wanted:
                 what = "a symbolic link" if stat.S_ISLNK(mode) else "not what a run has made"
                 raise RunFolderError(
-                    f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another --out"
+                    f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another `out`"
                 )
 
     def refuse(self, previous: dict) -> None:
@@ -178,7 +177,7 @@ class RunFolder:
         what = "a finished run" if previous["status"] == COMPLETE else f"a run that ended as '{previous['status']}'"
         raise RunFolderError(
             f"{self.path} holds {what} already",
-            "use --resume to continue it, --force to replace it, or another --out",
+            "use `resume` to continue it, `force` to replace it, or another `out`",
         )
 
     def check_identity(self, previous: dict, identity: dict) -> None:
@@ -225,7 +224,7 @@ class RunFolder:
     def damaged_checkpoint(self, why) -> RunFolderError:
         """Return the error of a checkpoint from which nothing can be continued."""
         why = f"there is no {why}" if isinstance(why, KeyError) else why
-        return RunFolderError(f"{self.path / records.CHECKPOINT} is damaged ({why})", "start again with --force")
+        return RunFolderError(f"{self.path / records.CHECKPOINT} is damaged ({why})", "start again with `force`")
 
     def fold_folder(self, number: int) -> Path:
         """Return the folder for the files of the folds over one grid, which are kept until the run is complete.
@@ -241,7 +240,7 @@ class RunFolder:
             if mode is None:
                 place.mkdir()
             elif not stat.S_ISDIR(mode):
-                raise RunFolderError(f"{place} is not a folder of ours", "remove it, or choose another --out")
+                raise RunFolderError(f"{place} is not a folder of ours", "remove it, or choose another `out`")
         remove_temporaries(folder, FOLD.fullmatch)
         return folder
 

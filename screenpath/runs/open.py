@@ -47,6 +47,8 @@ class Run:
         File of the coefficients, and how many of its bytes belong to the steps; None where there is none.
     notices : list of str
         Things a user should know.
+    table : list of dict
+        All rows of the step table.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class Run:
     steps: list
     stored: tuple | None = None
     notices: list = field(default_factory=list)
+    table: list = field(default_factory=list)
 
     def has(self, name: str) -> bool:
         """Tell whether a further file (``cv.json``) belongs to the run; one that run.json does not name does not."""
@@ -147,7 +150,7 @@ class Run:
             number = int(text)
         except ValueError:
             raise UsageError(
-                f"--step '{text}' is not a step", f"use best, one-se, a number, or {self.parameters[0]}=VALUE"
+                f"`step='{text}'` is not a step", f"use best, one-se, a number, or {self.parameters[0]}=VALUE"
             ) from None
         for row in self.steps:
             if row["step"] == number:
@@ -159,11 +162,11 @@ class Run:
         scored = [row for row in self.steps if column and row[column] is not None]
         if not scored:
             raise UsageError(
-                f"{self.path} was computed without --test: no step is known to be the best",
-                f"name one with --step, or cross-validate (screenpath cv); {self._existing()}",
+                f"{self.path} was computed without `test`: no step is known to be the best",
+                f"name one with `step`, or cross-validate (screenpath cv); {self._existing()}",
             )
         if one_se and not column.startswith("cv_"):
-            raise UsageError(f"{self.path} has no standard errors", "use --step best, or compute it with screenpath cv")
+            raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
         mean = np.array([row[column] for row in scored])
         se = np.array([row[f"{column}_se"] for row in scored]) if one_se else np.zeros(mean.size)
         return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
@@ -175,10 +178,10 @@ class Run:
             try:
                 wanted[name.strip()] = float(value)
             except ValueError:
-                raise UsageError(f"--step '{text}': '{value}' is not a number", self._existing()) from None
+                raise UsageError(f"`step='{text}'`: '{value}' is not a number", self._existing()) from None
         if sorted(wanted) != sorted(self.parameters):
             form = ",".join(f"{name}=VALUE" for name in self.parameters)
-            raise UsageError(f"--step '{text}' does not name the parameters of {self.model}", f"write {form}")
+            raise UsageError(f"`step='{text}'` does not name the parameters of {self.model}", f"write {form}")
 
         def distance(row):
             return max(abs(row[n] - v) / max(abs(row[n]), abs(v), 1e-300) for n, v in wanted.items())
@@ -249,7 +252,7 @@ class Run:
             )
         if self.stored is None:
             raise RunFolderError(
-                f"{self.path} has no coefficients", "compute the path with --coefficients csv or npz, into a run folder"
+                f"{self.path} has no coefficients", "compute the path with `coefficients=csv` or npz, into a run folder"
             )
         file, size = self.stored
         try:
@@ -366,7 +369,7 @@ def _read(path: Path) -> Run:
         record = records.read_record(path)
     except FileNotFoundError:
         raise RunFolderError(
-            f"{path} is not a run folder: there is no run.json", "give the folder that a path command wrote (--out DIR)"
+            f"{path} is not a run folder: there is no run.json", "give the folder that a path command wrote (`out=DIR`)"
         ) from None
     if record["status"] == records.EMPTIED:
         raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
@@ -384,13 +387,13 @@ def _read(path: Path) -> Run:
         raise damaged(table[0], f"it has {len(steps)} of {asked} steps")
     solved = [row for row in steps if row["primal"] is not None]
     if not solved:
-        raise RunFolderError(f"{path} has no finished step", "let the run go on with --resume")
+        raise RunFolderError(f"{path} has no finished step", "let the run go on with `resume`")
     lost = [name for name in COEFFICIENTS if name in (record.get("files") or ()) and not (path / name).is_file()]
     notices = [f"{path} has lost its {lost[0]}: there are no coefficients"] if lost else []
     if record["status"] != records.COMPLETE:
         total = (record.get("totals") or {}).get("n_steps", "?")
         notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
-    return Run(path, record, solved, stored, notices)
+    return Run(path, record, solved, stored, notices, steps)
 
 
 # Names in the order of trust; before schema version 2 nothing else says which of them belongs to the run.

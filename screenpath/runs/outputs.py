@@ -74,7 +74,7 @@ class Output:
         if not stat.S_ISREG(mode):
             raise UsageError(f"{self.name} is not a file that can be written", OTHER)
         if not self.force:
-            raise UsageError(f"{self.name} exists already", f"use --force to replace it, or {OTHER}")
+            raise UsageError(f"{self.name} exists already", f"use `force` to replace it, or {OTHER}")
 
     @contextlib.contextmanager
     def open(self, parents: bool = False):
@@ -152,7 +152,7 @@ def refuse_inputs(folder: Path, inputs) -> None:
         for path in [folder] if one.is_dir() else names:
             if _same(path, one):
                 raise UsageError(
-                    f"{one} is read by this command and would be written by it", "choose another folder with --out"
+                    f"{one} is read by this command and would be written by it", "choose another folder with `out`"
                 )
 
 

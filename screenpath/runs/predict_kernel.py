@@ -60,7 +60,7 @@ def training_data(run: Run, path: str | None = None) -> Dataset:
     DataError
     """
     where = run.record["data"]["path"] if path is None else path
-    hint = "name the training data with --training"
+    hint = "name the training data with `training`"
     if path is None and where == "-":
         raise DataError("the run read its training data from standard input", hint)
     zero_based = run.record["options"].get("zero_based", False)
@@ -83,7 +83,7 @@ def _function(run: Run) -> KernelFunction:
         return KernelFunction(record["kernel"], **chosen, constant=record["constant"])
     except (KeyError, TypeError):
         raise RunFolderError(
-            f"{run.path / 'run.json'} is damaged: the kernel is not complete", "compute the path again with --force"
+            f"{run.path / 'run.json'} is damaged: the kernel is not complete", "compute the path again with `force`"
         ) from None
 
 

@@ -37,7 +37,7 @@ CHUNK = 1 << 20
 
 def damaged(what, why: str) -> RunFolderError:
     """Return the error of a run folder that cannot be believed."""
-    return RunFolderError(f"{what} is damaged: {why}", "compute the path again with --force, or restore the folder")
+    return RunFolderError(f"{what} is damaged: {why}", "compute the path again with `force`, or restore the folder")
 
 
 # -- hashes ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -22,6 +22,8 @@ from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps
 
 if TYPE_CHECKING:
     import pandas
+
+    from screenpath.runs.saving import Origin
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,11 +39,14 @@ class Result(ABC):
         Scaling (and bias) that were applied.
     labels : tuple or None
         Labels of a classifier, the one behind -1 first; None for a regression.
+    origin : Origin, optional
+        What it was computed from, for :meth:`save`.
     """
 
     steps: Steps
     preparation: Preparation
     labels: tuple | None
+    origin: Origin | None = field(default=None, kw_only=True, compare=False)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -137,12 +142,57 @@ class Result(ABC):
             raise UsageError(f"step {found.step} ({where}) has no solution: {found.reason}", "name a step before it")
         return found
 
-    @abstractmethod
-    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return the forms of new rows by whose signs, or whose largest, labels are told."""
+    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the numbers (from 0) of what has a weight in a step: features, or samples of a kernel model.
+
+        Parameters
+        ----------
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        weights = self.coef(step, **parameters)
+        if sp.issparse(weights):
+            return np.unique(sp.csr_array(weights).nonzero()[1])
+        return np.flatnonzero(np.any(np.atleast_2d(weights) != 0.0, axis=0))
+
+    def save(self, folder, *, force: bool = False) -> None:
+        """Write the path to a run folder: for :func:`screenpath.load_run`, and for all commands that take a RUN.
+
+        Parameters
+        ----------
+        folder : path-like
+        force : bool, default False
+            Replace the run in the folder.
+
+        Raises
+        ------
+        UsageError
+            For a path that is in a folder already, or whose data have changed.
+        RunFolderError
+        """
+        from screenpath.runs.saving import save
+
+        if self.origin is None:
+            raise UsageError("there is nothing to save: the path is in a run folder already")
+        save(self, self.origin, folder, force)
 
     def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return labels, or the values of a regression, for new rows in the units of the training data.
+        """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
+
+        A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
+        """
+        forms = self.decision_function(X, step, **parameters)
+        if self.labels is None:
+            return forms
+        codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
+        return np.array(self.labels)[codes]
+
+    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
 
         Parameters
         ----------
@@ -152,24 +202,38 @@ class Result(ABC):
 
         Returns
         -------
-        ndarray of shape (m,)
-            A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
+        ndarray of shape (m,), or (m, classes) with more than two labels
+
+        Raises
+        ------
+        UsageError
+            For a step that was not reached.
+        DataError
+            For rows of another width.
         """
-        forms = self.decision_function(X, step, **parameters)
-        if self.labels is None:
-            return forms
-        codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
-        return np.array(self.labels)[codes]
+        return self._forms(X, self.solved(step, **parameters))
+
+    @abstractmethod
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
+        """Return the weights of a step: of features, or of samples behind a kernel, see :meth:`position`."""
+
+    @abstractmethod
+    def _forms(self, X: RowsLike, step) -> np.ndarray:
+        """Return the linear forms of new rows."""
 
     def _rows(self, X):
-        """Return new rows with the columns of the model; their width must be that of the training data, unless wide."""
+        """Return new rows, with the columns of the model where only some features have one."""
+        return self.preparation.narrowed(self._checked(X, self.preparation.columns is not None))
+
+    def _checked(self, X, wide: bool):
+        """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
         if not sp.issparse(X):
             X = np.asarray(X, dtype=np.float64)
         width = self.preparation.width or self.preparation.n_features
-        if X.ndim != 2 or (X.shape[1] != width and self.preparation.columns is None):  # else other features are ignored
+        if X.ndim != 2 or (X.shape[1] != width and not wide):
             shape = " x ".join(map(str, X.shape))
             raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
-        return self.preparation.narrowed(X)
+        return X
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,30 +264,18 @@ class PathResult(Result):
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return the weights of a step in the units of the data, sparse as ``coefficients`` are (:meth:`position`)."""
-        weights = self._weights(step, **parameters)[0]
+        weights = self._weights(self.solved(step, **parameters))[0]
         return weights if self.preparation.columns is None else self.preparation.widened(np.atleast_2d(weights))
 
     def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step in the units of the data, see :meth:`position`."""
-        return self._weights(step, **parameters)[1]
+        return self._weights(self.solved(step, **parameters))[1]
 
-    def _weights(self, step, **parameters) -> tuple:
-        return self.preparation.original(self.solved(step, **parameters).coefficients)
+    def _weights(self, step) -> tuple:
+        return self.preparation.original(step.coefficients)
 
-    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return ``x.w + b`` for new rows in the units of the training data.
-
-        Parameters
-        ----------
-        X : ndarray or scipy.sparse of shape (m, d)
-        step, **parameters
-            See :meth:`position`; the last step by default.
-
-        Returns
-        -------
-        ndarray of shape (m,), or (m, classes) with more than two labels
-        """
-        weights, intercept = self._weights(step, **parameters)
+    def _forms(self, X, step) -> np.ndarray:
+        weights, intercept = self._weights(step)
         X = self._rows(X)
         if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
             X = replace(self.preparation, bias=0.0).apply(X)

@@ -78,7 +78,9 @@ def _cell(column: str, value):
         if isinstance(value, str) and value.isprintable():
             return value
         raise ValueError(f"{column} is no text")
-    number = (int(value) if column == "step" else float(value)) if isinstance(value, str) else value
+    number = value
+    if isinstance(value, str):  # floats are written with a point or an exponent
+        number = int(value) if column == "step" or value.removeprefix("-").isdecimal() else float(value)
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
         raise ValueError(f"{column} is not a finite number")
     return number

@@ -314,8 +314,8 @@ class _Newton:
         return taken > 0.0
 
 
-def make_feature_solver(name: str) -> FeatureDescent:
-    """Return the solver of that name.
+def make_feature_solver(name: str, seed: int = 0) -> FeatureDescent:
+    """Return the solver of that name; it draws no random numbers.
 
     Raises
     ------

@@ -245,8 +245,8 @@ def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha)
     return rounds * PAIR_STEP * alpha.size**2 < FACTOR * free**3
 
 
-def make_kernel_solver(name: str, shrinking: bool = True) -> Smo:
-    """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both kinds.
+def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True) -> Smo:
+    """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both.
 
     Raises
     ------

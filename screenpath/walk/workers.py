@@ -95,7 +95,7 @@ def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
     points = max(len(pairs) for pairs, *_ in tasks)  # their dual points are here and there, as arrays and as messages
     duals = 2 * 8 * points * base.ones.size
     what = f"{jobs} processes for the values of beta"
-    limit.lend(jobs, SPARSE.vectors(shape) + duals, jobs * duals, what, "use fewer --jobs")
+    limit.lend(jobs, SPARSE.vectors(shape) + duals, jobs * duals, what, "use fewer `jobs`")
     try:
         with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
             save_arrays(Path(folder), _arrays(base))
@@ -160,7 +160,7 @@ def _watched():
     try:
         yield
     except (EOFError, OSError):  # the other end is gone, perhaps in the middle of a message
-        raise ResourceError("a worker process has died", "memory may be short: use fewer --jobs") from None
+        raise ResourceError("a worker process has died", "memory may be short: use fewer `jobs`") from None
 
 
 def _hand_over(pipe, function, todo, busy) -> None:

@@ -25,7 +25,7 @@ STEEP = Loss(
     objective="1/2 ||w||^2 + C sum_i s_i max(-factor t_i, t_i), t_i = y_i - x_i.w",
     kinks=lambda y, o: y,
     slopes=lambda o: (-o.factor, 1.0),
-    options=(Option("factor", 3.0, _at_least_one, "must be at least 1", "What an overestimate costs."),),
+    options=(number("factor", 3.0, _at_least_one, "must be at least 1", "What an overestimate costs."),),
 )
 LOSSES[STEEP.name] = STEEP
 """

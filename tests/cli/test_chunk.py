@@ -15,15 +15,15 @@ def test_chunks_resume_to_the_same_numbers(samples, tmp_path, monkeypatch, form)
     base += ["--grid", "12", "--quiet", "--out"]
     assert run([*base, str(tmp_path / "whole")]) == 0
     monkeypatch.setattr("screenpath.runs.folder.EVERY", 0.0)  # a checkpoint behind every step
-    from screenpath.cli import job
+    from screenpath.runs import session
 
-    plain, seen = job.Job.keep_steps, []
+    plain, seen = session.Session.keep_steps, []
 
     def stop_behind_three(self, found):
         seen.append(1)
         return plain(self, (pair for _, pair in zip(range(3 if len(seen) == 1 else 99), found, strict=False)))
 
-    monkeypatch.setattr(job.Job, "keep_steps", stop_behind_three)
+    monkeypatch.setattr(session.Session, "keep_steps", stop_behind_three)
     assert run([*base, str(tmp_path / "parts")]) == 3
     assert run([*base, str(tmp_path / "parts"), "--resume"]) == 0
 

@@ -78,7 +78,7 @@ def test_test_data_and_predict_with_folders(call, data, shards):
 def test_cache(call, data, monkeypatch):
     assert call("svm", data, *GRID, "-o", "plain").code == 0
     assert call("svm", data, *GRID, "-o", "first", "--cache", "kept").code == 0
-    monkeypatch.setattr("screenpath.cli.load.read_libsvm", None)
+    monkeypatch.setattr("screenpath.runs.load.read_libsvm", None)
     monkeypatch.setattr("screenpath.data.convert.convert", None)
     assert call("svm", data, *GRID, "-o", "second", "--cache", "kept").code == 0
     assert without_times("first/steps.csv") == without_times("second/steps.csv")
@@ -106,7 +106,7 @@ def test_a_damaged_cache_changes_nothing(call, data, tmp_path, damage):
         assert one.read() == other.read()
 
 
-@pytest.mark.filterwarnings("always:going on without --cache")
+@pytest.mark.filterwarnings("always:going on without .cache")
 def test_a_full_disk_under_the_cache(call, data, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")

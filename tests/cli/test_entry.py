@@ -148,7 +148,7 @@ def test_warm_up_covers_the_kernels_of_a_run(data):
     """No kernel may be compiled or loaded while a step's clock runs."""
     script = """
 import sys
-from screenpath.cli import warm
+from screenpath.runs import warm
 from numba.core.registry import CPUDispatcher
 import gc
 def signatures():
@@ -172,7 +172,7 @@ print("extra", signatures() - warm.count)
 def test_warnings_are_one_line_and_quiet_silences_them(call, data, monkeypatch):
     import warnings
 
-    from screenpath.cli import load
+    from screenpath.runs import load
 
     real = load.read_libsvm
 

@@ -133,15 +133,15 @@ def test_time_limit(call, data):
 
 def test_time_limit_between_steps(call, data, monkeypatch):
     """The step that ends behind the deadline is dropped: its solve may have been cut short."""
-    from screenpath.cli import job
+    from screenpath.runs import session
 
     assert call("svm", data, *GRID, "-o", "whole").code == 0
-    real = job.time.monotonic
+    real = session.time.monotonic
     with monkeypatch.context() as patch:
 
         def advance(self, step):
             if step.step == 3:
-                patch.setattr(job.time, "monotonic", lambda: real() + 1e6)
+                patch.setattr(session.time, "monotonic", lambda: real() + 1e6)
 
         patch.setattr(Console, "advance", advance)
         assert call("svm", data, *GRID, "-o", "cut", "--time-limit", "1000").code == 3
@@ -181,7 +181,7 @@ def test_resume_notices_other_data_and_version(call, data, monkeypatch):
     result = call("svm", data, *GRID, "-o", "r", "--resume")
     assert result.code == 1 and "data_sha256 was" in result.err
     data.write_text(text)
-    monkeypatch.setattr("screenpath.cli.job.__version__", "9.9")
+    monkeypatch.setattr("screenpath.runs.session.__version__", "9.9")
     result = call("svm", data, *GRID, "-o", "r", "--resume")
     assert result.code == 1 and "tool_version was" in result.err
 
@@ -253,7 +253,7 @@ def test_out_of_memory_is_one_message(call, data, monkeypatch):
     def full(*arguments):
         raise MemoryError
 
-    monkeypatch.setattr("screenpath.cli.load.prepare", full)
+    monkeypatch.setattr("screenpath.runs.load.prepare", full)
     result = call("svm", data, *GRID)
     assert result.code == 1 and result.err.startswith("error: not enough memory")
 
@@ -276,7 +276,7 @@ def test_signal_while_reading(call, data, monkeypatch):
     def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("screenpath.cli.load.read_libsvm", interrupted)
+    monkeypatch.setattr("screenpath.runs.load.read_libsvm", interrupted)
     assert call("svm", data, *GRID, "-o", "r").code == 130
     assert not Path("r").exists()
 

@@ -101,11 +101,11 @@ def test_order_and_processes_leave_the_decisions_alone(call, three):
 @pytest.mark.parametrize("solver", ["newton", "sdca"])
 @pytest.mark.parametrize("steps", [1, 4, 6, 7])
 def test_resume_gives_the_same_files(call, three, monkeypatch, solver, steps):
-    from screenpath.cli import job
+    from screenpath.runs import session
 
     options = (*SHORT, "--solver", solver)
     assert call("sparse-svm", three, *options, "-o", "whole").code == 0
-    monkeypatch.setattr(job.Job, "keep_steps", stop_after(steps, job.Job.keep_steps))
+    monkeypatch.setattr(session.Session, "keep_steps", stop_after(steps, session.Session.keep_steps))
     assert call("sparse-svm", three, *options, "-o", "parts").code == 3
     monkeypatch.undo()
     monkeypatch.chdir(three.parent)

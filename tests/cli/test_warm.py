@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.cli.warm import warm_model
 from screenpath.kernels import sdca
 from screenpath.models.specs import SPARSE_SVM
 from screenpath.rows.memory import MemoryRows
+from screenpath.runs.warm import warm_model
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

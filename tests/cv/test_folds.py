@@ -61,12 +61,12 @@ def test_a_missing_fold_file(tmp_path):
 
 
 def test_too_many_folds():
-    with pytest.raises(UsageError, match="--folds 11 is more than the 10 samples") as caught:
+    with pytest.raises(UsageError, match="`folds=11` is more than the 10 samples") as caught:
         check_count(10, 11)
-    assert "--folds 10" in caught.value.hint
+    assert "`folds=10`" in caught.value.hint
     with pytest.raises(DataError, match="class 3 has 4 samples, fewer than the 5 folds") as caught:
         check_counts(np.repeat([1.0, 3.0], [20, 4]), 5)
-    assert "--folds 4" in caught.value.hint
+    assert "`folds=4`" in caught.value.hint
     check_counts(np.repeat([1.0, 3.0], [20, 4]), 4)
 
 
@@ -76,6 +76,6 @@ def test_a_part_without_a_class():
     check_classes(labels, splits, everywhere=False)
     with pytest.raises(DataError, match="held-out part of fold 0 has no sample of the class") as caught:
         check_classes(labels, splits, everywhere=True)
-    assert "--stratify with --folds" in caught.value.hint
+    assert "`stratify` with `folds" in caught.value.hint
     with pytest.raises(DataError, match="training part of fold"):
         check_classes(np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), splits, everywhere=False)

@@ -87,7 +87,7 @@ def test_one_line_longer_than_a_block(tmp_path, small_blocks):
     (tmp_path / "wide").write_text(f"1 {cells}\n-1 {cells}\n1 1:1\n")
     folder = convert([tmp_path / "wide"], tmp_path / "s", block_mb=small_blocks)
     assert (folder.n, folder.d, folder.nnz) == (3, 20000, 40001)
-    with pytest.raises(ResourceError, match="--max-memory"):
+    with pytest.raises(ResourceError, match="`max_memory"):
         convert([tmp_path / "wide"], tmp_path / "t", block_mb=small_blocks, max_memory=1 << 20)
 
 
@@ -281,7 +281,7 @@ def test_an_entry_that_cannot_be_replaced_is_gone_without(cached):
     text, cache, _, files = cached
     (files[0].parent / "meta.json").unlink()
     (files[0].parent / "notes.txt").write_text("mine")
-    with pytest.warns(DataCacheWarning, match="going on without --cache .* is not replaced"):
+    with pytest.warns(DataCacheWarning, match="going on without `cache=.*`: .* is not replaced"):
         assert cached_shards(text, cache) is None
     assert (files[0].parent / "notes.txt").read_text() == "mine"
 
@@ -318,13 +318,13 @@ def test_a_full_disk_under_the_cache_is_gone_without(tmp_path, monkeypatch, erro
 
     with monkeypatch.context() as patch:
         patch.setattr(ShardWriter, "write", full)
-        with pytest.warns(DataCacheWarning, match=f"going on without --cache .*: {error.strerror}"):
+        with pytest.warns(DataCacheWarning, match=f"going on without `cache=.*`: {error.strerror}"):
             assert cached_shards(tmp_path / "a", tmp_path / "cache") is None
     assert list((tmp_path / "cache").iterdir()) == []
     assert cached_shards(tmp_path / "a", tmp_path / "cache").n == 2
     with pytest.warns(DataCacheWarning, match="Not a directory|File exists"):
         assert cached_shards(tmp_path / "a", tmp_path / "a") is None
-    with pytest.warns(DataCacheWarning, match="more than --max-memory"):
+    with pytest.warns(DataCacheWarning, match="more than `max_memory"):
         assert cached_shards(tmp_path / "a", tmp_path / "other", max_memory=1 << 20) is None
     (tmp_path / "bad").write_text("1 1:x\n")
     with pytest.raises(DataError, match="bad, line 1"):

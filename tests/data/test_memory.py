@@ -20,7 +20,7 @@ from tests.cli.conftest import in_process
 
 def suggested(error) -> int:
     """Return the limit that a message suggests, in bytes."""
-    return parse_bytes(re.findall(r"--max-memory (\d+M)", str(error.value))[-1])
+    return parse_bytes(re.findall(r"`max_memory=(\d+M)`", str(error.value))[-1])
 
 
 def test_a_share_speaks_of_the_limit_of_the_command():
@@ -28,7 +28,7 @@ def test_a_share_speaks_of_the_limit_of_the_command():
     whole.lend(3, 10 * MB, 0, "three processes", "")
     share = pickle.loads(pickle.dumps(whole.share))
     assert 3 * share.limit <= whole.lent <= whole.limit - private_bytes()
-    with pytest.raises(ResourceError, match="the share of each process in --max-memory") as caught:
+    with pytest.raises(ResourceError, match="the share of each process in `max_memory") as caught:
         share.check(share.limit, "a fold")
     short = MARGIN * (private_bytes() + share.limit + share.to_come) - share.limit
     assert suggested(caught) == pytest.approx(whole.limit + 3 * short, abs=3 * MB)

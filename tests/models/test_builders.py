@@ -94,9 +94,9 @@ def test_class_weights():
 def test_bad_parameters_are_named():
     X, y = regression(10, 2)
     signs = np.where(y > 0, 1.0, -1.0)
-    with pytest.raises(UsageError, match="tau must lie between 0 and 1, not 1.5"):
+    with pytest.raises(UsageError, match="`tau` must lie between 0 and 1, not 1.5"):
         quantile_path(X, y, tau=1.5)
-    with pytest.raises(UsageError, match="epsilon must be a number of at least 0"):
+    with pytest.raises(UsageError, match="`epsilon` must be a number of at least 0"):
         svr_path(X, y, epsilon=-0.1)
     with pytest.raises(UsageError, match="no sample has the label 7; the labels are -1, 1"):
         svm_path(X, signs, class_weight={7: 1.0})

@@ -64,9 +64,9 @@ def test_each_model_has_a_score_of_its_own(model, task, name):
 
 
 def test_scores_that_do_not_fit():
-    with pytest.raises(UsageError, match="--score mae is for regression, and svm"):
+    with pytest.raises(UsageError, match="`score=mae` is for regression, and svm"):
         choose_score("mae", SPECS["svm"], "classification")
-    with pytest.raises(UsageError, match="--score auc needs two classes; there are 10"):
+    with pytest.raises(UsageError, match="`score=auc` needs two classes; there are 10"):
         choose_score("auc", SPECS["svm"], "classification", classes=10)
 
 

@@ -227,7 +227,7 @@ def test_the_loss_that_a_feasible_point_must_not_exceed(form, monkeypatch):
 
     monkeypatch.setattr(pathwise, "feasible_dome", dome)
     for C, last, beyond in ((1.0, 1.2, 1.5), (1.5, 2.0, 3.0), (3.0, 3.0, 3.0)):
-        count, floor, _ = screening._new_rule(model, start, C, 2)
+        count, floor, _ = screening._new_rule(model, start, C, screening.chunk)
         assert count == (1 if C == 3.0 else 2) and served[-1] == 0.0
         if form == "C":  # proven, at the largest C that is served
             assert asked[-1] == screening._proven_floor(start, last) and floor == -np.inf
@@ -236,7 +236,9 @@ def test_the_loss_that_a_feasible_point_must_not_exceed(form, monkeypatch):
             assert asked[-1] == floor == pytest.approx(start.xi ** (1 - share) * far.xi**share)
     for refused in (None, Ball(Point(far.point.vector, far.point.products, 100.0 * far.point.sqnorm), 0.0)):
         monkeypatch.setattr(pathwise, "feasible_point", lambda *a, refused=refused: refused)
-        assert screening._new_rule(model, start, 1.0, 2)[1] == -np.inf and served[-1] > 0.0  # the ball of the far end
+        assert (
+            screening._new_rule(model, start, 1.0, screening.chunk)[1] == -np.inf and served[-1] > 0.0
+        )  # the ball of the far end
 
 
 def test_the_floor_of_a_chunk_takes_the_better_of_both_ends():

@@ -5,7 +5,7 @@ import pytest
 
 from screenpath.report import console as module
 from screenpath.report.console import Console
-from screenpath.report.tally import Tally
+from screenpath.runs.tally import Tally
 
 
 @dataclass

@@ -153,7 +153,7 @@ def test_mixed_forms(tmp_path):
 def test_limits_and_faults(tmp_path, monkeypatch):
     X, y = random_rows()
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    with pytest.raises(ResourceError, match="--max-memory"):
+    with pytest.raises(ResourceError, match="`max_memory"):
         ShardRows(folder, limit=MemoryLimit(1000))
     rows = ShardRows(folder)
     rows.limit = MemoryLimit(1000)

@@ -1,4 +1,4 @@
-"""From the file names of a command to rows, targets and their descriptions."""
+"""From the names of files, or arrays, to rows, targets and their descriptions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.cli.options import named_cluster
 from screenpath.data import needs
+from screenpath.data.arrays import dataset_of
 from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
 from screenpath.data.libsvm import BLOCK, read_libsvm
@@ -29,6 +29,7 @@ from screenpath.rows.memory import MemoryRows, prepared_rows
 from screenpath.rows.shards import ShardRows
 from screenpath.runs.record import WIDEST
 
+ARRAYS = "arrays"  # in place of a file's name
 TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
 
 
@@ -119,7 +120,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class TestData:
     """Data of ``--test``, prepared like the training data.
 
     Parameters
@@ -141,12 +142,32 @@ class HeldOut:
         return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
 
 
+def named_cluster(options: dict) -> bool:
+    """Tell whether the options name a cluster, and refuse two of them."""
+    named = [name for name in ("scheduler", "local_cluster") if options.get(name) is not None]
+    if len(named) == 2:
+        raise UsageError("`scheduler` and `local_cluster` are two clusters", "use one of them")
+    if named and options.get("jobs", 1) > 1:
+        raise UsageError("`jobs` are processes here, a cluster has its own workers", "use one of the two")
+    return bool(named)
+
+
+def name_of(data) -> str:
+    """Return what a run calls its data: the name of a file, or that they are arrays."""
+    return data if isinstance(data, str) else ARRAYS
+
+
+def is_shards(data) -> bool:
+    """Tell whether the data are a shard folder."""
+    return isinstance(data, str) and is_shard_folder(data)
+
+
 def read_training(options: dict):
     """Return the training data as the file says, in memory; of wide data the columns that occur."""
     data = read_data(options["data"], options, in_force(), options["n_features"]).narrowed()
     if data.width > WIDEST:  # its number would not be exact as a float64, which files of coefficients are read as
         raise DataError(
-            f"{options['data']} has {data.width:,} features: no number of a feature is beyond 2^53",
+            f"{name_of(options['data'])} has {data.width:,} features: no number of a feature is beyond 2^53",
             "check the largest index of the data",
         )
     return data
@@ -164,14 +185,14 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     data : Dataset, optional
         What :func:`read_training` has returned already, and somebody keeps.
     """
-    limit, kept = in_force(), data is not None
+    limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
-    if data is None and spec.streams and is_shard_folder(options["data"]):
+    if data is None and spec.streams and is_shards(options["data"]):
         folder = open_shards(options)
         if not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder)
     data = read_training(options) if data is None else data
-    limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, options["data"])
+    limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
     targets, labels = spec.targets(data.y, options)
     given = checked_weights(data.y, read_weights(options.get("weights")))
     weights = row_weights(data.y, class_weights(options.get("class_weight")), given)
@@ -184,14 +205,14 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         del data
         rows = spec.rows(X, targets, options, tell, preparation.inexact)
         limit.promised = vectors
-        return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
+        return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
     dtype = np.dtype(options["dtype"])
     X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype, given)
     preparation = replace(preparation, columns=columns, width=shape[1])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
     rows = prepared_rows(X, preparation, options["threads"])
-    return Training(options["data"], rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
+    return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
 
 
 def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
@@ -233,12 +254,10 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     rows, way = needs.preparing(shape, data.nnz, options)
     vectors = spec.needs.vectors(shape)
     later = vectors + spec.needs.build(shape)
-    X = data.X
+    X, source = data.X, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
-    limit.check(
-        max(rows + way, rows + later - freed), f"a path on {options['data']} ({data.n:,} x {data.d:,})", TOO_LARGE
-    )
+    limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", TOO_LARGE)
     limit.promised = later
     return vectors
 
@@ -267,7 +286,7 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder)
     """Return the training data of a shard folder: its rows stay on disk."""
     if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
         raise UsageError(
-            f"{folder.path} holds {folder.dtype} values", f"convert with --dtype {options['dtype']}, or leave it out"
+            f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={options['dtype']}`, or leave it out"
         )
     limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
     y = folder.joined("targets")
@@ -293,7 +312,7 @@ def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLim
     if scheduler is None and local is None:
         return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
     if local is not None:
-        limit.lend(local, needs.DASK_WORKER, 0, f"{local} workers", "use a smaller --local-cluster")
+        limit.lend(local, needs.DASK_WORKER, 0, f"{local} workers", "use a smaller `local_cluster`")
     from screenpath.rows.cluster import ClusterRows
     from screenpath.rows.dask_cluster import close, connect
 
@@ -316,7 +335,7 @@ def _check_cluster(spec, options: dict) -> None:
             f"{spec.name} does not run on a cluster: it needs the columns of the data in memory",
             "svm, lad, quantile, svr and sparse-svm do, and the folds of cv",
         )
-    if not is_shard_folder(options["data"]):
+    if not is_shards(options["data"]):
         raise UsageError("a cluster reads shards, not text", "convert first: screenpath convert DATA SHARDS")
 
 
@@ -334,12 +353,14 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     ------
     DataError, UsageError, ResourceError
     """
+    if not isinstance(path, str):
+        return dataset_of(path, ARRAYS)
     zero_based = options["zero_based"]
     if is_shard_folder(path):
         folder = open_shards({**options, "data": path})
     elif options.get("cache"):
         if str(path) == "-":
-            raise UsageError("--cache keeps files, not standard input", "leave out --cache, or name a file")
+            raise UsageError("`cache` keeps files, not standard input", "leave out `cache`, or name a file")
         folder = cached_shards(path, options["cache"], zero_based, options["max_memory"])
     else:
         folder = None
@@ -351,7 +372,7 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
 
 
 def class_weights(given):
-    """Return the values of ``--class-weight`` as :func:`row_weights` takes them.
+    """Return the values of ``class_weight`` as :func:`row_weights` takes them.
 
     Raises
     ------
@@ -369,24 +390,24 @@ def class_weights(given):
             pair = float(label), float(weight)
         except ValueError:
             raise UsageError(
-                f"--class-weight '{text}' is not LABEL=WEIGHT", "write for example --class-weight 1=5, or balanced"
+                f"`class_weight='{text}'` is not LABEL=WEIGHT", "write for example `class_weight=1=5`, or balanced"
             ) from None
         if pair[0] in weights:
-            raise UsageError(f"--class-weight names the label {label} twice", "give each label one weight")
+            raise UsageError(f"`class_weight` names the label {label} twice", "give each label one weight")
         weights[pair[0]] = pair[1]
     return weights
 
 
 def read_weights(path):
-    """Return the numbers of a weights file, one a line; None without a file.
+    """Return the numbers of a weights file, one a line; arrays, and None, as they are.
 
     Raises
     ------
     DataError
         With file, line and token, for a file that cannot be read or a line that is not a number.
     """
-    if path is None:
-        return None
+    if path is None or not isinstance(path, str):
+        return path
     weights = array("d")
     try:
         with open(path, encoding="utf-8") as file:
@@ -406,7 +427,7 @@ def read_weights(path):
     return np.array(weights)
 
 
-def load_test(spec, options: dict, training: Training) -> HeldOut:
+def load_test(spec, options: dict, training: Training) -> TestData:
     """Read the test data and prepare it like the training data.
 
     Features that the training data lacks have no coefficient and are left out.
@@ -415,7 +436,8 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
     data = read_data(options["test"], options, limit)
     targets, _ = spec.targets(data.y, options, training.labels or {})
     d = training.preparation.n_features
-    limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{options['test']}, prepared", "leave it out")
+    source = name_of(options["test"])
+    limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{source}, prepared", "leave it out")
     X = training.preparation.narrowed(sp.csr_array(data.X))
     if X.shape[1] > d:
         X = X[:, :d]
@@ -426,7 +448,7 @@ def load_test(spec, options: dict, training: Training) -> HeldOut:
     del data, X
     if spec.rows is not None:
         prepared = training.rows.held_out(prepared)  # type: ignore[union-attr]  # behind a kernel they are GramRows
-    return HeldOut(options["test"], prepared, targets, digest)
+    return TestData(source, prepared, targets, digest)
 
 
 def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:

@@ -1,4 +1,4 @@
-"""The job of ``screenpath cv``: folds, bounds and tables around the path on all data."""
+"""A run with cross-validation: folds, bounds and tables around the path on all data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from screenpath.cli import load
-from screenpath.cli.job import Job
-from screenpath.cli.job import default_folder as folder_of
-from screenpath.cli.load import matrix_memory
-from screenpath.cli.signals import Stopped
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import Certified
 from screenpath.cv.refine import refine
@@ -26,12 +21,16 @@ from screenpath.errors import UsageError
 from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
+from screenpath.runs import load
 from screenpath.runs.choose import at_boundary, choose, nothing_reached
 from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
+from screenpath.runs.interrupts import Stopped
+from screenpath.runs.load import matrix_memory
+from screenpath.runs.session import Session, default_folder
 from screenpath.walk.step import CERTIFIED
 
 
-class CvJob(Job):
+class CvSession(Session):
     """A path on all data whose steps carry cross-validated scores."""
 
     folds_certified = None  # not known yet
@@ -41,6 +40,7 @@ class CvJob(Job):
     def read(self) -> None:
         """Read the data, draw the folds and check them."""
         o = self.options
+        load.named_cluster(o)
         raw = load.read_training(o)
         # The rows are here in any case; it is the folds that go on a cluster.
         self.data = load.load_training(
@@ -60,7 +60,7 @@ class CvJob(Job):
         """Return the checked folds."""
         o, n = self.options, self.samples.y.size
         if task == REGRESSION and o["stratify"]:
-            raise UsageError(f"--stratify needs classes, and {self.spec.name} is a regression", "leave it out")
+            raise UsageError(f"`stratify` needs classes, and {self.spec.name} is a regression", "leave it out")
         self.stratified = task == CLASSIFICATION and o["stratify"] is not False and o["fold_file"] is None
         if o["fold_file"] is not None:
             splits, drawn = drawing.read_fold_file(o["fold_file"], n), None
@@ -106,11 +106,11 @@ class CvJob(Job):
         self.cv_columns = (name, f"{name}_se")
         self.columns = (*self.columns, *self.cv_columns)
         if self.options["certify"] and len(self.grid) < 2:
-            raise UsageError("--certify needs a range of C", "use --grid with 2 or more points")
+            raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
 
     def default_folder(self):
         """Return ``runs/cv-MODEL-DATA``."""
-        return folder_of(f"cv-{self.spec.name}", self.options["data"])
+        return default_folder(f"cv-{self.spec.name}", self.options["data"])
 
     def identity(self) -> dict:
         """Return all that decides the numbers: that of the path, the folds, the score and the bound."""
@@ -156,11 +156,11 @@ class CvJob(Job):
             each = one + DASK_WORKER + 2 * private_size(self.samples.X.data, self.samples.X.indices)
             limit.lend(o["local_cluster"], each, kept, f"{o['local_cluster']} workers for the folds", "use fewer")
         elif o["scheduler"] or min(o["jobs"], len(self.splits)) == 1:
-            hint = "leave out --certify" if o["certify"] else "use fewer samples"
+            hint = "leave out `certify`" if o["certify"] else "use fewer samples"
             limit.check(kept if o["scheduler"] else one + kept, "a fold of the cross-validation", hint)
         else:
             jobs = min(o["jobs"], len(self.splits))
-            limit.lend(jobs, one, kept, f"{jobs} processes for the folds", "use fewer --jobs")
+            limit.lend(jobs, one, kept, f"{jobs} processes for the folds", "use fewer `jobs`")
         try:
             yield
         finally:
@@ -352,6 +352,6 @@ class CvJob(Job):
             ]
             if record["reached"] is False:
                 lines.append(
-                    ("warning", f"--certify-to {record['target']:g} was not reached, {self.added} points added")
+                    ("warning", f"`certify_to={record['target']:g}` was not reached, {self.added} points added")
                 )
         return [*lines, *super().summary(status)]

@@ -1,0 +1,262 @@
+"""The Python functions over run folders: all that the commands of the shell do, with the same options and defaults."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from screenpath.data.memory import MemoryLimit
+from screenpath.errors import UsageError
+from screenpath.models.options import completed
+from screenpath.models.spec import Spec
+from screenpath.models.specs import SPECS
+from screenpath.runs.stored import StoredPath, load_run
+
+
+def run(model: str, data, **options: Any) -> StoredPath:
+    """Compute a path into a run folder, as ``screenpath MODEL DATA`` does.
+
+    Parameters
+    ----------
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
+    data : path-like or tuple of arrays (X, y)
+        LIBSVM text (plain, .gz, .bz2, .xz), a folder of shards, or arrays.
+    **options
+        Those of the command, under the same names with ``_`` for ``-`` and with the same defaults:
+        ``options_of(model)``. ``weights`` and ``test`` may be arrays, too, ``class_weight`` a dict.
+
+    Returns
+    -------
+    StoredPath
+        The path in the folder: ``resume=True`` goes on with one that was stopped.
+
+    Raises
+    ------
+    DataError, UsageError, RunFolderError, ResourceError
+    KeyboardInterrupt
+        After Ctrl-C; what is finished is in the folder.
+
+    Examples
+    --------
+    >>> import screenpath
+    >>> path = screenpath.run("svm", "data.libsvm", grid=50, audit=True, out="runs/a")  # doctest: +SKIP
+    >>> path.certified, path.table()[0]["rejection_ratio"]  # doctest: +SKIP
+    """
+    from screenpath.runs.session import Session
+
+    spec = _spec(model)
+    options = spec.completed(options)
+    return _session(Session, spec.resolved(spec, options), options, data, ["screenpath.run", model])
+
+
+def cross_validate(model: str, data, **options: Any) -> StoredPath:
+    """Cross-validate a path and compute it on all data, as ``screenpath cv MODEL DATA`` does.
+
+    Parameters
+    ----------
+    model, data
+        As of :func:`run`.
+    **options
+        Those of the command: ``options_of(model, cv=True)``.
+
+    Returns
+    -------
+    StoredPath
+        The path on all data with the columns ``cv_SCORE`` and ``cv_SCORE_se``; :meth:`StoredPath.best` chooses a step,
+        ``cv.json``, ``cv.csv`` and ``folds.csv`` in the folder have the rest.
+
+    Raises
+    ------
+    DataError, UsageError, RunFolderError, ResourceError
+    """
+    from screenpath.cv.options import cv_resolved, cv_spec
+    from screenpath.cv.session import CvSession
+
+    spec = cv_spec(_spec(model))
+    resolved, options = cv_resolved(spec, spec.completed(options))
+    return _session(CvSession, resolved, options, data, ["screenpath.cross_validate", model])
+
+
+def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
+    """Return the options of a model's path, or of its cross-validation: name, default and what it says.
+
+    Parameters
+    ----------
+    model : str
+    cv : bool, default False
+
+    Returns
+    -------
+    dict of str to (default, help)
+    """
+    from screenpath.cv.options import cv_spec
+
+    spec = _spec(model)
+    return {one.name: (one.default, one.help) for one in (cv_spec(spec) if cv else spec).path_options}
+
+
+def compare(model: str, data, **options: Any) -> list[dict]:
+    """Walk one path under several rules in alternation, as ``screenpath compare MODEL DATA`` does.
+
+    Parameters
+    ----------
+    model, data
+        As of :func:`run`.
+    **options
+        Those of the command, for example ``rules="none,dvi,dvi+gap"`` and ``repeats``.
+
+    Returns
+    -------
+    list of dict
+        One row a variant: seconds by phase, data passes, mean rejection, speed-up.
+
+    Raises
+    ------
+    DataError, UsageError, ResourceError
+    """
+    from screenpath.report.console import Console
+    from screenpath.runs.studies import study, study_options
+
+    _spec(model)
+    options = completed(study_options(model), options, f"a comparison of {model}")
+    return study(model, {**options, "data": _data(data)}, Console(True, None))[0]
+
+
+def export_run(path, to: str, out: str | os.PathLike, *, step="best", force: bool = False) -> Path:
+    """Write a step of a run as a model file, as ``screenpath export RUN`` does.
+
+    Parameters
+    ----------
+    path : StoredPath or path-like
+        Run, or its folder.
+    to : {"liblinear", "json", "npz"}
+    out : path-like
+    step : int or str, default "best"
+        As of the command: ``best``, ``one-se``, a number, ``C=0.1``.
+    force : bool, default False
+        Replace an existing file.
+
+    Returns
+    -------
+    Path
+    """
+    from screenpath.runs.export import FORMATS, exported
+    from screenpath.runs.outputs import Output
+
+    if to not in FORMATS:
+        raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
+    opened = _opened(path)
+    output = Output(os.fspath(out), force, [opened.folder])
+    output.write(exported(opened.run, opened.run.choose(str(step)), to))
+    return Path(out)
+
+
+def plot_run(path, kind: str | None = None, out: str | os.PathLike | None = None, *, force: bool = False) -> Path:
+    """Draw a run, as ``screenpath plot RUN`` does; needs matplotlib.
+
+    Parameters
+    ----------
+    path : StoredPath or path-like
+    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+        ``cv`` where the run has one, else ``rejection``.
+    out : path-like, optional
+        Picture that ends in .png or .svg; default ``RUN/KIND.png``.
+    force : bool, default False
+
+    Returns
+    -------
+    Path
+    """
+    from screenpath.report.plots import picture
+    from screenpath.runs.outputs import Output
+
+    opened = _opened(path)
+    name, content = picture(opened.run, kind, None if out is None else os.fspath(out))
+    Output(name, force, [opened.folder]).write(content)
+    return Path(name)
+
+
+def report_run(path, out: str | os.PathLike, *, force: bool = False) -> Path:
+    """Write one HTML page about a run, as ``screenpath report RUN`` does; needs matplotlib.
+
+    Parameters
+    ----------
+    path : StoredPath or path-like
+    out : path-like
+    force : bool, default False
+
+    Returns
+    -------
+    Path
+    """
+    from screenpath.report.page import page
+    from screenpath.runs.outputs import Output
+
+    opened = _opened(path)
+    Output(os.fspath(out), force, [opened.folder]).write(page(opened.run))
+    return Path(out)
+
+
+def convert(data: str | os.PathLike | Sequence, out: str | os.PathLike, **options: Any) -> Path:
+    """Turn LIBSVM text into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
+
+    Parameters
+    ----------
+    data : path-like or sequence of path-like
+    out : path-like
+    **options
+        See :func:`screenpath.data.convert.convert`.
+
+    Returns
+    -------
+    Path
+        The folder, which takes the place of a file in :func:`run`.
+    """
+    from screenpath.data import convert as room
+
+    files = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    return room.convert([os.fspath(file) for file in files], os.fspath(out), **options).path
+
+
+def _spec(model: str) -> Spec:
+    if model not in SPECS:
+        raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
+    return SPECS[model]
+
+
+def _data(data):
+    """Return the name of a file as text, and arrays as they are."""
+    return os.fspath(data) if isinstance(data, (str, os.PathLike)) else data
+
+
+def _opened(path) -> StoredPath:
+    return path if isinstance(path, StoredPath) else load_run(path)
+
+
+def _session(kind: type, spec: Spec, options: dict, data, command: list) -> StoredPath:
+    """Run a session and return what is in its folder."""
+    from screenpath.report.console import Console
+    from screenpath.runs.interrupts import Interrupts, Stopped
+
+    began, data = time.monotonic(), _data(data)
+    if options["out"] == "-":
+        raise UsageError("`out=-` is the standard output of a command", "name a folder")
+    if options["out"] is not None:
+        options["out"] = os.fspath(options["out"])
+    with warnings.catch_warnings(), Interrupts() as interrupts, MemoryLimit(options["max_memory"]).in_force():
+        if options["quiet"]:
+            warnings.simplefilter("ignore")
+        console = Console(options["quiet"], options["progress"])
+        session = kind(spec, {**options, "data": data}, console, interrupts, began, command)
+        try:
+            session.run()
+        except Stopped:
+            raise KeyboardInterrupt from None
+    if session.stopped == signal.SIGINT:
+        raise KeyboardInterrupt
+    return load_run(session.folder(), data if isinstance(data, str) else None)

@@ -1,0 +1,51 @@
+"""Data that come as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.dataset import Dataset
+from screenpath.errors import DataError
+
+
+def check_data(X, y):
+    """Return data and labels as arrays that every model accepts.
+
+    Raises
+    ------
+    DataError
+        For shapes that do not fit together, or values that are not finite.
+    """
+    if not sp.issparse(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
+    if X.dtype not in (np.float64, np.float32):
+        X = X.astype(np.float64)
+    y = np.asarray(y, dtype=np.float64).ravel()
+    if y.size != X.shape[0]:
+        raise DataError(f"{X.shape[0]} rows but {y.size} labels")
+    if y.size == 0:
+        raise DataError("the data has no rows")
+    values = X.data if sp.issparse(X) else X
+    if not np.all(np.isfinite(values)) or not np.all(np.isfinite(y)):
+        raise DataError("the data holds nan or infinite values", "remove or impute them first")
+    return X, y
+
+
+def dataset_of(data, source: str) -> Dataset:
+    """Return arrays ``(X, y)`` as reading a file returns them.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        X, y = data
+    except (TypeError, ValueError):
+        raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
+    X, y = check_data(X, y)
+    X = sp.csr_array(X, dtype=np.float64)
+    X.sum_duplicates()
+    return Dataset(X, y, source)

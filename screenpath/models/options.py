@@ -1,0 +1,411 @@
+"""The options of all models as data: for a flag of the shell, a keyword in Python, a line of help and an error.
+
+Nothing here imports numpy: lists of commands and their help stay quick.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from screenpath.data.memory import parse_bytes
+from screenpath.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command and keyword of a function.
+
+    Parameters
+    ----------
+    name : str
+        As in Python; the shell writes ``--name`` with dashes.
+    default : object
+    kind : {"number", "positive", "share", "whole", "choice", "flag", "switch", "numbers", "size", "path", "text", \
+"texts"}
+        ``share``: between 0 and 1; ``switch``: a flag that can be turned off; ``texts``: may be given several times.
+    help : str
+        What the shell says.
+    least : int, optional
+        Of a whole number.
+    ends : tuple of bool
+        Of a share: whether 0 and 1 themselves are valid.
+    choices : tuple of str
+    metavar : str, optional
+        What stands for the value in the help.
+    short : str, optional
+        Short flag.
+    stated : bool, default False
+        Whether the help says the default (one of None is said in the text).
+    changes : bool, default False
+        Whether it changes the numbers: ``resume`` compares it.
+    valid, demand, hint : callable and str
+        Of a number: ``valid(value)``, what it must be, and what to write instead.
+    """
+
+    name: str
+    default: Any = None
+    kind: str = "text"
+    help: str = ""
+    least: int | None = None
+    ends: tuple = (False, False)
+    choices: tuple = ()
+    metavar: str | None = None
+    short: str | None = None
+    stated: bool = False
+    changes: bool = False
+    valid: Callable | None = None
+    demand: str = ""
+    hint: str | None = None
+
+    def checked(self, value):
+        """Return a value as the library takes it; None is the default where that is None.
+
+        Raises
+        ------
+        UsageError
+            Naming the option and what it must be.
+        """
+        if value is None and (self.default is None or self.kind == "texts"):
+            return self.default
+        try:
+            found = CHECKS[self.kind](self, value)
+        except (TypeError, ValueError, AttributeError):
+            found = None
+        if found is None:
+            raise UsageError(f"`{self.name}` {self._must()}, not {value!r}", self.hint)
+        return found
+
+    def _must(self) -> str:
+        if self.demand:
+            return self.demand
+        if self.kind == "whole":
+            return "must be a whole number" + (f" of at least {self.least}" if self.least is not None else "")
+        if self.kind == "choice":
+            return f"must be one of {', '.join(self.choices)}"
+        return {
+            "number": "must be a finite number",
+            "positive": "must be a positive number",
+            "share": "must lie between 0 and 1",
+            "flag": "is True or False",
+            "switch": "is True, False or None",
+            "numbers": "must be a list of numbers",
+            "size": "must be an amount of memory",
+        }.get(self.kind, "must be a text")
+
+
+def _whole(option: Option, value):
+    number = operator.index(value)
+    right = not isinstance(value, bool) and (option.least is None or number >= option.least)
+    return number if right else None
+
+
+def _number(option: Option, value):
+    number = float(value)
+    right = math.isfinite(number) and (option.kind != "positive" or number > 0.0)
+    return number if right and (option.valid is None or option.valid(number)) else None
+
+
+def _share(option: Option, value):
+    number = float(value)
+    inside = 0.0 < number < 1.0 or (number == 0.0 and option.ends[0]) or (number == 1.0 and option.ends[1])
+    return number if inside else None
+
+
+def _choice(option: Option, value):
+    name = getattr(value, "name", None) or getattr(value, "__name__", value)  # types of numpy
+    return name if name in option.choices else None
+
+
+def _flag(option: Option, value):
+    return bool(value) if value in (True, False) else None
+
+
+def _numbers(option: Option, value):
+    return [float(one) for one in value] if isinstance(value, Iterable) and not isinstance(value, str) else None
+
+
+def _size(option: Option, value):
+    return parse_bytes(value) if isinstance(value, str) else operator.index(value)
+
+
+def _path(option: Option, value):
+    return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fspath(value)
+
+
+def _text(option: Option, value):
+    return str(value)
+
+
+def _texts(option: Option, value):
+    if isinstance(value, Mapping):  # weights of labels
+        return tuple(f"{float(label)!r}={float(weight)!r}" for label, weight in value.items())
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+CHECKS: dict[str, Callable] = {
+    "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "flag": _flag,
+    "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "text": _text, "texts": _texts,
+}  # fmt: skip
+
+
+def number(name: str, default: float, valid: Callable, demand: str, help: str, hint: str | None = None) -> Option:
+    """Return a number that a loss has of its own: ``demand`` says what ``valid(value)`` asks for."""
+    return Option(name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True)
+
+
+def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
+    """Return the value of every option by its name: the one given, checked, or the default.
+
+    Raises
+    ------
+    TypeError
+        For a name that is none of them.
+    UsageError
+        For a value that is not valid.
+    """
+    known = {one.name: one for one in options}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"{what} has no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
+
+
+# -- what all path commands have in common ---------------------------------------------------------------------------
+
+POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
+FORCE = Option("force", False, "flag", "Replace an existing file.")
+QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.")
+MAX_MEMORY = Option(
+    "max_memory", kind="size", metavar="SIZE",
+    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
+    "limit; for a kernel matrix half of the free memory]",
+)  # fmt: skip
+READING = (
+    MAX_MEMORY,
+    Option("cache", kind="path", metavar="DIR", help="Keep what was parsed here: the same file is parsed once."),
+    Option("n_features", help="Number of features, where the file shows fewer.", changes=True, **POSITIVE_COUNT),
+    Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", changes=True),
+)
+POSITIVE = Option(
+    "positive", kind="number", metavar="LABEL", changes=True,
+    help="This label against all others (default: two labels, the larger is +1).",
+)  # fmt: skip
+CLASS_WEIGHT = Option(
+    "class_weight", (), "texts", metavar="LABEL=W", changes=True,
+    help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
+)  # fmt: skip
+WEIGHTS = Option(
+    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice."
+)
+C_GRID = (
+    Option("grid", metavar="N", help="Number of grid points.  [default: 100]", changes=True, **POSITIVE_COUNT),
+    Option("cmin", None, "positive", "Lower end of the log-spaced grid.  [default: 0.01]", changes=True),
+    Option("cmax", None, "positive", "Upper end of the log-spaced grid.  [default: 10]", changes=True),
+    Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10.", changes=True),
+    Option(
+        "eps_path", None, "positive", metavar="EPS", changes=True,
+        help="Choose the points so that every C from `cmin` to `cmax` is solved to the relative gap EPS by a step.",
+    ),
+    Option("c", None, "positive", "A single problem instead of a grid.", metavar="C", changes=True),
+    Option(
+        "reference", None, "positive", metavar="C", changes=True,
+        help="With `c`: solve this C first (step 0) and screen the problem (step 1) from it, once.",
+    ),
+    Option(
+        "chunk", metavar="M", changes=True, **POSITIVE_COUNT,
+        help="ssnsv, essnsv: one rule for M grid points, from a feasible point found by line search (Ogawa 2013).",
+    ),
+    Option(
+        "chunk_form", None, "choice", choices=("C", "s"), changes=True,
+        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).  [default: C]",
+    ),
+)  # fmt: skip
+RULE = Option(
+    "rule", "dvi+gap", stated=True, changes=True,
+    help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
+    "ssnsv, essnsv; a static one with +gap; or heuristic (guess, check, repeat: safe only by the certificate).",
+)  # fmt: skip
+TOL = Option(
+    "tol", 1e-6, "share", "Relative duality gap of every grid point, on the full data.", stated=True, changes=True
+)
+MAX_EPOCHS = Option(
+    "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True,
+    **POSITIVE_COUNT,
+)  # fmt: skip
+TIME_LIMIT = Option("time_limit", None, "positive", "For the whole command, from its start.", metavar="SECONDS")
+SEED = Option("seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True)
+THREADS = Option(
+    "threads", 1, stated=True, **POSITIVE_COUNT,
+    help="For passes over all rows; on dense rows in memory, for whole grid points.",
+)  # fmt: skip
+AUDIT = Option("audit", False, "flag", "Solve each step unscreened too and count unsafe decisions.", changes=True)
+BIAS = Option("bias", 0.0, "number", "Value of a constant feature; 0 for none.", stated=True, changes=True)
+SCALE = Option(
+    "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True,
+    help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
+)  # fmt: skip
+PREPARATION = (
+    BIAS,
+    SCALE,
+    Option(
+        "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
+        choices=("auto", "dense", "sparse"), changes=True,
+    ),
+    Option(
+        "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
+        choices=("float64", "float32"), changes=True,
+    ),
+)  # fmt: skip
+OUTPUT = (
+    Option(
+        "out", short="-o", metavar="DIR",
+        help="Run folder; - writes the step table to stdout and nothing else.  [default: runs/MODEL-DATA]",
+    ),
+    Option("format", "csv", "choice", "Of the step table.", choices=("csv", "json"), stated=True, changes=True),
+    Option(
+        "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
+        choices=("csv", "npz", "none"), changes=True,
+    ),
+    Option("test", kind="path", metavar="FILE", help="Score every step on this LIBSVM file."),
+    Option("resume", False, "flag", "Continue the run in the folder (or start it)."),
+    replace(FORCE, help="Replace the run in the folder."),
+    QUIET,
+    Option(
+        "progress", None, "switch",
+        "Progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
+    ),
+)  # fmt: skip
+CERTIFICATE = Option(
+    "certificate", False, "flag", "Write what is claimed, for the independent checker: screenpath verify RUN.",
+    changes=True,
+)  # fmt: skip
+CLUSTER = (
+    Option(
+        "scheduler", metavar="ADDRESS",
+        help="Spread the work over the Dask workers of this scheduler (tcp://node:8786): passes over a shard folder, "
+        "values of beta (sparse-svm), folds (cv).",
+    ),
+    Option("local_cluster", metavar="N", help="The same with N worker processes here.", **POSITIVE_COUNT),
+)  # fmt: skip
+JOBS = Option("jobs", 1, metavar="N", stated=True, **POSITIVE_COUNT)
+PATH = (*READING, *PREPARATION, *CLUSTER, *OUTPUT)
+
+
+def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
+    """Return the options of rule, solver, accuracy and limits.
+
+    Parameters
+    ----------
+    rule : Option
+    solvers : tuple of str
+        Names for the help.
+    seeded : bool
+        Whether the solver draws random numbers.
+    threaded : bool
+        Whether there is work for several threads.
+    """
+    solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True)
+    return (
+        rule, solver, TOL, MAX_EPOCHS, TIME_LIMIT, *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT
+    )  # fmt: skip
+
+
+# -- what single models have besides ---------------------------------------------------------------------------------
+
+ONE_VS_REST = Option(
+    "one_vs_rest", False, "flag", changes=True,
+    help="More than two labels: a path for each, on one grid; the largest form decides.",
+)  # fmt: skip
+KERNEL = (
+    Option(
+        "kernel", None, "choice", choices=("rbf", "linear", "poly"),
+        help="Path of kernel SVMs: exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a linear model]",
+    ),
+    Option("gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, d counting features.  [default: 1/d]"),
+    Option("degree", help="poly.  [default: 3]", **POSITIVE_COUNT),
+    Option("coef0", None, "number", "poly, at least 0.  [default: 0]"),
+    Option(
+        "gram", None, "choice", choices=("auto", "full", "cache"),
+        help="Precompute the kernel matrix where it fits, always, or never (rows as needed, kept while there is room)."
+        "  [default: auto]",
+    ),
+)  # fmt: skip
+LAMBDA_GRID = (
+    Option("grid", metavar="N", help="Points lambda_max / k, k = 1..N.  [default: 20]", changes=True, **POSITIVE_COUNT),
+    Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True),
+    Option("lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.  [default: 0.05]", changes=True),
+    Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
+)
+L1_RULE = replace(
+    RULE, default="vi+gap", help="Screening rule: none, vi (from the previous lambda), gap (dynamic), or vi+gap."
+)
+PAIR_GRID = (
+    Option(
+        "betas", metavar="N", help="Values of beta, from beta_max down.  [default: 10]", changes=True, **POSITIVE_COUNT
+    ),
+    Option(
+        "alphas", metavar="N", help="Values of alpha for each beta.  [default: 100]", changes=True, **POSITIVE_COUNT
+    ),
+    Option(
+        "beta_min_ratio", None, "share", "Last beta over beta_max.  [default: 0.05]", ends=(False, True), changes=True
+    ),
+    Option(
+        "alpha_min_ratio", None, "share", "Last alpha over alpha_max(beta).  [default: 0.01]", ends=(False, True),
+        changes=True,
+    ),
+    Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01.", changes=True),
+    Option("alpha", None, "numbers", "The values of alpha themselves, the same for each beta.", changes=True),
+    Option(
+        "references", 0, "whole", metavar="M", least=0, stated=True, changes=True,
+        help="With `alpha`: further grid points, log-spaced, before each value; screening needs near ones.",
+    ),
+)  # fmt: skip
+SMOOTHING = Option(
+    "smoothing", 0.5, "share", "Width of the hinge's quadratic part.", metavar="GAMMA", stated=True, changes=True
+)
+FIRST = Option(
+    "first", "features", "choice", "What sifs screens first; the decisions are the same.",
+    choices=("features", "samples"), stated=True, changes=True,
+)  # fmt: skip
+SPARSE_RULE = replace(
+    RULE, default="sifs+gap",
+    help="Screening rule: sifs, iss (samples) or ifs (features), each also with +gap (dynamic); gap or none.",
+)  # fmt: skip
+GRID_JOBS = replace(JOBS, help="Processes that share the values of beta; the results are the same.")
+# -- cross-validation -------------------------------------------------------------------------------------------------
+
+FOLDS = (
+    Option("folds", None, "whole", "Number of folds.  [default: 5]", least=2, metavar="K"),
+    Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.  [default: 1]", **POSITIVE_COUNT),
+    Option(
+        "stratify", None, "switch", "Each fold has each class in the same proportion.  [default: on for classifiers]"
+    ),
+    Option("fold_seed", 0, "whole", "Of the drawing of the folds.", least=0, stated=True),
+    Option("fold_file", kind="path", metavar="FILE", help="The fold of each sample, a whole number a line."),
+    Option(
+        "score", None, "choice", "Of the held-out samples.  [default: accuracy; quantile: pinball; other regressions: "
+        "mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
+    ),
+    replace(JOBS, help="Processes that share the folds; the results are the same."),
+)  # fmt: skip
+CERTIFY = (
+    Option("certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`."),
+    Option(
+        "certify_to",
+        None,
+        "share",
+        metavar="DIFFERENCE",
+        ends=(True, True),
+        help="Refine the grid until no C of the range can be better than the best one found by more than this.",
+    ),
+    Option(
+        "certify_points", 1000, "whole", "Grid points that `certify_to` may add.", least=0, stated=True, metavar="N"
+    ),
+)

@@ -1,0 +1,84 @@
+"""Ctrl-C: stop between two kernel calls, but never in the middle of writing a step."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+
+
+class Stopped(BaseException):
+    """Raised in the main thread by the first signal.
+
+    Parameters
+    ----------
+    number : int
+        Signal number; the exit code of a command is 128 plus this.
+    """
+
+    def __init__(self, number: int):
+        super().__init__(f"signal {number}")
+        self.number = number
+
+
+class Interrupts:
+    """Turns the first Ctrl-C of a Python program into :class:`Stopped`; a second one is ``KeyboardInterrupt``.
+
+    Only the main thread hears of signals: in another one nothing is changed. Compiled kernels are not interrupted:
+    Python runs the handler when the kernel call returns, and every kernel call is of bounded length.
+
+    Attributes
+    ----------
+    received : int or None
+        The first signal.
+    keeping : bool
+        Whether there are files to keep.
+    kept : str
+        What is said to the first signal.
+    """
+
+    numbers: tuple = (signal.SIGINT,)
+
+    def __init__(self):
+        self.received, self.keeping = None, False
+        self.kept = "finished steps are kept"
+        self._held = self._told = False
+        self._before = {}
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            for number in self.numbers:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def held(self):
+        """Put off a signal until the block is done."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        self.check()
+
+    def hold(self) -> None:
+        """Put off signals for good: what is left is to complete the files. A second signal still aborts."""
+        self._held = True
+
+    def check(self) -> None:
+        """Raise :class:`Stopped` if a signal came while it was held and nobody has been told."""
+        if self.received is not None and not self._told:
+            self._told = True
+            raise Stopped(self.received)
+
+    def _handle(self, number, frame):
+        if self.received is not None or not self.keeping:
+            raise KeyboardInterrupt
+        self.received = number
+        if not self._held:
+            self._told = True
+            raise Stopped(number)

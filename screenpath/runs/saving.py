@@ -1,0 +1,58 @@
+"""A path that a Python function has computed, as a run folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from screenpath.errors import UsageError
+from screenpath.models.specs import SPECS
+from screenpath.runs.session import Session, Silent
+from screenpath.walk.step import SKIPPED
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a path was computed from.
+
+    Parameters
+    ----------
+    model : str
+    X, y : array_like
+        As they were passed in; not copied.
+    options : dict
+        By the names of the model's options.
+    """
+
+    model: str
+    X: object
+    y: object
+    options: dict
+
+
+class SavedSession(Session):
+    """A session whose steps are there already."""
+
+    def __init__(self, steps, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.steps = steps
+
+    def found(self, reference, first: int):
+        """Yield the steps; there are no certificates to continue from."""
+        for step in self.steps:
+            if step.status == SKIPPED:
+                return
+            if step.parameters != self.model.parameters(self.grid[step.step]):
+                raise UsageError("the data have changed since the path was computed", "compute it again")
+            yield step, None
+
+
+def save(result, origin: Origin, folder, force: bool = False) -> None:
+    """Write the steps of a result to a run folder."""
+    declared = SPECS[origin.model]
+    grid = {"C": {"c_list": result.grid}, "lambda": {"lambda_list": result.grid}}.get(declared.parameter, {})
+    own = {one.name for one in declared.path_options}
+    given = {name: value for name, value in origin.options.items() if name in own}
+    options = declared.completed({**given, **grid, "out": os.fspath(folder), "force": force, "quiet": True})
+    spec = declared.resolved(declared, options)
+    SavedSession(result.steps, spec, {**options, "data": (origin.X, origin.y)}, Silent(), command=["save"]).run()

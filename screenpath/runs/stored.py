@@ -1,0 +1,166 @@
+"""A run folder as the object that the Python functions return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.prepare import Preparation
+from screenpath.runs.open import Run, open_run
+from screenpath.runs.predict import decision_values
+from screenpath.runs.result import Result
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """A row of the step table; its columns are attributes.
+
+    Parameters
+    ----------
+    row : dict
+    names : tuple of str
+        Of the parameters.
+    """
+
+    row: dict
+    names: tuple
+
+    def __getattr__(self, name: str):
+        row = object.__getattribute__(self, "row")
+        if name not in row:
+            raise AttributeError(f"a step has no column '{name}'")
+        return row[name]
+
+    @property
+    def parameters(self) -> dict:
+        """Return the parameters by name."""
+        return {name: self.row[name] for name in self.names}
+
+    def record(self) -> dict:
+        """Return all columns."""
+        return dict(self.row)
+
+
+@dataclass(frozen=True, repr=False)
+class StoredPath(Result):
+    """A path in a run folder.
+
+    Parameters
+    ----------
+    run : Run
+        The folder, its record (``run.record``) and what should be known of it (``run.notices``).
+    training : str, optional
+        Training data of a kernel run, where they are no longer where the run read them.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_steps, d) or (n_steps, classes, d), or csr_array of shape (n_steps, d)
+        In the units of the data; rows of nan for grid points that were not reached. Sparse where the data have many
+        times more features than values. Of a kernel run ``y_i alpha_i``, one a sample.
+    intercepts : ndarray of shape (n_steps,) or (n_steps, classes)
+    """
+
+    steps: list[StoredStep]  # type: ignore[assignment]  # with the attributes of Steps that Result asks for
+    run: Run
+    training: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Return the run folder."""
+        return self.run.path
+
+    @property
+    def model(self) -> str:
+        """Return the name of the model."""
+        return self.run.model
+
+    def _each(self, part: int) -> np.ndarray:
+        solved = {row["step"] for row in self.run.steps}
+        found = [self.run.coefficients(s.row)[part] if s.step in solved else None for s in self.steps]
+        blank = np.full_like(next(one for one in found if one is not None), np.nan)
+        stacked = np.array([blank if one is None else one for one in found])
+        return stacked if self.run.classes else stacked[:, 0]
+
+    @property
+    def coefficients(self) -> np.ndarray | sp.csr_array:
+        """Return the weights of all steps."""
+        return self._wide(self._each(0)) if self.run.numbers is not None else self._each(0)
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts of all steps."""
+        return self._each(1)
+
+    def _wide(self, weights) -> sp.csr_array:
+        narrow = sp.csr_array(np.atleast_2d(weights))
+        features = (self.run.numbers - 1)[narrow.indices]
+        return sp.csr_array((narrow.data, features, narrow.indptr), shape=(narrow.shape[0], self.run.n_features))
+
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
+        """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
+        weights = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[0]
+        weights = weights if self.run.classes else weights[0]
+        return weights if self.run.numbers is None or self.run.kernel else self._wide(weights)
+
+    def intercept(self, step: int | None = None, **parameters: float):
+        """Return the intercept of a step, or one for each class, see :meth:`position`."""
+        found = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[1]
+        return found if self.run.classes else float(found[0])
+
+    def best(self, one_se: bool = False) -> int:
+        """Return the place of the step with the best score of cross-validation or test data.
+
+        Parameters
+        ----------
+        one_se : bool, default False
+            The most regularised within one standard error of it, after a cross-validation.
+
+        Raises
+        ------
+        UsageError
+            Where no step has a score.
+        """
+        return self.run.choose("one-se" if one_se else "best")["step"]
+
+    def _forms(self, X, step) -> np.ndarray:
+        X = self._checked(X, self.run.numbers is not None)
+        return decision_values(self.run, step.row, sp.csr_array(X), self.training)[0]
+
+
+def load_run(folder, training: str | None = None) -> StoredPath:
+    """Return the path in a run folder, checked against the hashes that the run wrote.
+
+    Parameters
+    ----------
+    folder : path-like
+    training : path-like, optional
+        Training data of a kernel run, where they are no longer where the run read them.
+
+    Returns
+    -------
+    StoredPath
+        Of a run that was stopped: with a step ``skipped`` for each grid point that it did not reach.
+
+    Raises
+    ------
+    RunFolderError
+        If there is no run, or it is damaged.
+
+    Examples
+    --------
+    >>> import screenpath
+    >>> path = screenpath.load_run("runs/svm-breast_cancer")  # doctest: +SKIP
+    >>> path.predict(X, C=0.1)  # doctest: +SKIP
+    """
+    run = open_run(folder)
+    steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
+    labels = None
+    if run.labels is not None:
+        labels = tuple(run.classes) if run.classes else (run.labels["-1"], run.labels["+1"])
+    p = run.record["preparation"]
+    preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
+    return StoredPath(steps, preparation, labels, run, None if training is None else str(training))

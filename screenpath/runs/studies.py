@@ -1,0 +1,184 @@
+"""Comparisons by the name of a model: the data are read once, and every variant walks the same path on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from screenpath.data.memory import MemoryLimit
+from screenpath.data.needs import SCREEN_MORE
+from screenpath.errors import UsageError
+from screenpath.models import options as o
+from screenpath.models.losses import LOSSES
+from screenpath.models.specs import KERNEL_SVM, L1_SVM, SPARSE_SVM, SPECS
+
+if TYPE_CHECKING:
+    from screenpath.runs.load import Training
+
+STARTS = ("warm", "cold")
+REPEATS = o.Option("repeats", 3, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
+LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
+SOLVER = o.Option("solver", help="The same for all rules.  [default: cd; smo with `kernel`]")
+RULES = o.Option(
+    "rules", "none,dvi", help="Comma-separated; the first is what speed-ups refer to.", stated=True
+)  # fmt: skip
+BOX = (
+    RULES,
+    o.Option(
+        "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True
+    ),
+    REPEATS, SOLVER, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
+    *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
+    replace(o.POSITIVE, help="svm: this label against all others."), o.CLASS_WEIGHT, o.WEIGHTS,
+    *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
+)  # fmt: skip
+PAIRS = (
+    replace(
+        RULES, default="none,iss,ifs,sifs",
+        help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
+    ),
+    o.Option(
+        "starts", "warm", stated=True,
+        help="warm, cold or both: begin at the previous grid point, or at theta = 0 (sdca only), with and without "
+        "rules.",
+    ),
+    REPEATS, replace(SOLVER, default="sdca", help="sdca, newton or auto; the same for all rules.", stated=True),
+    *LIMITS, o.SEED, o.POSITIVE, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
+)  # fmt: skip
+FEATURES = (
+    o.Option(
+        "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True,
+        help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
+        "Newton steps.",
+    ),
+    *LIMITS, replace(o.TIME_LIMIT, help="For each configuration."),
+    o.Option("steps", False, "flag", "One row a configuration and grid point instead of the totals."),
+    o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
+)  # fmt: skip
+
+
+def study_options(model: str) -> tuple:
+    """Return the options of a model's comparison."""
+    return {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS}.get(model, BOX)
+
+
+def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
+    """Compare the rules, or the configurations, of a model.
+
+    Parameters
+    ----------
+    model : str
+    options : dict
+        The value of every option of :func:`study_options`, and ``data``.
+    console : report.console.Console
+
+    Returns
+    -------
+    rows : list of dict
+        One a variant, see :mod:`screenpath.runs.compare` and :mod:`screenpath.runs.compare_l1`.
+    certified : bool
+        Whether every variant certified every grid point.
+    """
+    found = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
+    return found(options, console)
+
+
+def listed(text: str, option: str, example: str) -> list[str]:
+    """Return the names of a comma-separated option.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"`{option}` is empty", f"give for example `{option}={example}`")
+    return names
+
+
+def _read(spec, options: dict, console, limit, rules) -> Training:
+    """Return the training data, with the kernels of every rule compiled."""
+    from screenpath.runs.load import load_training
+    from screenpath.runs.warm import warm_model
+
+    with limit.in_force(), console.compiling(limit.check_compiling):
+        data = load_training(spec, options, console.say)
+        for name in rules:
+            warm_model(spec, {**options, "rule": name, "chunk": None}, data.rows)
+    return data
+
+
+def _certified(rows: list[dict]) -> bool:
+    return all(row["certified"] == row["points"] for row in rows)
+
+
+def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
+    from screenpath.runs.compare import compare
+
+    names = listed(options["rules"], "rules", "none,dvi,dvi+gap")
+    if model != "svm" and options["kernel"] is not None:
+        raise UsageError(f"{model} has no kernel", "use compare svm, or leave out `kernel`")
+    kernel = SPECS[model].resolved(SPECS[model], options) is KERNEL_SVM
+    spec = KERNEL_SVM if kernel else SPECS[model]  # chunks are for those of the rules that can
+    options = {**options, "solver": options["solver"] or ("smo" if kernel else "cd")}
+    own = {"parse": spec.rule, "make": spec.solver} if kernel else {}
+    limit = MemoryLimit(options["max_memory"])
+    data = _read(spec, options, console, limit, names)
+    with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):
+        rows = compare(
+            lambda: spec.build(data.rows, data.targets, data.weights, options),
+            lambda built: spec.grid(built, options),
+            names,
+            shrinking={"on": (True,), "off": (False,), "both": (True, False)}[options["shrinking"]],
+            chunk=options["chunk"],
+            chunk_form=options["chunk_form"] or "C",
+            **own,
+            **_shared(options, console),
+        )
+    return rows, _certified(rows)
+
+
+def _shared(options: dict, console) -> dict:
+    names = ("solver", "tol", "max_epochs", "seed", "repeats")
+    return {**{name: options[name] for name in names}, "progress": console.say}
+
+
+def _pairs(options: dict, console) -> tuple[list[dict], bool]:
+    from screenpath.runs.compare import compare_sparse
+
+    names = listed(options["rules"], "rules", "none,sifs")
+    begin = listed(options["starts"], "starts", "warm,cold")
+    wrong = [start for start in begin if start not in STARTS]
+    if wrong:
+        raise UsageError(f"unknown start '{wrong[0]}'", "use `starts=warm`, cold or warm,cold")
+    options, limit = {**options, "threads": 1}, MemoryLimit(options["max_memory"])
+    data = _read(SPARSE_SVM, options, console, limit, names)
+    with limit.in_force(), limit.kept("the comparison"):
+        model = SPARSE_SVM.build(data.rows, data.targets, data.weights, options)
+        rows = compare_sparse(
+            lambda: type(model)(model.base),  # both views of the data are built once
+            partial(SPARSE_SVM.grid, options=options),
+            names,
+            starts=begin,
+            first=options["first"],
+            **_shared(options, console),
+        )
+    return rows, _certified(rows)
+
+
+def _configurations(options: dict, console) -> tuple[list[dict], bool]:
+    from screenpath.runs.compare_l1 import compare, per_step, totals
+
+    names = listed(options["configurations"], "configurations", "org,default")
+    options = {**options, "bias": 0.0, "solver": "auto"}
+    limit = MemoryLimit(options["max_memory"])
+    data = _read(L1_SVM, options, console, limit, ["vi+gap"])
+    with limit.in_force():
+        model = L1_SVM.build(data.rows, data.targets, None, options)
+        data = None  # the model has its columns
+        limits = {name: options[name] for name in ("tol", "max_epochs", "time_limit")}
+        with limit.kept("the comparison"):
+            runs = compare(model, L1_SVM.grid(model, options), names, **limits)
+    return per_step(runs) if options["steps"] else totals(runs), all(run.finished for run in runs)

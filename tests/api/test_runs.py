@@ -1,0 +1,327 @@
+"""What the shell does, from Python: the same options, defaults, files and numbers."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import click
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import screenpath
+from screenpath.cli import compare as comparisons
+from screenpath.cli.cv import make_command
+from screenpath.cli.models import command_of
+from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.models.specs import SPECS
+from screenpath.report.console import Console
+from screenpath.runs.studies import study_options
+from tests.cli.conftest import call, clouds, libsvm_text, read_csv, without_times  # noqa: F401 (fixtures)
+
+MORE = {"quantile": {"tau": 0.3}, "svr": {"epsilon": 0.2}, "sparse-svm": {"betas": 2, "alphas": 3}}
+QUIET = {"quiet": True}
+
+
+def three_classes(n=90, seed=4):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return np.round(rng.normal(size=(n, 4)) + np.array([[2.0, 0, 0, 0], [0, 2.0, 0, 0], [0, 0, 2.0, 0]])[y], 6), y + 1.0
+
+
+def problem(model):
+    """Return arrays for a model; their text has the same values."""
+    X, y = clouds(60, 4, seed=3)
+    X = np.round(X, 6)
+    if SPECS[model].score != "accuracy":
+        y = np.round(X @ [1.0, -2.0, 0.5, 0.0] + np.random.default_rng(0).standard_t(3, size=60), 2)
+    return X, np.asarray(y, dtype=float)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def shell_options(command: click.Command) -> dict:
+    """Return the options of a command and what they are where nothing is given."""
+    given = command.make_context("x", ["svm", "DATA"][-sum(isinstance(p, click.Argument) for p in command.params) :])
+    return {p.name: given.params[p.name] for p in command.params if isinstance(p, click.Option)}
+
+
+@pytest.mark.parametrize("model", SPECS)
+@pytest.mark.parametrize("cv", [False, True])
+def test_options_and_defaults_are_those_of_the_shell(model, cv):
+    shell = shell_options(make_command(model) if cv else command_of(model))
+    python = {name: default for name, (default, _) in screenpath.options_of(model, cv).items()}
+    assert set(shell) == set(python)
+    for name, default in shell.items():
+        assert default == python[name] or (default in (None, ()) and python[name] in (None, ())), name
+
+
+@pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
+def test_a_comparison_has_the_options_of_the_shell(model):
+    command = comparisons.command if model == "svm" else comparisons.study_command(model)
+    assert {one.name for one in study_options(model)} == set(shell_options(command)) - {
+        "format",
+        "out",
+        "force",
+        "quiet",
+    }
+
+
+@pytest.mark.parametrize("model", SPECS)
+def test_a_run_is_the_command(here, call, model):  # noqa: F811
+    X, y = problem(model)
+    (here / "data").write_text(libsvm_text(X, y))
+    options = {**({"grid": 5} if model != "sparse-svm" else {}), **MORE.get(model, {})}
+    flags = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    assert call(model, "data", *flags, "-o", "shell", "--quiet").code == 0
+    path = screenpath.run(model, here / "data", out=here / "python", **options, **QUIET)
+    assert path.certified and path.model == model and len(path) == len(read_csv("shell/steps.csv"))
+    assert without_times("shell/steps.csv") == without_times("python/steps.csv")
+    assert (here / "shell/coefficients.csv").read_bytes() == (here / "python/coefficients.csv").read_bytes()
+    arrays = screenpath.run(model, (sp.csr_array(X), y), out="arrays", **options, **QUIET)
+    assert (here / "shell/coefficients.csv").read_bytes() == (here / "arrays/coefficients.csv").read_bytes()
+    assert json.loads((here / "arrays/run.json").read_text())["data"]["path"] == "arrays"
+    np.testing.assert_array_equal(arrays.coefficients, path.coefficients)
+    assert call("predict", "shell", "data", "--step", "2", "-o", "told").code == 0
+    column = "label" if path.labels else "value"
+    told = [float(row[column]) for row in read_csv("told")]
+    np.testing.assert_array_equal(path.predict(X, 2), told)
+    again = screenpath.load_run("python")
+    assert again.table() == path.table() and repr(again) == repr(path)
+    assert f"{len(path)} of {len(path)} steps certified" in repr(path)
+
+
+FUNCTIONS = {
+    "svm": lambda X, y: screenpath.svm_path(X, y, grid=4, bias=1.0, scale="standard"),
+    "lad": lambda X, y: screenpath.lad_path(X, y, grid=4, bias=1.0, scale="standard"),
+    "l1svm": lambda X, y: screenpath.l1_svm_path(X, y, grid=4, scale="standard"),
+}
+
+
+@pytest.mark.parametrize("model", FUNCTIONS)
+def test_a_run_and_a_function_agree(here, model):
+    X, y = problem(model)
+    bias = {} if model == "l1svm" else {"bias": 1.0}
+    stored = screenpath.run(model, (X, y), grid=4, scale="standard", storage="dense", out="r", **bias, **QUIET)
+    made = FUNCTIONS[model](X, y)
+    np.testing.assert_array_equal(stored.grid, made.grid)
+    np.testing.assert_allclose(stored.coefficients, made.coefficients, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(stored.intercepts, made.intercepts, rtol=1e-12, atol=1e-12)
+    at = {next(iter(made.steps[1].parameters)): made.grid[1]}
+    np.testing.assert_array_equal(stored.support(**at), made.support(**at))
+    np.testing.assert_allclose(stored.decision_function(X, **at), made.decision_function(X, **at), atol=1e-12)
+
+
+def test_kernels_classes_and_wide_data(here):
+    X, y = problem("svm")
+    path = screenpath.run("svm", (X, y), kernel="rbf", gamma=0.5, grid=3, out="k", **QUIET)
+    made = screenpath.kernel_svm_path(X, y, kernel="rbf", gamma=0.5, grid=3)
+    np.testing.assert_array_equal(path.coefficients, made.dual_coefficients)
+    np.testing.assert_array_equal(path.support(), made.support())
+    (here / "data").write_text(libsvm_text(X, y))
+    path = screenpath.run("svm", "data", kernel="rbf", gamma=0.5, grid=3, out="k2", **QUIET)
+    np.testing.assert_allclose(path.decision_function(X, 1), made.decision_function(X, 1), rtol=1e-12)
+    X3, y3 = three_classes()
+    path = screenpath.run("svm", (X3, y3), one_vs_rest=True, grid=3, bias=1.0, out="c", **QUIET)
+    assert path.coefficients.shape == (3, 3, 4) and path.intercepts.shape == (3, 3) and path.coef(0).shape == (3, 4)
+    assert np.mean(path.predict(X3) == y3) > 0.7 and set(path.predict(X3)) <= {1.0, 2.0, 3.0}
+    wide = sp.csr_array((np.ones(4), ([0, 1, 2, 3], [5, 7, 5, 999_999_99])), shape=(4, 100_000_000))
+    path = screenpath.run("svm", (wide, [1, -1, 1, -1]), grid=2, out="w", **QUIET)
+    assert path.coefficients.shape == (2, 100_000_000) and path.support(0).tolist() == [5, 7, 99_999_999]
+    assert path.predict(wide).tolist() == [1, -1, 1, -1]
+
+
+def test_cross_validation_is_the_command(here, call):  # noqa: F811
+    X, y = problem("svm")
+    (here / "data").write_text(libsvm_text(X, y))
+    assert call("cv", "svm", "data", "--grid", "4", "--folds", "3", "--certify", "-o", "shell", "--quiet").code == 0
+    path = screenpath.cross_validate("svm", (X, y), grid=4, folds=3, certify=True, out="python", **QUIET)
+    for name in ("cv.csv", "bounds.csv"):
+        assert (here / "shell" / name).read_bytes() == (here / "python" / name).read_bytes()
+    chosen = json.loads((here / "python/cv.json").read_text())
+    assert path.best() == chosen["best"]["step"] and path.best(one_se=True) == chosen["one_se"]["step"]
+    assert path.certified and path[0].cv_accuracy > 0.5 and np.isfinite(path[0].cv_accuracy_se)
+
+
+def test_weights_and_tests_may_be_arrays(here, call):  # noqa: F811
+    X, y = problem("svm")
+    weights = np.arange(y.size) % 3 + 1.0
+    (here / "data").write_text(libsvm_text(X, y))
+    (here / "w").write_text("".join(f"{w}\n" for w in weights))
+    flags = ["--weights", "w", "--test", "data", "--class-weight", "1=2.5", "--grid", "3", "-o", "shell", "--quiet"]
+    assert call("svm", "data", *flags).code == 0
+    more = {"weights": weights, "test": (X, y), "class_weight": {1.0: 2.5}, "grid": 3, "audit": True}
+    path = screenpath.run("svm", (X, y), out="python", **more, **QUIET)
+    assert (here / "shell/coefficients.csv").read_bytes() == (here / "python/coefficients.csv").read_bytes()
+    assert [s.test_accuracy for s in path] == [float(row["test_accuracy"]) for row in read_csv("shell/steps.csv")]
+    assert [s.unsafe for s in path] == [0, 0, 0] and path.best() in (0, 1, 2)
+
+
+def test_a_time_limit_leaves_steps_to_resume(here):
+    X, y = problem("svm")
+    with pytest.raises(RunFolderError, match="no finished step"):
+        screenpath.run("svm", (X, y), grid=6, time_limit=1e-9, out="r", **QUIET)
+    path = screenpath.run("svm", (X, y), grid=6, out="r", resume=True, **QUIET)
+    assert path.certified and len(path) == 6
+    assert screenpath.run("svm", (X, y), grid=6, out="r", resume=True, **QUIET).table() == path.table()
+    with pytest.raises(RunFolderError, match="`resume` to continue it"):
+        screenpath.run("svm", (X, y), grid=6, out="r", **QUIET)
+
+
+def test_ctrl_c_keeps_what_is_finished(here, monkeypatch):
+    X, y = problem("svm")
+    plain, done = Console.advance, []
+
+    def press(self, step):
+        plain(self, step)
+        done.append(step)
+        if len(done) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+
+    before = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        patch.setattr(Console, "advance", press)
+        with pytest.raises(KeyboardInterrupt):
+            screenpath.run("svm", (X, y), grid=8, rule="dvi", solver="cd", out="r", **QUIET)
+    assert signal.getsignal(signal.SIGINT) is before
+    kept = screenpath.load_run("r")
+    assert [step.status for step in kept] == ["certified"] * 3 + ["skipped"] * 5 and not kept.certified
+    with pytest.raises(UsageError, match="a signal ended the path"):
+        kept.predict(X)
+    assert np.isnan(kept.coefficients[3:]).all() and not np.isnan(kept.coefficients[:3]).any()
+    path = screenpath.run("svm", (X, y), grid=8, rule="dvi", solver="cd", out="r", resume=True, **QUIET)
+    whole = screenpath.run("svm", (X, y), grid=8, rule="dvi", solver="cd", out="whole", **QUIET)
+    np.testing.assert_array_equal(path.coefficients, whole.coefficients)
+
+
+def test_another_thread_has_no_signals(here):
+    X, y = problem("svm")
+    found = []
+    thread = threading.Thread(target=lambda: found.append(screenpath.run("svm", (X, y), grid=2, out="r", **QUIET)))
+    thread.start()
+    thread.join()
+    assert found[0].certified
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"gird": 5}, TypeError, "did you mean 'grid'"),
+        ({"grid": 0}, UsageError, "`grid` must be a whole number of at least 1, not 0"),
+        ({"grid": True}, UsageError, "`grid` must be a whole number"),
+        ({"grid": 2.0}, UsageError, "`grid` must be a whole number"),
+        ({"cmin": -1}, UsageError, "`cmin` must be a positive number"),
+        ({"bias": float("nan")}, UsageError, "`bias` must be a finite number"),
+        ({"tol": 1.0}, UsageError, "`tol` must lie between 0 and 1"),
+        ({"scale": "maximal"}, UsageError, "`scale` must be one of none, maxabs"),
+        ({"c_list": "0.1,1"}, UsageError, "`c_list` must be a list of numbers"),
+        ({"audit": "yes"}, UsageError, "`audit` is True or False"),
+        ({"max_memory": "much"}, UsageError, "not an amount of memory"),
+        ({"chunk_form": "s"}, UsageError, "`chunk_form` needs chunks"),
+        ({"gamma": 1}, UsageError, "`gamma` needs a kernel"),
+        ({"grid": 3, "c_list": [1.0]}, UsageError, "leave out `grid`"),
+        ({"resume": True, "force": True}, UsageError, "`resume` continues a run and `force` replaces it"),
+        ({"out": "-"}, UsageError, "`out=-` is the standard output"),
+        ({"certificate": True}, UsageError, "the data are arrays"),
+    ],
+)
+def test_errors_speak_python(here, options, error, message):
+    with pytest.raises(error) as caught:
+        screenpath.run("svm", problem("svm"), **{**QUIET, **options})
+    assert message in str(caught.value) and "--" not in str(caught.value)
+    assert not (here / "runs").exists()
+
+
+def test_data_that_are_none(here):
+    with pytest.raises(UsageError, match="there is no model 'svn'"):
+        screenpath.run("svn", problem("svm"))
+    with pytest.raises(DataError, match="a pair of arrays"):
+        screenpath.run("svm", (np.ones((3, 2)),), **QUIET)
+    with pytest.raises(DataError, match="3 rows but 2 labels"):
+        screenpath.run("svm", (np.ones((3, 2)), [1, 2]), **QUIET)
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        screenpath.load_run("nowhere")
+
+
+def test_comparisons_pictures_pages_and_model_files(here):
+    X, y = problem("svm")
+    rows = screenpath.compare("svm", (X, y), rules="none,dvi", grid=3, repeats=1)
+    assert [row["rule"] for row in rows] == ["none", "dvi"] and all(row["certified"] == 3 for row in rows)
+    rows = screenpath.compare("l1svm", (X, y), configurations="org,default", grid=3, log=True)
+    assert [row["configuration"] for row in rows] == ["org", "default"]
+    rows = screenpath.compare("sparse-svm", (X, y), rules="none,sifs", betas=2, alphas=2, repeats=1)
+    assert [row["rule"] for row in rows] == ["none", "sifs"]
+    path = screenpath.run("svm", (X, y), grid=3, test=(X, y), out="r", **QUIET)
+    assert screenpath.export_run(path, "json", "m.json", step=1).read_text().startswith("{")
+    assert screenpath.export_run("r", "liblinear", "m.model").read_text().startswith("solver_type")
+    with pytest.raises(UsageError, match="`force` to replace it"):
+        screenpath.export_run(path, "json", "m.json")
+    with pytest.raises(UsageError, match="is no format"):
+        screenpath.export_run(path, "pmml", "m.pmml")
+    assert screenpath.plot_run(path).read_bytes().startswith(b"\x89PNG")
+    assert screenpath.report_run(path, "page.html").read_text().lower().startswith("<!doctype html>")
+    (here / "data").write_text(libsvm_text(X, y))
+    shards = screenpath.convert("data", "shards")
+    streamed = screenpath.run("svm", shards, grid=3, storage="sparse", out="s", **QUIET)
+    in_memory = screenpath.run("svm", "data", grid=3, storage="sparse", out="m", **QUIET)
+    np.testing.assert_array_equal(streamed.coefficients, in_memory.coefficients)
+    assert screenpath.inspect("data").data.n == 60
+
+
+SAVED = {
+    "svm": lambda X, y: screenpath.svm_path(X, y, grid=4, bias=1.0, scale="standard", class_weight="balanced"),
+    "dense": lambda X, y: screenpath.svm_path(X, y, grid=screenpath.EpsilonGrid(0.01, 1.0, 0.05), tol=1e-3),
+    "chunk": lambda X, y: screenpath.svm_path(X, y, grid=4, rule="essnsv", chunk=2, chunk_form="s"),
+    "lad": lambda X, y: screenpath.lad_path(X, X @ [1.0, 2.0, 0.0, 1.0], grid=4, sample_weight=np.arange(60) % 2 + 1),
+    "quantile": lambda X, y: screenpath.quantile_path(X, X @ [1.0, 2.0, 0.0, 1.0], tau=0.2, grid=[0.1, 2.0]),
+    "kernel": lambda X, y: screenpath.kernel_svm_path(X, y, kernel="poly", degree=2, coef0=1.0, grid=3),
+    "l1svm": lambda X, y: screenpath.l1_svm_path(X, y, grid=4, log=True, scale="maxabs"),
+    "sparse": lambda X, y: screenpath.sparse_svm_path(X, np.arange(60) % 3, betas=2, alphas=2),
+    "pairs": lambda X, y: screenpath.sparse_svm_path(X, y, betas=[0.1], alphas=[0.5, 0.1], references=1),
+    "cut short": lambda X, y: screenpath.svm_path(X, y, grid=4, time_limit=1e-9),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_path_is_the_path(here, name):
+    X, y = problem("svm")
+    path = SAVED[name](X, y)
+    if name == "cut short":
+        path.save("r")
+        with pytest.raises(RunFolderError, match="no finished step"):
+            screenpath.load_run("r")
+        return
+    path.save("r")
+    stored = screenpath.load_run("r")
+    assert stored.certified
+    names = ("status", "primal", "dual", "gap", "n_R", "n_E", "n_survivors", "epochs", "passes", "solve_s")
+    for kept, made in zip(stored.table(), path.table(), strict=True):
+        assert {name: kept[name] for name in names} == {name: made[name] for name in names}
+    np.testing.assert_array_equal(stored.grid, path.grid)
+    np.testing.assert_array_equal(stored.support(1), path.support(1))
+    if name != "kernel":
+        np.testing.assert_array_equal(stored.coef(1), path.coef(1))
+        np.testing.assert_allclose(stored.predict(X, 1), path.predict(X, 1), rtol=1e-12)
+    with pytest.raises(UsageError, match="in a run folder already"):
+        stored.save("again")
+    with pytest.raises(RunFolderError, match="`force` to replace it"):
+        path.save("r")
+    path.save("r", force=True)
+
+
+def test_a_path_of_other_data_is_not_saved(here):
+    X, y = problem("svm")
+    path = screenpath.l1_svm_path(X, y, grid=4)
+    X *= 1.5  # lambda_max is another, and so is every lambda of a grid made from it
+    path.save("r")  # the values are given: nothing can tell
+    grid = screenpath.sparse_svm_path(X, y, betas=2, alphas=2)
+    X *= 1.5
+    with pytest.raises(UsageError, match="the data have changed"):
+        grid.save("s")
