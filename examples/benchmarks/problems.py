@@ -29,17 +29,9 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One data set with its model and grid.
+    """One data set, in float64, with its model (`svm` or `lad`) and increasing values of C.
 
-    Attributes
-    ----------
-    name : str
-    model : {'svm', 'lad'}
-    X : ndarray or csr_matrix, shape (n, d), float64
-    y : ndarray, shape (n,)
-        +1/-1 for 'svm', real targets for 'lad'.
-    grid : ndarray, shape (n_C,)
-        Increasing values of C.
+    The targets are +1 and -1 for `svm`, real numbers for `lad`.
     """
 
     name: str

@@ -34,10 +34,9 @@ section "Table III: one problem at C = C_ref / 0.9 with C_ref = 500 C_min" "Scre
 say "| data | C | BT1 | BT2 | IT |"
 say "|---|---|---|---|---|"
 one() { # set, file, options
-    set_=$1 file=$2
+    there "$1" "$2" || return 0
+    from=$(product 500 "$(least "$@")") set_=$1 file=$2
     shift 2
-    there "$set_" "$file" || return 0
-    from=$(product 500 "$(least "$set_" "$file" "$@")")
     to=$(product "$from" 1.11111111111)
     say "| $set_ | $to |$(rates "$set_" "$file" "$from" "$to" "$@")"
 }
