@@ -7,8 +7,10 @@ benchmark's input does not depend on the reader under test.
 
 from __future__ import annotations
 
+import argparse
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,17 +29,9 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One data set with its model and grid.
+    """One data set, in float64, with its model (`svm` or `lad`) and increasing values of C.
 
-    Attributes
-    ----------
-    name : str
-    model : {'svm', 'lad'}
-    X : ndarray or csr_matrix, shape (n, d), float64
-    y : ndarray, shape (n,)
-        +1/-1 for 'svm', real targets for 'lad'.
-    grid : ndarray, shape (n_C,)
-        Increasing values of C.
+    The targets are +1 and -1 for `svm`, real numbers for `lad`.
     """
 
     name: str
@@ -160,3 +154,34 @@ def load(name: str, points: int = 100) -> Problem:
     model, loader, _ = PROBLEMS[name]
     X, y = loader()
     return Problem(name, model, _stored(X), np.asarray(y, dtype=np.float64), wang_grid(points))
+
+
+def present(names, points: int, absent: list | None = None) -> Iterator[tuple[str, Problem]]:
+    """The problems whose files are there, by their names; which ones are not is said, and noted in `absent`."""
+    for name in names:
+        try:
+            problem = load(name, points)
+        except Missing as reason:
+            print(f"{name}: left out, {reason}", file=sys.stderr)
+            if absent is not None:
+                absent.append(f"{name}: {reason}")
+            continue
+        print(f"{name} {problem.X.shape}", file=sys.stderr, flush=True)
+        yield name, problem
+
+
+def arguments_of(about: str, names) -> argparse.ArgumentParser:
+    """A parser with what every table of paths asks for."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--only", action="append", metavar="NAME", help=f"data sets (default {', '.join(names)})")
+    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap (default %(default)s)")
+    parser.add_argument("--points", type=int, default=100, help="values of C in [0.01, 10] (default %(default)s)")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
+    return parser
+
+
+def publish(text: str, file: Path | None) -> None:
+    """Print the tables, and write them to a file if one is named."""
+    print(text)
+    if file:
+        file.write_text(text, encoding="utf-8")

@@ -14,7 +14,7 @@ from pathlib import Path
 import reference
 import report
 from adapters import OURS, RIVALS, adapter
-from problems import PROBLEMS, Missing, load
+from problems import PROBLEMS, present, publish
 from suboptimality import check_bounds, path_suboptimality
 from timing import alternate, find_setting, run_path
 
@@ -114,14 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = options.rivals if options.rivals_only else [OURS, *options.rivals]
     began = time.perf_counter()
     records, absent = [], []
-    for name in options.names:
-        try:
-            problem = load(name, options.points)
-        except Missing as reason:
-            absent.append(f"{name}: {reason}")
-            print(f"{name}: left out, {reason}", file=sys.stderr)
-            continue
-        print(f"{name} {problem.X.shape}", file=sys.stderr, flush=True)
+    for name, problem in present(options.names, options.points, absent):
         ready = solvers(problem, names)
         if not options.rivals_only and OURS not in ready:
             absent.append(f"{name}: screenpath has no {problem.model} model")
@@ -130,10 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
         bounds = lower_bounds(problem, options.rivals_only)
         for target in options.targets:
             records += compare(problem, target, ready, bounds, options)
-    text = report.markdown(records, absent, time.perf_counter() - began)
-    print(text)
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
+    publish(report.markdown(records, absent, time.perf_counter() - began), options.markdown)
     if options.json:
         document = {"versions": report.versions(), "records": records, "absent": absent}
         options.json.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import one_thread  # isort: skip  (before numpy)
 
-import argparse
 import dataclasses
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 from adapters import OURS, adapter
-from problems import Missing, Problem, load, wang_grid
+from problems import Problem, arguments_of, present, publish, wang_grid
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -97,12 +95,7 @@ def growth_row(name: str, problem: Problem, axis: str, tol: float, rng) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", metavar="NAME", help=f"data sets (default {', '.join(DEFAULT)})")
-    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap (default %(default)s)")
-    parser.add_argument("--points", type=int, default=100, help="values of C in [0.01, 10] (default %(default)s)")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
-    options = parser.parse_args(arguments)
+    options = arguments_of(__doc__, DEFAULT).parse_args(arguments)
     one_thread.require()
     split = [
         f"## Where the seconds go (wall, one thread, relative gap ≤ {options.tol:.0e}, {options.points} values of C)",
@@ -112,20 +105,11 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     growth = ["## Growth on subsamples", ""]
     growth += ["| data | size of | size: seconds | fitted exponent |", "|---|---|---|---:|"]
-    for name in options.only or DEFAULT:
-        try:
-            problem = load(name, options.points)
-        except Missing as reason:
-            print(f"{name}: left out, {reason}", file=sys.stderr)
-            continue
-        print(f"{name} {problem.X.shape}", file=sys.stderr, flush=True)
+    for name, problem in present(options.only or DEFAULT, options.points):
         split.append(split_row(name, problem, options.tol))
         rng = np.random.default_rng(0)
         growth += [growth_row(name, problem, axis, options.tol, rng) for axis in ("n", "d", "grid")]
-    text = "\n".join([*split, "", *growth, ""])
-    print(text)
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
+    publish("\n".join([*split, "", *growth, ""]), options.markdown)
     return 0
 
 

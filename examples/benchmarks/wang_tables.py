@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import one_thread  # isort: skip  (before numpy)
 
-import argparse
 import statistics
-import sys
 import time
-from pathlib import Path
 
 from adapters import OURS, adapter
-from problems import Missing, load
+from problems import arguments_of, present, publish
 
 PUBLISHED = {"toy1": 59.15, "toy2": 26.31, "toy3": 25.16, "ijcnn1": 5.64, "winequality12": 6.59}
 DEFAULT = ("toy1", "toy2", "toy3", "ijcnn1")
@@ -65,13 +62,9 @@ def row(name: str, found: dict, points: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", metavar="NAME", help=f"data sets (default {', '.join(DEFAULT)})")
+    parser = arguments_of(__doc__, DEFAULT)
     parser.add_argument("--solver", default="cd", help="cd, newton or auto (default %(default)s)")
-    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap, both sides (default %(default)s)")
-    parser.add_argument("--points", type=int, default=100, help="values of C in [0.01, 10] (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="alternating runs of each side (default %(default)s)")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table")
     options = parser.parse_args(arguments)
     one_thread.require()
     lines = [
@@ -81,18 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
         "| certified without, with |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for name in options.only or DEFAULT:
-        try:
-            problem = load(name, options.points)
-        except Missing as reason:
-            print(f"{name}: left out, {reason}", file=sys.stderr)
-            continue
-        print(f"{name} {problem.X.shape}", file=sys.stderr, flush=True)
+    for name, problem in present(options.only or DEFAULT, options.points):
         lines.append(row(name, measure(problem, options.solver, options.tol, options.rounds), len(problem.grid)))
-    text = "\n".join([*lines, ""])
-    print(text)
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
+    publish("\n".join([*lines, ""]), options.markdown)
     return 0
 
 

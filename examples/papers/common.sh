@@ -75,3 +75,22 @@ single() { # set, file, rule, reference, C, options: screen once, from one refer
         --out "$out/$set_/single-$rule" "$@" || [ $? -eq 3 ]
     steps=$out/$set_/single-$rule/steps.csv
 }
+
+rates() { # set, file, reference, C, options: screening rates of three rules, as cells of a table
+    whose=$1 which=$2 first=$3 last=$4 cells=
+    shift 4
+    for rule in bt1 bt2 it; do
+        single "$whose" "$which" $rule "$first" "$last" "$@"
+        cells="$cells $(printf '%.3f' "$(value screening_rate 1 "$steps")") |"
+    done
+    echo "$cells"
+}
+
+near() { # set, file, options: screening rates at C = 10 from references nearer and nearer (Ogawa 2014, Fig. 4)
+    set_=$1 file=$2
+    shift 2
+    there "$set_" "$file" || return 0
+    for share in ${POINTS:-0.5 0.7 0.8 0.9 0.95 0.99}; do
+        say "| $set_ | $share |$(rates "$set_" "$file" "$(product 10 "$share")" 10 "$@")"
+    done
+}

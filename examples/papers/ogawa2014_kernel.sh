@@ -67,22 +67,10 @@ variants shuttle 10 "$shuttle" "167690 54364 129490 45644 125675 44463" --positi
 section "Figure 4: screening rate at C = 10 over C_ref / C, gamma = 1/d"
 say "| data | C_ref / C | BT1 | BT2 | IT |"
 say "|---|---|---|---|---|"
-near() { # set, file, options
-    set_=$1 file=$2
-    shift 2
-    there "$set_" "$file" || return 0
-    for share in ${POINTS:-0.5 0.7 0.8 0.9 0.95 0.99}; do
-        rates=
-        for rule in bt1 bt2 it; do
-            single "$set_" "$file" $rule "$(product 10 "$share")" 10 --kernel rbf --gamma 1/d "$@"
-            rates="$rates $(printf '%.3f' "$(value screening_rate 1 "$steps")") |"
-        done
-        say "| $set_ | $share |$rates"
-    done
-}
-near bcd "$binary/breast_cancer.libsvm.gz" --scale standard
-near dna "$multiclass/dna.libsvm.gz" --positive 3
-near satimage "$multiclass/satimage.libsvm.gz" --positive 1 --scale standard
+rbf="--kernel rbf --gamma 1/d"
+near bcd "$binary/breast_cancer.libsvm.gz" $rbf --scale standard
+near dna "$multiclass/dna.libsvm.gz" $rbf --positive 3
+near satimage "$multiclass/satimage.libsvm.gz" $rbf --positive 1 --scale standard
 
 section "Figure 5: screening rate over C, grid of $grid points up to C = $cmax"
 over() { # set, file, options

@@ -34,17 +34,11 @@ section "Table III: one problem at C = C_ref / 0.9 with C_ref = 500 C_min" "Scre
 say "| data | C | BT1 | BT2 | IT |"
 say "|---|---|---|---|---|"
 one() { # set, file, options
-    set_=$1 file=$2
+    there "$1" "$2" || return 0
+    from=$(product 500 "$(least "$@")") set_=$1 file=$2
     shift 2
-    there "$set_" "$file" || return 0
-    from=$(product 500 "$(least "$set_" "$file" "$@")")
     to=$(product "$from" 1.11111111111)
-    rates=
-    for rule in bt1 bt2 it; do
-        single "$set_" "$file" $rule "$from" "$to" "$@"
-        rates="$rates $(printf '%.3f' "$(value screening_rate 1 "$steps")") |"
-    done
-    say "| $set_ | $to |$rates"
+    say "| $set_ | $to |$(rates "$set_" "$file" "$from" "$to" "$@")"
 }
 one toy "$toy"
 one ijcnn1 "$binary/ijcnn1.libsvm.gz"
@@ -70,24 +64,11 @@ variants mushrooms "$binary/mushrooms.libsvm.gz" "bt1=2.44 it=2.31 bt1+shrinking
 section "Figure 4: screening rate at C = 10 over C_ref / C"
 say "| data | C_ref / C | BT1 | BT2 | IT |"
 say "|---|---|---|---|---|"
-ratios() { # set, file, options
-    set_=$1 file=$2
-    shift 2
-    there "$set_" "$file" || return 0
-    for share in ${POINTS:-0.5 0.7 0.8 0.9 0.95 0.99}; do
-        rates=
-        for rule in bt1 bt2 it; do
-            single "$set_" "$file" $rule "$(product 10 "$share")" 10 "$@"
-            rates="$rates $(printf '%.3f' "$(value screening_rate 1 "$steps")") |"
-        done
-        say "| $set_ | $share |$rates"
-    done
-}
-ratios toy "$toy"
-ratios bcd "$binary/breast_cancer.libsvm.gz" --scale standard
-ratios dna "$multiclass/dna.libsvm.gz" --positive 3
-ratios digit1 "$binary/digit1.libsvm.gz"
-ratios satimage "$multiclass/satimage.libsvm.gz" --positive 1 --scale standard
+near toy "$toy"
+near bcd "$binary/breast_cancer.libsvm.gz" --scale standard
+near dna "$multiclass/dna.libsvm.gz" --positive 3
+near digit1 "$binary/digit1.libsvm.gz"
+near satimage "$multiclass/satimage.libsvm.gz" --positive 1 --scale standard
 
 section "Figure 5: screening rate over C, grid of $grid points up to C = $cmax"
 path="--cmin 0.001 --cmax $cmax --grid $grid"

@@ -28,15 +28,9 @@ class NotAnArray(ValueError):
 
 @dataclass(frozen=True)
 class Mapped:
-    """An array and the bytes of its file, both of one mapping.
+    """An array and the bytes of its whole file, both of one mapping.
 
-    Parameters
-    ----------
-    array : ndarray
-    raw : ndarray of uint8
-        The whole file.
-    signature : tuple of int
-        Tells this state of the file from any other that the system knows of.
+    ``signature`` tells this state of the file from any other that the system knows of.
     """
 
     array: np.ndarray

@@ -89,26 +89,10 @@ def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
 
 
 def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) -> np.ndarray:
-    """Return the values of ``alpha`` of one row of a sparse-SVM grid, from the largest down.
+    """Return the values of ``alpha`` of one row of a sparse-SVM grid, from the largest down; see :func:`beta_grid`.
 
-    Parameters
-    ----------
-    alphas : int or sequence of float
-        How many, log-spaced from ``alpha_max`` to ``min_ratio * alpha_max``; or the values.
-    alpha_max : float
-    min_ratio : float
-        In (0, 1].
-    references : int, default 0
-        With explicit values: so many further values, log-spaced, before each of them (Hong 2019, Table 4: a single
-        pair is reached through a path of references).
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    UsageError
+    ``references``, with explicit values: so many further values, log-spaced, before each of them (Hong 2019, Table 4: a
+    single pair is reached through a path of references).
     """
     _check_ratio(min_ratio, "`alpha_min_ratio`")
     if references < 0:

@@ -75,16 +75,9 @@ class L1Certificate(Proven):
 
 @dataclass(slots=True)
 class Kept:
-    """Features that screening left.
+    """Features that screening left: their numbers, increasing, of ``size`` in all.
 
-    Parameters
-    ----------
-    index : ndarray of int64
-        Their numbers, increasing.
-    size : int
-        Number of all features.
-    resting : ndarray of int64
-        Features that are not solved for, though nothing is known of them: see ``L1SVM.flat``.
+    Those ``resting`` are not solved for, though nothing is known of them: see ``L1SVM.flat``.
     """
 
     index: np.ndarray

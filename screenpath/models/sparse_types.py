@@ -17,6 +17,38 @@ NO_FEATURES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(slots=True)
+class SparseVector:
+    """A vector of which only the non-zero entries are kept: a path of many steps stays small.
+
+    Parameters
+    ----------
+    index, values : ndarray of shape (k,)
+        Where these are, as int64 and increasing, and what stands there.
+    size : int
+        Length of the whole vector.
+    """
+
+    index: np.ndarray
+    values: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
+        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
+        if among is None or 4 * among.size > dense.size:
+            index = kernels.nonzeros(dense)
+            return cls(index, dense[index], dense.size)
+        index, values = kernels.entries(dense, among)
+        return cls(index, values, dense.size)
+
+    def dense(self) -> np.ndarray:
+        """Return the vector as an array."""
+        out = np.zeros(self.size)
+        out[self.index] = self.values
+        return out
+
+
+@dataclass(slots=True)
 class Certificate(Proven):
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
 
@@ -121,49 +153,10 @@ class Reduced:
     """What screening left to solve at one ``alpha``.
 
     The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
-    (its loss is 0, or linear). ``w`` and the arrays of ``start`` have full length.
-
-    Parameters
-    ----------
-    model : SparseModel
-    alpha : float
-    screened : Screened
-    start : Certificate
-        The previous point, where the solver begins.
+    (its loss is 0, or linear). The solver begins at ``start``, the previous point, whose arrays have full length.
     """
 
     model: SparseModel
     alpha: float
     screened: Screened
     start: Certificate
-
-
-@dataclass(slots=True)
-class SparseVector:
-    """A vector of which only the non-zero entries are kept: a path of many steps stays small.
-
-    Parameters
-    ----------
-    index : ndarray of int64
-    values : ndarray of float64
-    size : int
-    """
-
-    index: np.ndarray
-    values: np.ndarray
-    size: int
-
-    @classmethod
-    def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
-        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
-        if among is None or 4 * among.size > dense.size:
-            index = kernels.nonzeros(dense)
-            return cls(index, dense[index], dense.size)
-        index, values = kernels.entries(dense, among)
-        return cls(index, values, dense.size)
-
-    def dense(self) -> np.ndarray:
-        """Return the vector as an array."""
-        out = np.zeros(self.size)
-        out[self.index] = self.values
-        return out

@@ -161,16 +161,7 @@ class GramRows:
     # -- sums ----------------------------------------------------------------------------------------------------
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``Q theta`` in float64; rows with a zero weight are not touched.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Return ``Q theta`` in float64, shape (n,); rows with a zero weight are not touched."""
         index = theta.nonzero()[0]
         out = np.zeros(self.n)
         self.add_sum(index, theta[index], out)

@@ -112,16 +112,7 @@ class MemoryRows:
         return (self.data, self.indices, self.indptr) if self.sparse else (self.X,)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """Return the product of every row with ``w``; one data pass.
-
-        Parameters
-        ----------
-        w : ndarray of shape (d,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Return the product of every row with ``w``, shape (n,); one data pass."""
         out = np.empty(self.n)
         w = np.ascontiguousarray(w, dtype=np.float64)
         products = kernels.csr_products if self.sparse else kernels.dense_products
@@ -134,16 +125,7 @@ class MemoryRows:
         return out
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum_i theta_i x_i``; rows with a zero weight are not touched.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (d,)
-        """
+        """Return ``sum_i theta_i x_i``, shape (d,); rows with a zero weight are not touched."""
         add, arrays = kernels.csr_sum if self.sparse else kernels.dense_sum, self._arrays
         if len(self._blocks) == 1:
             total = np.zeros(self.d)

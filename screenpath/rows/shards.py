@@ -256,7 +256,6 @@ class ShardRows:
 
     def warm_up(self) -> None:
         """Compile the kernels of the passes on the first row of a shard of each form."""
-        one = np.ones(1)
         forms: dict[bool, int] = {}
         for k, entry in enumerate(self.folder.meta["shards"]):
             if entry["rows"]:
@@ -265,7 +264,7 @@ class ShardRows:
             shard = self.folder.shard(k).head()
             vector = np.zeros(self.d)
             shard_products(shard, self._plan(k), self._part(k, vector))
-            shard_sum(shard, self._plan(k), 0, 1, one, self._part(k, vector))
+            shard_sum(shard, self._plan(k), 0, 1, np.ones(1), self._part(k, vector))
 
     def close(self) -> None:
         """End the threads."""
@@ -290,11 +289,9 @@ class ShardRows:
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         """Return ``sum_i theta_i x_i`` over the prepared rows, shape (d,); rows with a zero weight are not touched."""
-        sums = self._block_sums(theta)
-        total, touched = next(sums)
-        self.touched += touched
-        for part, touched in sums:
-            np.add(total, part, out=total)  # in the order of the blocks
+        total = np.zeros(0)
+        for part, touched in self._block_sums(theta):
+            total = np.add(total, part, out=total) if total.size else part  # in the order of the blocks
             self.touched += touched
         return total
 

@@ -380,12 +380,18 @@ def test_resume_keeps_what_is_done(stopped, tmp_path, jobs):
     assert parsed == []  # complete already
 
 
-def test_resume_makes_lost_files_again(stopped, tmp_path):
-    function, parsed = stopped
+def stopped_late(function, tmp_path):
+    """Convert, put the folder aside, and convert again up to a full disk; return what the whole folder holds."""
     whole = content(function(None).path)
     (tmp_path / "s").rename(tmp_path / "whole")
     with pytest.raises(OSError, match="No space"):
         function(6)
+    return whole
+
+
+def test_resume_makes_lost_files_again(stopped, tmp_path):
+    function, parsed = stopped
+    whole = stopped_late(function, tmp_path)
     (tmp_path / "s.partial/000001-targets.npy").write_bytes(b"")
     (tmp_path / "s.partial/000003-dense.npy").unlink()
     shard_folders.flip(tmp_path / "s.partial/000004-dense.npy", 200)
@@ -396,10 +402,7 @@ def test_resume_makes_lost_files_again(stopped, tmp_path):
 
 def test_a_damaged_log_keeps_what_stands_before_the_damage(stopped, tmp_path):
     function, parsed = stopped
-    whole = content(function(None).path)
-    (tmp_path / "s").rename(tmp_path / "whole")
-    with pytest.raises(OSError, match="No space"):
-        function(6)
+    whole = stopped_late(function, tmp_path)
     log = tmp_path / "s.partial/progress.jsonl"
     lines = log.read_text().splitlines(keepends=True)
     assert '"rows": ' in lines[3]

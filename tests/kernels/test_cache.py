@@ -308,15 +308,6 @@ def test_read_entry_returns_what_was_written(tmp_path):
     assert cache.read_entry(path) == ("key", 5)
 
 
-@pytest.fixture
-def own_folder(tmp_path, monkeypatch):
-    """Point this process at an empty cache folder, and back afterwards."""
-    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path))
-    cache.cache_folder.cache_clear()
-    yield cache.cache_folder()
-    cache.cache_folder.cache_clear()
-
-
 def test_clear_deletes_all_versions_and_nothing_else(own_folder):
     older = own_folder.parent / "older-version"
     cache.write_entry(own_folder / "a.kernel", ("key", 1))

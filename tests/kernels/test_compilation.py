@@ -6,18 +6,9 @@ import pytest
 from numba import config
 
 import screenpath.kernels as kernels
-from screenpath.kernels import cache, compilation, kernel
+from screenpath.kernels import compilation, kernel
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
-
-
-@pytest.fixture
-def cold(tmp_path, monkeypatch):
-    """Point this process at an empty cache folder, and back afterwards."""
-    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path))
-    cache.cache_folder.cache_clear()
-    yield cache.cache_folder()
-    cache.cache_folder.cache_clear()
 
 
 def test_warm_up_reaches_every_kernel():
@@ -43,12 +34,12 @@ def test_kernel_modules_are_those_with_kernels():
 
 
 @needs_jit
-def test_cold_folder_is_not_warm(cold):
+def test_cold_folder_is_not_warm(own_folder):
     assert not compilation.is_warm()
 
 
 @needs_jit
-def test_compilation_is_announced_once_and_counted(cold):
+def test_compilation_is_announced_once_and_counted(own_folder):
     said = []
     compilation.on_first_compile(lambda: said.append(compilation.compile_seconds()))
     before = compilation.compile_seconds()
@@ -72,7 +63,7 @@ def test_compilation_is_announced_once_and_counted(cold):
 
 
 @needs_jit
-def test_withdrawn_announcement_is_not_made(cold):
+def test_withdrawn_announcement_is_not_made(own_folder):
     compilation.on_first_compile(lambda: pytest.fail("was withdrawn"))
     compilation.on_first_compile(None)
     assert kernel(lambda x: x - 1)(3) == 2

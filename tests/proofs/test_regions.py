@@ -13,7 +13,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
 from screenpath.rules.pathwise import Pathwise, feasible_point, loss_floor, primal_value
 from tests.proofs.lenses import lens_sup
-from tests.safety.rational import Exact, dot, solve
+from tests.safety.rational import Exact, dot
 
 # As plain Python, kernels warn of numbers that they then do not choose; machine code does not.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -44,18 +44,8 @@ def best(model, C):
 
 def _best(model, C):
     exact = Exact(model, C)
-    gram = [[dot(a, b) for b in exact.G] for a in exact.G]
     found = None
-    for sides in itertools.product((-1, 0, 1), repeat=len(exact.G)):
-        theta = [exact.lo[i] if s < 0 else exact.hi[i] for i, s in enumerate(sides)]
-        free = [i for i, s in enumerate(sides) if s == 0]
-        fixed = [i for i, s in enumerate(sides) if s]
-        right = [exact.c[i] - exact.C * sum(gram[i][k] * theta[k] for k in fixed) for i in free]
-        values = solve([[exact.C * gram[i][k] for k in free] for i in free], right)
-        if values is None:
-            continue
-        for i, value in zip(free, values, strict=True):
-            theta[i] = value
+    for theta in exact.candidates():
         w = [exact.C * sum(t * g[j] for t, g in zip(theta, exact.G, strict=True)) for j in range(len(exact.G[0]))]
         if found is None or exact.primal(w) < exact.primal(found[0]):
             found = w, theta

@@ -21,15 +21,6 @@ from tests.rows.test_shards import as_array, make_folder, random_rows
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A client and two worker processes."""
-    client, cluster = connect(local=2)
-    yield client
-    client.close()
-    cluster.close()
-
-
 class Shared(ClusterRows):
     """Rows that leave the tests' cluster as it is."""
 
@@ -42,10 +33,10 @@ def worker_pids(client) -> list[int]:
 
 
 @pytest.mark.parametrize(("density", "scale"), [(1.0, "standard"), (0.1, "none"), (0.1, "maxabs"), (1.0, "none")])
-def test_operations_have_the_bytes_of_one_machine(cluster, tmp_path, monkeypatch, density, scale):
+def test_operations_have_the_bytes_of_one_machine(client, tmp_path, monkeypatch, density, scale):
     X, y = random_rows(density=density)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    here, there = ShardRows(folder, scale, 1.0), Shared(cluster, None, folder, scale, 1.0)
+    here, there = ShardRows(folder, scale, 1.0), Shared(client, None, folder, scale, 1.0)
     rng = np.random.default_rng(0)
     w, theta = rng.normal(size=here.d), rng.normal(size=here.n)
     same = np.testing.assert_array_equal
@@ -63,63 +54,63 @@ def test_operations_have_the_bytes_of_one_machine(cluster, tmp_path, monkeypatch
     there.close()
 
 
-def test_lost_workers(cluster, tmp_path, monkeypatch):
+def test_lost_workers(client, tmp_path, monkeypatch):
     """Workers are killed while passes run; the numbers and the bytes counted stay the same."""
     X, y = random_rows(n=2000)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    rows, there = ShardRows(folder, "standard"), Shared(cluster, None, folder, "standard")
+    rows, there = ShardRows(folder, "standard"), Shared(client, None, folder, "standard")
     rng, counted = np.random.default_rng(0), set()
     for attempt in range(3):
         w, theta = rng.normal(size=rows.d), rng.normal(size=rows.n)
         if attempt:
-            os.kill(worker_pids(cluster)[attempt % 2 - 1], signal.SIGKILL)
+            os.kill(worker_pids(client)[attempt % 2 - 1], signal.SIGKILL)
         before = there.moved
         np.testing.assert_array_equal(there.margins(w), rows.margins(w))
         np.testing.assert_array_equal(there.weighted_sum(theta), rows.weighted_sum(theta))
         counted.add(there.moved - before)
         try:
-            cluster.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=60)
         except TimeoutError:  # Dask, which starts another one for each that is lost, has given up: one is left
             break
     assert attempt > 0 and len(counted) == 1
     there.close()
 
 
-def test_other_data_other_version_no_cluster(cluster, tmp_path, monkeypatch):
+def test_other_data_other_version_no_cluster(client, tmp_path, monkeypatch):
     X, y = random_rows()
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
     with pytest.raises(DataError, match="sees other data"):
         run_task(str(folder.path), "another hash", ("run", False), 0, shard_products, None, ())
     monkeypatch.setattr("screenpath.rows.dask_cluster.__version__", "9.9")
     with pytest.raises(ResourceError, match="the workers have screenpath"):
-        check_versions(cluster)
+        check_versions(client)
     monkeypatch.setattr("screenpath.rows.dask_cluster.WAIT", 0.2)
     with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9"):
         connect("tcp://127.0.0.1:9")
 
 
-def test_workers_look_at_what_they_open(cluster, tmp_path, monkeypatch):
+def test_workers_look_at_what_they_open(client, tmp_path, monkeypatch):
     """The one who asks reads no rows: a fault in them is found where they are read."""
     X, y = random_rows()
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    Shared(cluster, None, folder).close()
+    Shared(client, None, folder).close()
     shard_folders.edit(folder.path, 1, "dense", lambda array: array + 1.0)
     folder = ShardFolder(folder.path)
     folder.joined("targets")
     with pytest.raises(DataError, match=r"000001-dense.npy .* not what was written \(CRC-32\)") as caught:
-        Shared(cluster, None, folder)
+        Shared(client, None, folder)
     assert "convert the text again" in caught.value.hint
     shard_folders.seal(folder.path)
     with pytest.raises(DataError, match="000001-sqnorms.npy .* not those of the rows"):
-        Shared(cluster, None, ShardFolder(folder.path))
+        Shared(client, None, ShardFolder(folder.path))
     with pytest.raises(DataError, match="a worker sees other data"):
-        Shared(cluster, None, folder)
+        Shared(client, None, folder)
 
 
-def test_bytes_are_counted_whatever_thread_counts_them(cluster, tmp_path, monkeypatch):
+def test_bytes_are_counted_whatever_thread_counts_them(client, tmp_path, monkeypatch):
     X, y = random_rows(n=2000)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    there = Shared(cluster, None, folder, "standard")
+    there = Shared(client, None, folder, "standard")
     interval, counted = sys.getswitchinterval(), set()
     sys.setswitchinterval(1e-6)
     try:

@@ -15,18 +15,10 @@ from screenpath.cv.run import fold_paths
 from screenpath.cv.saved import FoldFile
 from screenpath.errors import ResourceError
 from screenpath.rows import dask_cluster as module
-from screenpath.rows.dask_cluster import Spread, connect, in_order
+from screenpath.rows.dask_cluster import Spread, in_order
 from tests.cv.test_run import svm_task
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
-
-
-@pytest.fixture(scope="module")
-def client():
-    """A client of two worker processes."""
-    client, cluster = connect(local=2)
-    yield client
-    module.close(client, cluster)
 
 
 def scaled(shared, task, deadline):

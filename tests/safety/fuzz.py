@@ -23,7 +23,7 @@ from screenpath.rules.box import pair_ball
 from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
 from screenpath.solvers import make_solver
 from screenpath.walk.loop import PathOptions, solve_point
-from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference
+from tests.safety.problems import ACCURACIES, dense_rows, judged, optimum, random_problem, random_scale, reference
 
 TOLERANCES = (0.1, 1e-2, 1e-3, 1e-6)  # of the chunks' walks
 RULES = ("dvi", "bt2", "it", "ssnsv", "essnsv", "gap", "loss floor", "chunk C", "chunk s")
@@ -145,9 +145,7 @@ def main() -> int:
     for rule in RULES:
         print(f"{rule:12s} {done[rule]:8d} checks {decided[rule]:10d} decisions")
     print(f"{'all':12s} {sum(done.values()):8d} checks {sum(decided.values()):10d} decisions, {len(faults)} faults")
-    for fault in faults[:50]:
-        print("seed {}: {} from a reference of accuracy '{}': {} faults ({})".format(*fault))
-    return 1 if faults else 0
+    return judged(faults, "seed {}: {} from a reference of accuracy '{}': {} faults ({})")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from screenpath.rules import parse_kernel_rule, parse_rule
 from screenpath.solvers import make_solver
 from screenpath.solvers.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.safety.problems import judged
 from tests.safety.rational import LOSSES, ExactKernel, faults
 
 RULES = ("none", "dvi+gap", "it", "essnsv", "gap")
@@ -170,9 +171,7 @@ def main() -> int:
     check = check_kernel_path if arguments.kernels else check_path
     statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check)
     print(f"{sum(statuses.values())} steps ({dict(statuses)}), {len(found)} false claims")
-    for fault in found[:50]:
-        print("seed {}: {} ({})".format(*fault))
-    return 1 if found else 0
+    return judged(found, "seed {}: {} ({})")
 
 
 if __name__ == "__main__":

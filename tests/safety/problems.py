@@ -22,6 +22,13 @@ ACCURACIES = ("start", "arbitrary", "1 epoch", "3 epochs", "10 epochs", "60 epoc
 UNSCREENED = Screening(None, False, "none")
 
 
+def judged(faults: list, words: str) -> int:
+    """Print the first faults an attack has found, and return its exit code."""
+    for fault in faults[:50]:
+        print(words.format(*fault))
+    return 1 if faults else 0
+
+
 def random_problem(rng):
     """Return a model and the words that describe it."""
     kind, storage, weighting, shape = (str(rng.choice(a)) for a in (MODELS, STORAGES, WEIGHTS, SHAPES))

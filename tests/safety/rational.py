@@ -73,7 +73,16 @@ class Exact:
     def optimum(self) -> Fraction:
         """Return the smallest primal value over the points of all active sets: an upper bound of the optimum, and
         the optimum itself unless rows at their kink depend on each other in a way that no subset shows."""
-        gram, best = self.gram(), self.zero
+        best = self.zero
+        for theta in self.candidates():
+            if self.inside and any(not lo <= v <= hi for lo, v, hi in zip(self.lo, theta, self.hi, strict=True)):
+                continue
+            best = min(best, self.primal_of(theta))
+        return best
+
+    def candidates(self):
+        """Yield the dual point of every active set: some at an end of their box, the others at their kink."""
+        gram = self.gram()
         for sides in itertools.product((-1, 0, 1), repeat=len(gram)):
             theta = [self.lo[i] if s < 0 else self.hi[i] for i, s in enumerate(sides)]
             free = [i for i, s in enumerate(sides) if s == 0]
@@ -84,10 +93,7 @@ class Exact:
                 continue
             for i, value in zip(free, found, strict=True):
                 theta[i] = value
-            if self.inside and any(not lo <= v <= hi for lo, v, hi in zip(self.lo, theta, self.hi, strict=True)):
-                continue
-            best = min(best, self.primal_of(theta))
-        return best
+            yield theta
 
 
 class ExactKernel(Exact):

@@ -16,6 +16,25 @@ def fractions(values) -> list[Fraction]:
     return [Fraction(float(value)) for value in values]
 
 
+def tops_of_rounding():
+    """Return data and labels whose largest parameter is 0 on paper, and nothing but rounding as computed."""
+    rng = np.random.default_rng(0)
+    pairs = np.repeat(rng.normal(size=(50, 3)) * [1.0, 1e6, 1e-6], 2, axis=0)
+    y = np.tile([1.0, -1.0], 50)
+    order = rng.permutation(100)
+    decimal = np.array([0.1, 0.3, 0.2, 0.0, 0.7, 0.6, 0.1, 0.2, 0.0, 0.0])[:, None]  # 0 on paper, 2.8e-17 as stored
+    return (pairs[order], y[order]), (decimal, y[:10]), (np.full((100, 1), 0.1), y)
+
+
+def small_signal():
+    """Return data and labels: a large column, the same for both labels, beside a small one that tells them apart."""
+    rng = np.random.default_rng(1)
+    y = np.tile([1.0, -1.0], 30)
+    noise = np.repeat(1e12 * rng.normal(size=30), 2)
+    order = rng.permutation(60)
+    return np.column_stack([noise, 1e-7 * y])[order], y[order]
+
+
 def hostile(rng):
     """Return data of 2 to 6 rows and 1 to 4 columns, badly scaled in many ways, and labels -1 and 1."""
     n, d = int(rng.integers(2, 7)), int(rng.integers(1, 5))

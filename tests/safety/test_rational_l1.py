@@ -16,7 +16,7 @@ from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point, walk
-from tests.safety.rational_penalised import L1, faults, hostile
+from tests.safety.rational_penalised import L1, faults, hostile, small_signal, tops_of_rounding
 
 # What was certified with a gap of 0: data, labels, values of lambda, tolerance, and whether the data is sparse.
 FALSE = {
@@ -175,12 +175,7 @@ def test_a_nearly_constant_column_is_not_taken_for_a_constant_one():
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_tops_that_are_nothing_but_rounding(sparse):
-    rng = np.random.default_rng(0)
-    pairs = np.repeat(rng.normal(size=(50, 3)) * [1.0, 1e6, 1e-6], 2, axis=0)
-    y = np.tile([1.0, -1.0], 50)
-    order = rng.permutation(100)
-    decimal = np.array([0.1, 0.3, 0.2, 0.0, 0.7, 0.6, 0.1, 0.2, 0.0, 0.0])[:, None]  # 0 on paper, 2.8e-17 as stored
-    for X, labels in ((pairs[order], y[order]), (decimal, y[:10]), (np.full((100, 1), 0.1), y)):
+    for X, labels in tops_of_rounding():
         X = sp.csr_array(X) if sparse else X
         with pytest.raises(DataError, match="(?s)lambda_max is 0 but for rounding.*give the values"):
             l1_svm_path(X, labels, storage="sparse" if sparse else "dense")
@@ -188,12 +183,8 @@ def test_tops_that_are_nothing_but_rounding(sparse):
 
 
 def test_the_top_is_that_of_the_signal_not_of_a_large_columns_rounding():
-    rng = np.random.default_rng(1)
-    y = np.tile([1.0, -1.0], 30)
-    noise = np.repeat(1e12 * rng.normal(size=30), 2)
-    order = rng.permutation(60)
-    X = np.column_stack([noise, 1e-7 * y])[order]
-    model = L1SVM(Columns(X, y[order]))
+    X, y = small_signal()
+    model = L1SVM(Columns(X, y))
     assert model.lam_max == pytest.approx(60 * 1e-7, rel=1e-8)
 
 

@@ -16,7 +16,7 @@ from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
-from tests.safety.rational_penalised import Sparse, faults, hostile
+from tests.safety.rational_penalised import Sparse, faults, hostile, small_signal, tops_of_rounding
 
 
 def problem(seed):
@@ -154,12 +154,7 @@ def test_decisions_are_judged_and_made():
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_tops_that_are_nothing_but_rounding(storage):
-    rng = np.random.default_rng(0)
-    pairs = np.repeat(rng.normal(size=(50, 3)) * [1.0, 1e6, 1e-6], 2, axis=0)
-    y = np.tile([1.0, -1.0], 50)
-    order = rng.permutation(100)
-    decimal = np.array([0.1, 0.3, 0.2, 0.0, 0.7, 0.6, 0.1, 0.2, 0.0, 0.0])[:, None]  # 0 on paper, 2.8e-17 as stored
-    for X, labels in ((pairs[order], y[order]), (decimal, y[:10]), (np.full((100, 1), 0.1), y)):
+    for X, labels in tops_of_rounding():
         for betas, alphas in ((3, 4), (3, [0.1]), ([0.1], 4)):
             with pytest.raises(DataError, match="(?s)beta_max is 0 but for rounding.*give the values"):
                 sparse_svm_path(X, labels, betas=betas, alphas=alphas, storage=storage)
@@ -178,12 +173,8 @@ def test_a_beta_that_only_rounding_parts_from_the_top_walks_no_grid_of_rounding_
 
 
 def test_the_top_is_that_of_the_signal_not_of_a_large_columns_rounding():
-    rng = np.random.default_rng(1)
-    y = np.tile([1.0, -1.0], 30)
-    noise = np.repeat(1e12 * rng.normal(size=30), 2)
-    order = rng.permutation(60)
-    X = np.column_stack([noise, 1e-7 * y])[order]
-    base = SparseModel(Views(X), y[order].astype(np.int64), 1, 0.0, 0.5)
+    X, y = small_signal()
+    base = SparseModel(Views(X), y.astype(np.int64), 1, 0.0, 0.5)
     assert base.beta_max == pytest.approx(1e-7, rel=1e-12)
 
 
