@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from screenpath.cli.options import force_option
 from screenpath.errors import tell
 
 
 @click.group("cache")
 def command():
-    """Compile the numerical kernels ahead of time, or remove what was compiled.
+    """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
 
     They live in NUMBA_CACHE_DIR if that is set, else in the user's cache folder.
     """
@@ -24,6 +27,36 @@ def warm():
     for name, seconds in ensure_compiled():
         tell(f"{name:<12} {seconds:6.2f} s")
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
+
+
+@command.command("pack")
+@click.argument("file", metavar="FILE", type=click.Path())
+@force_option
+def pack(file, force):
+    """Write all compiled kernels to FILE, for other machines of this kind (containers, nodes of a cluster).
+
+    They serve the same version of screenpath, numba and Python on the same kind of processor.
+    """
+    from screenpath.kernels.pack import pack_kernels
+    from screenpath.runs.outputs import Output
+
+    output = Output(file, force)
+    content, count = pack_kernels()
+    output.write(content)
+    tell(f"{count} kernels, {len(content) / 1e6:.1f} MB: {file}")
+
+
+@command.command("unpack")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+def unpack(file):
+    """Take the compiled kernels of FILE, so that nothing is compiled here. They are code: trust where FILE is from."""
+    from screenpath.kernels.cache import cache_folder
+    from screenpath.kernels.pack import unpack_kernels
+
+    count, fits = unpack_kernels(Path(file).read_bytes(), file)
+    tell(f"{count} kernels are in {cache_folder()}")
+    if not fits:
+        tell("they were compiled for another kind of processor: they are compiled again when they are needed")
 
 
 @command.command("clear")

@@ -34,7 +34,7 @@ from numba.core.serialize import dumps
 from screenpath.errors import ResourceError
 
 FORMAT = 1  # of the files; another one when what is stored changes its shape
-WITHOUT_KERNELS = ("cache.py", "compilation.py")
+WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py")
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -255,6 +255,16 @@ def write_entry(path: Path, entry) -> None:
         It cannot be written (disk full, folder read-only).
     """
     payload = dumps(entry)  # numba's pickler: it knows numba's types
+    store(path, hashlib.sha256(payload).digest() + payload)
+
+
+def store(path: Path, content: bytes) -> None:
+    """Write a file so that other processes see it whole or not at all.
+
+    Raises
+    ------
+    OSError
+    """
     _make(path.parent)
     # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
     # nobody else may read, since a folder may be warmed by one user for a group. Only the owner may write, whatever
@@ -262,7 +272,7 @@ def write_entry(path: Path, entry) -> None:
     partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
-            file.write(hashlib.sha256(payload).digest() + payload)
+            file.write(content)
         os.replace(partial, path)
     except BaseException:  # an interrupt too must leave no half-written file behind
         partial.unlink(missing_ok=True)
