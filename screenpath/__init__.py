@@ -33,6 +33,7 @@ _HOMES = {
     "svm_path": "screenpath.api.losses",
     "svr_path": "screenpath.api.losses",
     "verify_certificate": "screenpath.verify",
+    "write_libsvm": "screenpath.data.write_libsvm",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -10,7 +10,7 @@ from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models import options as o
-from screenpath.models.spec import Later, Spec, c_grid, chunked
+from screenpath.models.spec import Later, Spec, chunked
 from screenpath.models.targets import class_targets, sign_targets
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -128,16 +128,13 @@ def _kernel_build(rows, targets, weights, options):
     return kernel_svm_model(rows, weights)
 
 
-KERNEL_SVM = Spec(
-    name="svm",
+KERNEL_SVM = replace(
+    LINEAR_SVM,
     title="kernel SVMs (hinge loss)",
     objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i w.Phi(x_i)), Phi(x).Phi(z) = K(x, z)",
     targets=sign_targets,
     build=_kernel_build,
-    grid=c_grid,
-    score="accuracy",
     liblinear="",
-    options=LINEAR_SVM.options,
     rule=Later("rules", "parse_kernel_rule"),
     solver=Later("solvers.smo", "make_kernel_solver"),
     rows=_kernel_rows,

@@ -340,15 +340,7 @@ class RunFolder:
         self._files[name] = records.file_entry(self.path / name)
 
     def list_file(self, name: str, entry: dict) -> None:
-        """Take up a finished file that another writer has made: its size and hash are part of the next run.json.
-
-        Parameters
-        ----------
-        name : str
-            One of ``record.OUTPUTS``.
-        entry : dict
-            As of ``record.file_entry``.
-        """
+        """Take up a finished file that another writer has made; ``entry`` is that of ``record.file_entry``."""
         self._files[name] = entry
 
     def add(self, row: dict, coefficients=None) -> None:

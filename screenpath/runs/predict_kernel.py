@@ -20,13 +20,10 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
 
     Parameters
     ----------
-    run : Run
-    step : dict
-        Row of the step table.
+    run, step, training
+        As of :func:`screenpath.runs.predict.decision_values`.
     X : csr_array of shape (m, d)
         In the units of the data file, with the columns that the run has.
-    training : str, optional
-        The training data, where they are no longer where the run read them.
 
     Returns
     -------
