@@ -160,10 +160,11 @@ def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:
     """Give a function with ``**options`` the keywords of another: in its signature and in errors."""
 
     def decorate(function: F) -> F:
-        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        given = inspect.signature(function)
+        own = [p for p in given.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = {p.name for p in own} | set(without)
         more = [p for p in inspect.signature(shared).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        signature = inspect.Signature([*own, *(p for p in more if p.name not in taken)])
+        signature = given.replace(parameters=[*own, *(p for p in more if p.name not in taken)])
 
         @functools.wraps(function)
         def checked(*arguments, **keywords):

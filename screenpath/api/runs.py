@@ -8,8 +8,11 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from numpy.typing import ArrayLike
+
+from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.memory import MemoryLimit
 from screenpath.errors import UsageError
 from screenpath.models.options import completed
@@ -17,8 +20,11 @@ from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
 from screenpath.runs.stored import StoredPath, load_run
 
+DataLike: TypeAlias = FileLike | tuple[RowsLike, ArrayLike]
+RunLike: TypeAlias = StoredPath | FileLike
 
-def run(model: str, data, **options: Any) -> StoredPath:
+
+def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     """Compute a path into a run folder, as ``screenpath MODEL DATA`` does.
 
     Parameters
@@ -54,7 +60,7 @@ def run(model: str, data, **options: Any) -> StoredPath:
     return _session(Session, spec.resolved(spec, options), options, data, ["screenpath.run", model])
 
 
-def cross_validate(model: str, data, **options: Any) -> StoredPath:
+def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     """Cross-validate a path and compute it on all data, as ``screenpath cv MODEL DATA`` does.
 
     Parameters
@@ -100,7 +106,7 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
     return {one.name: (one.default, one.help) for one in (cv_spec(spec) if cv else spec).path_options}
 
 
-def compare(model: str, data, **options: Any) -> list[dict]:
+def compare(model: str, data: DataLike, **options: Any) -> list[dict]:
     """Walk one path under several rules in alternation, as ``screenpath compare MODEL DATA`` does.
 
     Parameters
@@ -127,7 +133,7 @@ def compare(model: str, data, **options: Any) -> list[dict]:
     return study(model, {**options, "data": _data(data)}, Console(True, None))[0]
 
 
-def export_run(path, to: str, out: str | os.PathLike, *, step="best", force: bool = False) -> Path:
+def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best", force: bool = False) -> Path:
     """Write a step of a run as a model file, as ``screenpath export RUN`` does.
 
     Parameters
@@ -156,7 +162,7 @@ def export_run(path, to: str, out: str | os.PathLike, *, step="best", force: boo
     return Path(out)
 
 
-def plot_run(path, kind: str | None = None, out: str | os.PathLike | None = None, *, force: bool = False) -> Path:
+def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:
     """Draw a run, as ``screenpath plot RUN`` does; needs matplotlib.
 
     Parameters
@@ -181,7 +187,7 @@ def plot_run(path, kind: str | None = None, out: str | os.PathLike | None = None
     return Path(name)
 
 
-def report_run(path, out: str | os.PathLike, *, force: bool = False) -> Path:
+def report_run(path: RunLike, out: FileLike, *, force: bool = False) -> Path:
     """Write one HTML page about a run, as ``screenpath report RUN`` does; needs matplotlib.
 
     Parameters
@@ -202,7 +208,7 @@ def report_run(path, out: str | os.PathLike, *, force: bool = False) -> Path:
     return Path(out)
 
 
-def convert(data: str | os.PathLike | Sequence, out: str | os.PathLike, **options: Any) -> Path:
+def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) -> Path:
     """Turn LIBSVM text into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
 
     Parameters

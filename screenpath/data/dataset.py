@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from screenpath.data.wide import occurring, on_columns
 
+FileLike: TypeAlias = str | os.PathLike[str]
 RowsLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix  # what the Python functions take for rows
 CHUNK = 1 << 17  # values converted at a time: bounds the extra memory
 

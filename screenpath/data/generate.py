@@ -71,7 +71,9 @@ SETS: dict[str, SyntheticSet] = {
 NAMES = tuple(SETS)
 
 
-def generate(name: str, seed: int = 0, *, n: int | None = None, p: int | None = None):
+def generate(
+    name: str, seed: int = 0, *, n: int | None = None, p: int | None = None
+) -> tuple[np.ndarray | sp.csr_matrix, np.ndarray]:
     """Generate a synthetic set of the papers.
 
     Parameters

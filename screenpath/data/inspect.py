@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data import checks
+from screenpath.data.dataset import FileLike
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
 from screenpath.data.shards import META, ShardFault, ShardFolder, is_shard_folder, read_meta
@@ -149,7 +150,7 @@ def _row_norms(X) -> np.ndarray:
     return largest * np.sqrt(np.bincount(rows, weights=(X.data / scale[rows]) ** 2, minlength=X.shape[0]))
 
 
-def inspect(source, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
+def inspect(source: FileLike, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
     """Look at a LIBSVM file or at a shard folder; see :func:`inspect_libsvm`."""
     look = inspect_shards if is_shard_folder(source) else inspect_libsvm
     return look(source, max_faults=max_faults, zero_based=zero_based)

@@ -6,12 +6,16 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from screenpath.data.atomic import replacing
+from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.errors import DataError
 
 
@@ -56,7 +60,7 @@ def _short(value: float) -> str:
     return repr(value)
 
 
-def write_libsvm(path, X, y) -> None:
+def write_libsvm(path: FileLike | BinaryIO, X: RowsLike, y: ArrayLike) -> None:
     """Write a LIBSVM file, compressed if its name ends in .gz, .bz2 or .xz; an existing file is replaced when done.
 
     Reading it back gives the same bits.
@@ -74,7 +78,7 @@ def write_libsvm(path, X, y) -> None:
         As :func:`libsvm_lines`.
     """
     lines = libsvm_lines(X, y)
-    if hasattr(path, "write"):
+    if not isinstance(path, (str, os.PathLike)):
         path.writelines(line.encode() for line in lines)
         return
     path = Path(path)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from screenpath.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from screenpath.models.box import Certificate
 
 
 def log_grid(low: float, high: float, count: int) -> np.ndarray:
@@ -157,7 +161,7 @@ class EpsilonGrid:
     def __len__(self) -> int:
         return self._size
 
-    def extend(self, rank: int, certificate) -> None:
+    def extend(self, rank: int, certificate: Certificate) -> None:
         """Add the point behind ``rank``, unless that was the last one.
 
         Raises

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.data.dataset import RowsLike
+from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.walk.loop import PathOptions, batches
@@ -55,7 +55,7 @@ class Result(ABC):
     def __getitem__(self, step: int) -> Step: ...
     @overload
     def __getitem__(self, step: slice) -> list[Step]: ...
-    def __getitem__(self, step):
+    def __getitem__(self, step: int | slice) -> Step | list[Step]:
         return self.steps[step]
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class Result(ABC):
             return np.unique(sp.csr_array(weights).nonzero()[1])
         return np.flatnonzero(np.any(np.atleast_2d(weights) != 0.0, axis=0))
 
-    def save(self, folder, *, force: bool = False) -> None:
+    def save(self, folder: FileLike, *, force: bool = False) -> None:
         """Write the path to a run folder: for :func:`screenpath.load_run`, and for all commands that take a RUN.
 
         Parameters

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.dataset import FileLike
 from screenpath.data.prepare import Preparation
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
@@ -29,7 +30,7 @@ class StoredStep:
     row: dict
     names: tuple
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         row = object.__getattribute__(self, "row")
         if name not in row:
             raise AttributeError(f"a step has no column '{name}'")
@@ -106,7 +107,7 @@ class StoredPath(Result):
         weights = weights if self.run.classes else weights[0]
         return weights if self.run.numbers is None or self.run.kernel else self._wide(weights)
 
-    def intercept(self, step: int | None = None, **parameters: float):
+    def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step, or one for each class, see :meth:`position`."""
         found = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[1]
         return found if self.run.classes else float(found[0])
@@ -131,7 +132,7 @@ class StoredPath(Result):
         return decision_values(self.run, step.row, sp.csr_array(X), self.training)[0]
 
 
-def load_run(folder, training: str | None = None) -> StoredPath:
+def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     """Return the path in a run folder, checked against the hashes that the run wrote.
 
     Parameters

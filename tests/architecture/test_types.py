@@ -31,6 +31,10 @@ grid: s.SparsePathResult = s.sparse_svm_path(X, y, betas=2, alphas=[0.1])
 support: np.ndarray = s.kernel_svm_path(X, y, gamma="1/d", max_memory="1G", tell=print).support(0)
 n: int = s.read_libsvm("data.libsvm", n_features=3).n
 faults: list[tuple[int, str]] = s.verify_certificate("runs/a").faults
+stored: s.StoredPath = s.run("svm", (X, y), grid=10, out="runs/a")
+best: float = s.load_run(stored.folder)[stored.best()].primal
+tables: list[dict] = s.compare("svm", "data.libsvm", rules="none,dvi")
+s.export_run(stored, "json", "model.json", step="one-se")
 """
 WRONG = {
     "s.svm_path(X, y, tol='1e-6')": "arg-type",
@@ -46,6 +50,9 @@ WRONG = {
     "s.EpsilonGrid(0.1, 1.0)": "call-arg",
     "s.read_libsvm(3)": "arg-type",
     "s.verify_certificate(None)": "arg-type",
+    "s.run('svm', X)": "arg-type",
+    "s.load_run(1)": "arg-type",
+    "s.export_run('runs/a', 'json', 'model.json', step=0.5)": "arg-type",
     "s.svm_paths(X, y)": "attr-defined",
 }
 
@@ -77,6 +84,27 @@ def test_a_wrong_call_is_noticed_and_a_right_one_is_not(tmp_path):
 def test_type_checkers_know_the_keywords_that_a_function_takes(function, keywords, own):
     parameters = inspect.signature(getattr(screenpath, function)).parameters
     assert set(parameters) - {"X", "y"} == own | set(keywords.__annotations__)
+
+
+def callables():
+    """Yield the name and the signature of all that a user may call."""
+    for name in screenpath.__all__:
+        found = getattr(screenpath, name)
+        if inspect.isclass(found):
+            for member, value in inspect.getmembers(found):
+                value = value.fget if isinstance(value, property) else value
+                if inspect.isfunction(value) and (member in ("__init__", "__getitem__") or not member.startswith("_")):
+                    yield f"{name}.{member}", inspect.signature(value)
+        elif callable(found):
+            yield name, inspect.signature(found)
+
+
+def test_all_that_users_call_has_types():
+    names = [name for name, _ in callables()]
+    assert {"svm_path", "PathResult.coef", "PathResult.grid", "EpsilonGrid.__init__"} <= set(names)
+    for name, signature in callables():
+        untyped = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
+        assert untyped == [] and (signature.return_annotation is not signature.empty or name.endswith("__init__")), name
 
 
 def test_type_checkers_are_told_all_names_of_the_package():
