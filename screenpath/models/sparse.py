@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.kernels import sparse as kernels
+from screenpath.models.base import PathModel
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
 from screenpath.numbers import accurate
@@ -93,6 +94,11 @@ class Certificate(Proven):
     u_error: float = 0.0
     floor: float = 0.0
 
+    @property
+    def at(self) -> tuple:
+        """Return the numbers of the grid point."""
+        return (self.alpha, self.beta)
+
 
 @dataclass(slots=True)
 class Screened:
@@ -149,7 +155,7 @@ class Reduced:
     start: Certificate
 
 
-class SparseModel:
+class SparseModel(PathModel):
     """Full problem at one ``beta``.
 
     Parameters
@@ -165,8 +171,6 @@ class SparseModel:
     shared : SparseModel, optional
         A model of the same data at another ``beta``: what does not depend on it is taken from there.
     """
-
-    refines = False  # see `models.box.BoxModel`
 
     def __init__(self, views, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
