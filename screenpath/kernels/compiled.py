@@ -24,7 +24,10 @@ FIELDS = (
     "touched", "rejection_ratio", "screening_rate", "screen_s", "solve_s", "certify_s",
 )  # fmt: skip
 XI, ELL, SLACK, PRIMAL, GAP = (FIELDS.index(name) for name in ("xi", "ell", "slack", "primal", "gap"))
+# What screens the points of a walk: nothing, the ball of the reference's pair, or decisions that the caller has made.
+NOTHING, PAIR_BALL, GIVEN = range(3)
 SUM_ERROR, UPDATES, COUNTS = FIELDS.index("sum_error"), FIELDS.index("updates"), FIELDS.index("n_R")
+SCREENED = FIELDS.index("screened_R")  # and screened_L
 
 
 @kernel
@@ -254,7 +257,7 @@ def _certify(
 @kernel
 def box_walk(
     X, data, indices, indptr, sparse, edges, c, lo, hi, signs, norms, bounds, grid, w, theta, total, margins, numbers,
-    decided, tol, aim, limit, static, dynamic, few, fresh_every, rounding, gap_rounding, slice_s, marked, vectors, near,
+    decided, tol, aim, limit, region, dynamic, few, fresh_every, rounding, gap_rounding, slice_s, marked, vectors, near,
     lists, marks, G, H, ends, listed, held, sums, table, board, me,
 ):  # fmt: skip
     """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
@@ -278,15 +281,17 @@ def box_walk(
     margins : ndarray of shape (k + 1, n) or (2, n)
         Likewise; or two rows used in turn.
     numbers : ndarray of shape (k + 1, len(FIELDS))
-        A row for the reference and one for each point, which is written.
+        A row for the reference and one for each point, which is written; where decisions are given, their counts.
     decided : ndarray of int8 of shape (n,)
-        Written: what the static rule has fixed at the last point that was begun.
+        What the static rule has fixed at the last point that was begun: written, or given for the only one.
     tol, aim : float
         Relative gap on all rows, and that of the reduced problem.
     limit : int
         Newton iterations of a point.
-    static, dynamic : bool
-        Screen from the reference; screen with the gap ball while solving.
+    region : int
+        What screens before each solve: ``NOTHING``, ``PAIR_BALL`` or ``GIVEN``.
+    dynamic : bool
+        Screen with the gap ball while solving.
     few : float
         A smaller share of rows is not screened, see ``models.box.FEW``.
     fresh_every : int
@@ -329,14 +334,16 @@ def box_walk(
         if not C > C0:
             return k - 1, True
         screened_R, screened_L = 0.0, 0.0
-        if static:
+        if region == PAIR_BALL:
             screened_R, screened_L = _screen(
                 C, C0, known, before, norms, c, rounding, gap_rounding, decided, table, board, me
             )  # fmt: skip
+        elif region == GIVEN:
+            screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
         solving = seconds()
         if theta.shape[0] > 1:
             point = _copied(point, theta[k], board, me)
-        status = decided if static and screened_R + screened_L >= few * n else nothing
+        status = decided if region != NOTHING and screened_R + screened_L >= few * n else nothing
         size, count, linear, moved = _reduce(
             status, ends, C, c, lo, hi, signs, norms, point, known[ELL], before, listed, held, vectors, lists, marks,
             table, board, me,
@@ -421,6 +428,6 @@ def warm_up():
     box_walk(
         X, *nothing, False, np.array([0, 2]), one, 0.0 * one, one, marks, one, np.zeros(box.TINY + 1),
         np.array([0.1, 0.2]), pairs.copy(), np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy(), 1e-6,
-        1e-6, 9, True, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, *workspace(2, 2, False), marks.copy(), index,
+        1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, *workspace(2, 2, False), marks.copy(), index,
         one.copy(), np.empty((2, 1, 2)), table_of(1, 2), make_board(1), 0,
     )  # fmt: skip

@@ -27,7 +27,8 @@ import numpy as np
 from screenpath.kernels import box as kernels
 from screenpath.kernels import partition
 from screenpath.models import box_rounding
-from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Lens, Point, axis_uncertainty
+from screenpath.models.base import RegionModel, Resumable
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Point
 from screenpath.models.reduced import Reduced
 from screenpath.models.sharp import sharpened
 from screenpath.numbers import states
@@ -98,6 +99,11 @@ class Certificate(Proven):
     product_error: float = 0.0
     relative: float = GAP_ROUNDING
 
+    @property
+    def at(self) -> tuple:
+        """Return the numbers of the grid point."""
+        return (self.C,)
+
 
 @dataclass(slots=True)
 class Screened:
@@ -124,7 +130,7 @@ class Screened:
         return self.status.size - self.n_R - self.n_L
 
 
-class BoxModel:
+class BoxModel(RegionModel, Resumable):
     """Full problem: the data rows and the box of their dual variables.
 
     Parameters
@@ -142,7 +148,6 @@ class BoxModel:
         Name used in messages and records.
     """
 
-    refines = False  # whether a solver that goes on from a sharpened certificate sees more than it did
     fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
@@ -163,6 +168,11 @@ class BoxModel:
     def _bounds(self) -> np.ndarray:
         """Return what bounds the rounding of the model's numbers, in the order of ``kernels.box``."""
         return box_rounding.bounds(self)
+
+    @property
+    def compiled(self) -> bool:
+        """Tell whether a compiled walk knows the problem: one row of data for each dual variable."""
+        return not self.mirrored
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
@@ -380,29 +390,8 @@ class BoxModel:
         """Decide every dual variable that the region decides (one data pass for each point not yet multiplied)."""
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
-        if isinstance(region, Ball):
-            return Screened(status, *self._decide_ball(region, products[0], status), True)
-        if isinstance(region, Lens):
-            return Screened(status, *self._decide_lens(region, products, status), True)
-        lower, upper = region.bounds(products, self.norms)
-        n_R, n_L = kernels.box_decide(lower, upper, self.norms, self.extent(region), self.c, self.rounding, status)
+        n_R, n_L = region.decide(products, self.norms, self.c, self.extent, self.rounding, status)
         return Screened(status, n_R, n_L, True)
-
-    def _decide_lens(self, lens: Lens, products, status) -> tuple[int, int]:
-        # The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
-        first, second, distance = lens.first, lens.second, lens.distance
-        one, two = self.extent(first), self.extent(second)
-        both = max(one, two)
-        extents = (both, one, two, axis_uncertainty(both, distance))
-        return kernels.box_decide_lens(
-            *products, self.norms, distance, first.radius, second.radius, extents, self.c, self.rounding, status
-        )
-
-    def _decide_ball(self, ball: Ball, products, status) -> tuple[int, int]:
-        extent = self.extent(ball)
-        return kernels.box_decide_ball(
-            products, 1.0, self.norms, ball.radius, extent, self.c, self.rounding, status, 0, self.size
-        )
 
     def extent(self, region) -> float:
         """Return the size of which ``ROUNDING`` bounds the error of a product with a row of norm 1."""

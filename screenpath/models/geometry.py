@@ -129,6 +129,26 @@ class Ball:
         reach = self.radius * norms
         return products[0] - reach, products[0] + reach
 
+    def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
+        """Write to ``status`` on which side of ``c`` the whole region is for every row, see ``kernels.box_decide``.
+
+        Parameters
+        ----------
+        products : tuple of ndarray of shape (n,)
+            ``v.p`` for each point of :attr:`points`.
+        norms, c : ndarray of shape (n,)
+        extent : callable
+            ``extent(region)`` is the size of which ``rounding`` bounds the error of a product with a row of norm 1.
+        rounding : float
+        status : ndarray of int8 of shape (n,)
+
+        Returns
+        -------
+        n_R, n_L : int
+        """
+        size = extent(self)
+        return kernels.box_decide_ball(products[0], 1.0, norms, self.radius, size, c, rounding, status, 0, c.size)
+
 
 @dataclass(slots=True)
 class Dome:
@@ -167,6 +187,11 @@ class Dome:
         lower = -dome_support(-vc, -va, norms, self.radius, self.offset)
         return lower, upper
 
+    def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
+        """Write to ``status`` what is decided, see :meth:`Ball.decide`."""
+        lower, upper = self.bounds(products, norms)
+        return kernels.box_decide(lower, upper, norms, extent(self), c, rounding, status)
+
 
 @dataclass(slots=True)
 class Lens:
@@ -204,6 +229,19 @@ class Lens:
         upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius, self.extent)
         return lower, upper
+
+    def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
+        """Write to ``status`` what is decided, see :meth:`Ball.decide`.
+
+        The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
+        """
+        first, second, distance = self.first, self.second, self.distance
+        one, two = extent(first), extent(second)
+        both = max(one, two)
+        extents = (both, one, two, axis_uncertainty(both, distance))
+        return kernels.box_decide_lens(
+            *products, norms, distance, first.radius, second.radius, extents, c, rounding, status
+        )
 
 
 def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):

@@ -143,6 +143,7 @@ class EpsilonGrid:
     """
 
     SHORTEN = 1.0 - 1e-9  # of every stride, for rounding
+    grows = True  # with the walk
 
     def __init__(self, low: float, high: float, epsilon: float):
         log_grid(low, high, 2)  # the same demands on the ends

@@ -147,6 +147,7 @@ class KernelModel(BoxModel):
     """
 
     refines = True
+    compiled = False  # a walk of its own would have to read the matrix
     fresh_every = 64  # a pass over a kernel matrix is long
 
     def __init__(self, rows, c, lo, hi, name="svm"):

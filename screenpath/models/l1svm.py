@@ -20,6 +20,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.kernels import l1svm as kernels
+from screenpath.models.base import PathModel, Resumable
 from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1_rounding import L1Rounding
 from screenpath.models.l1_sharp import sharpened
@@ -71,6 +72,11 @@ class L1Certificate(Proven):
     primal_error: float
     gap: float
     rounding: float
+
+    @property
+    def at(self) -> tuple:
+        """Return the numbers of the grid point."""
+        return (self.lam,)
 
 
 @dataclass(slots=True)
@@ -146,7 +152,7 @@ class L1Reduced:
         return self.index.size
 
 
-class L1SVM:
+class L1SVM(PathModel, Resumable):
     """Full problem.
 
     Parameters
@@ -181,7 +187,6 @@ class L1SVM:
     """
 
     name = "l1svm"
-    refines = False  # see `models.box.BoxModel`
 
     def __init__(self, columns):
         self.rows, self.signs = columns, columns.signs

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.kernels import sparse as kernels
+from screenpath.models.base import PathModel
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
 from screenpath.models.sparse_types import Certificate, Reduced, Screened, SparseVector
@@ -26,7 +27,7 @@ FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is as
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
-class SparseModel:
+class SparseModel(PathModel):
     """Full problem at one ``beta``.
 
     Parameters
@@ -42,8 +43,6 @@ class SparseModel:
     shared : SparseModel, optional
         A model of the same data at another ``beta``: what does not depend on it is taken from there.
     """
-
-    refines = False  # see `models.box.BoxModel`
 
     # What does not depend on `beta`: a model takes it from the one that it shares with.
     free: np.ndarray

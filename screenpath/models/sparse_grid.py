@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from screenpath.models.base import PathModel, Resumable
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_types import Certificate, Reduced, Screened, SparseVector
 from screenpath.numbers import states
@@ -37,7 +38,7 @@ class Kept:
         return self.u is not None
 
 
-class SparseGrid:
+class SparseGrid(PathModel, Resumable):
     """Model over pairs ``(alpha, beta)``.
 
     Parameters
@@ -45,8 +46,6 @@ class SparseGrid:
     base : SparseModel
         The data at any ``beta``.
     """
-
-    refines = False  # see `models.box.BoxModel`
 
     def __init__(self, base: SparseModel):
         self.base, self.rows = base, base.rows

@@ -114,6 +114,11 @@ class Certificate(Proven):
     u_error: float = 0.0
     floor: float = 0.0
 
+    @property
+    def at(self) -> tuple:
+        """Return the numbers of the grid point."""
+        return (self.alpha, self.beta)
+
 
 @dataclass(slots=True)
 class Screened:

@@ -95,6 +95,8 @@ class ClusterRows(ShardRows):
 
     """
 
+    moved: int
+
     def __init__(self, client, cluster, folder: ShardFolder, *arguments, **options):
         self.client, self.cluster, self.moved = client, cluster, 0
         self._counting = threading.Lock()  # tasks are waited for in several threads

@@ -10,13 +10,14 @@ from screenpath.data.needs import VALUES_AT_ONCE
 from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.numbers.csr import shared_csr
+from screenpath.rows.base import FeatureColumns
 from screenpath.rows.memory import MemoryRows
 
 FEWER = "stop at a larger lambda, where fewer features have a weight"
 KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
-class Columns(MemoryRows):
+class Columns(MemoryRows, FeatureColumns):
     r"""Signed feature columns ``f_j = y * x^j``, stored one after the other.
 
     They are the rows of ``(diag(y) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from screenpath.data.memory import in_force
 from screenpath.kernels import gram as kernels
+from screenpath.rows.base import KernelRows
 from screenpath.rows.budget import BLOCK_BYTES, Allowance, GramPlan, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks, squares_of
 from screenpath.rows.memory import usable_threads
@@ -50,7 +51,7 @@ class SquarePart:
         return self.values
 
 
-class GramRows:
+class GramRows(KernelRows):
     """The kernel matrix of signed rows.
 
     Parameters

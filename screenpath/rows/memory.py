@@ -10,8 +10,11 @@ import scipy.sparse as sp
 
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
+from screenpath.rows.base import WalkedRows
 
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
+# Stored values and rows up to which a signal can wait for a grid point to end.
+LARGEST, LONGEST = 20_000_000, 1_000_000
 
 
 def usable_threads(requested: int) -> int:
@@ -24,7 +27,7 @@ def usable_threads(requested: int) -> int:
     return min(requested, allowed)
 
 
-class MemoryRows:
+class MemoryRows(WalkedRows):
     """Sample rows in memory.
 
     Parameters
@@ -110,6 +113,16 @@ class MemoryRows:
     def _arrays(self) -> tuple:
         """Return the arrays that a kernel of this form of the rows takes first."""
         return (self.data, self.indices, self.indptr) if self.sparse else (self.X,)
+
+    @property
+    def compiled(self) -> bool:
+        """Tell whether a compiled walk may read the rows: all in one call, of which no signal is noticed.
+
+        Several threads share such walks on dense rows; on sparse ones they share the passes of the loop.
+        """
+        if self.stored is None or self.size > LARGEST or self.n > LONGEST:
+            return False
+        return self.threads == 1 or not self.sparse
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every row with ``w``, shape (n,); one data pass."""

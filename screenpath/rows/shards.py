@@ -22,6 +22,7 @@ from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 from screenpath.numbers.csr import shared_csr
+from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
 
 ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
@@ -157,7 +158,7 @@ def shard_take(shard: Shard, plan: Plan, index, signs):
     return plan.take(shard, index, signs)
 
 
-class ShardRows:
+class ShardRows(Rows):
     """Sample rows of a shard folder, prepared on the fly; see :class:`rows.memory.MemoryRows` for the operations.
 
     Parameters
@@ -216,7 +217,7 @@ class ShardRows:
         self._blocks = sum_blocks(self.n, self.size, self.d)
 
     @property
-    def inexact(self) -> float:
+    def inexact(self) -> float:  # type: ignore[override]  # it follows from the preparation, and nobody sets it
         """Return the largest relative error of a value of the prepared rows."""
         return self.preparation.inexact
 

@@ -8,11 +8,12 @@ import scipy.sparse as sp
 from screenpath.errors import DataError
 from screenpath.kernels import rows as kernels
 from screenpath.numbers.csr import shared_csr
+from screenpath.rows.base import Counted, TwoViews
 
 NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 
 
-class Meter:
+class Meter(Counted):
     """Count of the stored values that were touched; ``touched / n`` is the number of data passes.
 
     Parameters
@@ -25,7 +26,7 @@ class Meter:
         self.n, self.touched = n, 0
 
 
-class Views:
+class Views(TwoViews):
     """Data in memory, row by row and column by column.
 
     Each view is a tuple ``(data, indices, indptr)``. For dense data ``data`` is the flattened array, ``indices`` is

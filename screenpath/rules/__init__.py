@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, StaticRule, pair_ball
-from screenpath.rules.pathwise import Heuristic, Pathwise
+from screenpath.kernels.compiled import NOTHING
+from screenpath.rules.base import StaticRule
+from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV
+from screenpath.rules.pathwise import BoxScreening, Heuristic, Pathwise
 
 # The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
 STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
@@ -15,7 +17,7 @@ KERNEL = ("dvi", "bt1", "bt2", "it")
 
 
 @dataclass(frozen=True, slots=True)
-class Screening:
+class Screening(BoxScreening):
     """What is screened when.
 
     Parameters
@@ -32,15 +34,16 @@ class Screening:
     dynamic: bool
     name: str
 
+    @property
+    def compiled(self) -> int | None:
+        """Return which region a compiled walk forms before each solve; None where it cannot."""
+        return NOTHING if self.static is None else self.static.compiled
+
     def before(self, model, reference, parameter):
         """Screen from the previous grid point, before the solve."""
         if self.static is None:
             return model.nothing_screened()
         return model.screen(self.static.region(model, reference, parameter))
-
-    def again(self, model, certificate, parameter):
-        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
-        return model.screen(pair_ball(certificate, parameter))
 
 
 def takes_chunks(text: str) -> bool:

@@ -6,14 +6,14 @@ paper's where the reference is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
-from typing import Protocol
 
 import numpy as np
 
 from screenpath.kernels import box as kernels
+from screenpath.kernels.compiled import PAIR_BALL
 from screenpath.models.geometry import ROUNDING, Ball, Dome, Lens, Point
+from screenpath.rules.base import StaticRule
 
 
 def pair_ball(reference, C: float) -> Ball:
@@ -51,51 +51,31 @@ def pair_radius(reference, C: float) -> float:
     )  # fmt: skip
 
 
-class StaticRule(Protocol):
-    """A rule that is applied once before a solve.
-
-    Attributes
-    ----------
-    needs_far_end : bool
-        Whether ``region`` takes, behind the others, a certificate at the largest parameter of the path.
-    region : callable
-        ``region(model, reference, parameter)`` returns what the optimum at the parameter lies in.
-    """
-
-    needs_far_end: bool
-
-    @property
-    def region(self) -> Callable[..., Ball | Lens | Dome]:
-        """Return the region's function."""
-
-
-class DVI:
+class DVI(StaticRule):
     """DVI_s of Wang 2014, which is BT1 of Ogawa 2014, safe with inexact references."""
 
     name = "dvi"
-    needs_far_end = False
+    compiled = PAIR_BALL
 
     def region(self, model, reference, C: float) -> Ball:
         """Return the ball of the reference's own pair at the new parameter."""
         return pair_ball(reference, C)
 
 
-class BT2:
+class BT2(StaticRule):
     """Ball test 2 of Ogawa 2014 (Theorem 7): the ball of the reference's w and a guess of the dual point."""
 
     name = "bt2"
-    needs_far_end = False
 
     def region(self, model, reference, C: float) -> Ball:
         """Return the ball of (w, s); one data pass in :meth:`models.box.BoxModel.screen` for its centre."""
         return guess_ball(model, reference, C)
 
 
-class IT:
+class IT(StaticRule):
     """Intersection test of Ogawa 2014 (Theorem 8): both balls at once, never weaker than either."""
 
     name = "it"
-    needs_far_end = False
 
     def region(self, model, reference, C: float) -> Lens:
         """Return the lens of the two balls."""
@@ -168,7 +148,7 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
     return Dome(center, float(radius), normal, float(offset + slack))
 
 
-class SSNSV:
+class SSNSV(StaticRule):
     """Dome test of Ogawa 2013: the reference below, the solution at the largest C of the path above."""
 
     name = "ssnsv"

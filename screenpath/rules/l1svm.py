@@ -14,6 +14,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels.newton_system import inner
 from screenpath.models.geometry import Ball, Point
+from screenpath.rules.base import PathScreening
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
 # rounding error.
@@ -59,7 +60,7 @@ def contradicted(model, accurate, lam: float, decided) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureScreening:
+class FeatureScreening(PathScreening):
     """What is screened when.
 
     Parameters
@@ -76,15 +77,15 @@ class FeatureScreening:
     dynamic: bool
     name: str
 
-    def before(self, model, reference, lam: float):
+    def before(self, model, reference, parameter):
         """Screen from the previous grid point, before the solve; from ``lambda_max`` up the closed form decides all."""
         if self.static is None:
             return model.nothing_screened()
-        if model.exact_until(reference, lam):
+        if model.exact_until(reference, parameter):
             return model.all_screened()
-        return self.static.keep(model, reference, lam)
+        return self.static.keep(model, reference, parameter)
 
-    def again(self, model, certificate, lam: float):
+    def again(self, model, certificate, parameter):
         """Screen with the ball of a certified pair at the same parameter."""
         return model.screen(gap_ball(certificate), model.slack_of(certificate))
 

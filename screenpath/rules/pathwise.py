@@ -15,6 +15,7 @@ from screenpath.models.box import Screened
 from screenpath.models.geometry import Ball, Point
 from screenpath.numbers import states
 from screenpath.numbers.rounding import gamma
+from screenpath.rules.base import PathScreening
 from screenpath.rules.box import feasible_dome, pair_ball
 
 BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
@@ -89,7 +90,17 @@ def _loss_error(model, a: Point, b: Point) -> float:
     return float(np.maximum(np.abs(model.lo), np.abs(model.hi)) @ terms) * (1.0 + gamma(model.size))
 
 
-class Pathwise:
+class BoxScreening(PathScreening):
+    """What the screenings of the box models share: their dynamic rule."""
+
+    __slots__ = ()
+
+    def again(self, model, certificate, parameter) -> Screened:
+        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
+        return model.screen(pair_ball(certificate, parameter))
+
+
+class Pathwise(BoxScreening):
     """A static rule with the far end of the path, point by point or for chunks of it (Ogawa 2013, Algorithm 2).
 
     Parameters
@@ -122,6 +133,13 @@ class Pathwise:
     def _restart(self):
         self.left, self.floor, self.status = 0, -np.inf, np.zeros(0, dtype=np.int8)
 
+    needs_far_end = True
+
+    @property
+    def needs_known_grid(self) -> bool:
+        """Tell whether one rule serves several grid points."""
+        return self.chunk is not None
+
     def begin(self, grid, far, resumed: bool) -> None:
         """Take the grid and the certificate at its largest parameter; called by the walk before its first point."""
         self.grid, self.far = np.asarray(grid if self.chunk else (), dtype=np.float64), far
@@ -136,10 +154,6 @@ class Pathwise:
             self.left, self.floor, self.status = self._new_rule(model, reference, parameter, self.chunk)
         self.left -= 1
         return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
-
-    def again(self, model, certificate, parameter) -> Screened:
-        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
-        return model.screen(pair_ball(certificate, parameter))
 
     def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
         """Return the decisions; those of a rule whose ``s_b`` the certificate does not prove are made anew, safely."""
@@ -215,7 +229,7 @@ class Pathwise:
         return float(a.xi ** (1.0 - share) * b.xi**share)
 
 
-class Heuristic:
+class Heuristic(BoxScreening):
     """Guess R and L from the previous solution, check on the full data, repeat (the baseline of Ogawa 2013).
 
     Not safe: wrong guesses are found and freed because every point is certified on the full data.

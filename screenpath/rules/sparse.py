@@ -15,6 +15,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels import sifs as kernels
 from screenpath.models.sparse_types import Screened
+from screenpath.rules.base import PathScreening
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
 RULES = {"sifs": (True, True), "iss": (True, False), "ifs": (False, True)}  # samples, features
@@ -22,7 +23,7 @@ FIRST = ("features", "samples")
 
 
 @dataclass(frozen=True, slots=True)
-class SparseScreening:
+class SparseScreening(PathScreening):
     """What is screened when.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from screenpath.models.reduced import Reduced
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.newton import Newton
 
@@ -13,7 +13,7 @@ WIDE = 600  # features from which sparse rows get sweeps first: there a Newton s
 SWEEPS = 40  # sweeps before Newton's method takes over
 
 
-class Auto:
+class Auto(Solver):
     """Newton's method; on wide sparse rows a bounded number of coordinate sweeps first.
 
     Sweeps over short sparse rows bring the first digits for little, and with them the gap ball that leaves Newton's
@@ -35,6 +35,10 @@ class Auto:
     def sweeps_first(sparse: bool, d: int) -> bool:
         """Tell whether coordinate sweeps come before Newton's method."""
         return sparse and d >= WIDE
+
+    def compiled(self, rows) -> bool:
+        """Tell whether a compiled walk on these rows solves as this solver does: where it is Newton's method alone."""
+        return not self.sweeps_first(rows.sparse, rows.d)
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""

@@ -92,3 +92,7 @@ class Solver(Protocol):
         Solution
         """
         ...
+
+    def compiled(self, rows) -> bool:
+        """Tell whether a compiled walk on these rows (``walk.compiled``) solves as this solver does."""
+        return False

@@ -17,13 +17,13 @@ from screenpath.kernels import rows as row_kernels
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 
 VISITS = 2_000_000  # row visits of one kernel call: bounds the time until a signal or a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 
 
-class CoordinateDescent:
+class CoordinateDescent(Solver):
     """Dual coordinate descent.
 
     Parameters

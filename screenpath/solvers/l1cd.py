@@ -24,7 +24,7 @@ from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1svm import L1Reduced, dual_scale
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.rows.columns import FEWER
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 
 SOLVERS = ("auto", "cd", "newton")
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
@@ -41,7 +41,7 @@ SQUARES = 3  # matrices of its order: over all samples, over those inside the ma
 NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
 
 
-class FeatureDescent:
+class FeatureDescent(Solver):
     """Coordinate descent over features.
 
     Parameters

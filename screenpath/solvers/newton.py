@@ -16,17 +16,21 @@ from screenpath.kernels import newton as kernels
 from screenpath.kernels.barrier import make_board
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.reduced import Reduced
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 
 NO_DENSE = np.empty((0, 0))
 NO_CSR = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 
 
-class Newton:
+class Newton(Solver):
     """Semismooth Newton / augmented Lagrangian."""
 
     name = "newton"
+
+    def compiled(self, rows) -> bool:
+        """Tell whether a compiled walk solves as this solver does: its kernel is the same."""
+        return True
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""

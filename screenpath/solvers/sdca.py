@@ -21,7 +21,7 @@ from screenpath.kernels import sdca as kernels
 from screenpath.kernels import sparse as sums
 from screenpath.models.sparse_types import Certificate, Reduced
 from screenpath.rules.sparse import tighten
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 
 VISITS = 50_000_000  # values of one kernel call: bounds the time until a signal or a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 2, 50  # sweeps between two gap evaluations, at first and at most
@@ -29,7 +29,7 @@ GROWTH = 4  # by a quarter each time
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
 
-class ProximalSDCA:
+class ProximalSDCA(Solver):
     """Proximal SDCA.
 
     Parameters

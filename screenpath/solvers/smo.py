@@ -21,7 +21,7 @@ from screenpath.kernels import smo as kernels
 from screenpath.models.geometry import ROUNDING
 from screenpath.models.kernel import KernelReduced, sum_error
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.face_newton import FaceNewton
 
 NAMES = ("auto", "newton", "smo")
@@ -56,7 +56,7 @@ class Held:
 FOR_PAIRS, FOR_NEWTON = Held(0.5, 0.05, 0), Held(1e6, 1.0, 64)
 
 
-class Smo:
+class Smo(Solver):
     """Greedy coordinate ascent, with or without shrinking and Newton steps.
 
     Parameters

@@ -20,7 +20,7 @@ from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_newton as kernels
 from screenpath.models.sparse_types import Certificate, Reduced
 from screenpath.rules.sparse import tighten
-from screenpath.solvers.base import Budget, Solution
+from screenpath.solvers.base import Budget, Solution, Solver
 
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
 DIRECT_LIMIT = 1500  # largest system that is factorised
@@ -33,7 +33,7 @@ FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
 
-class SparseNewton:
+class SparseNewton(Solver):
     """Semismooth Newton for the sparse SVM; deterministic."""
 
     name = "newton"

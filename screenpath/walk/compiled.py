@@ -22,17 +22,14 @@ from screenpath.kernels import compiled as kernels
 from screenpath.kernels import newton
 from screenpath.kernels.barrier import can_share, leave, make_board
 from screenpath.kernels.partition import ROWS
-from screenpath.models.box import FEW, BoxModel, Certificate
+from screenpath.models.base import PathModel
+from screenpath.models.box import FEW, Certificate
 from screenpath.models.geometry import Point
-from screenpath.models.grid import EpsilonGrid
-from screenpath.rows.memory import MemoryRows
-from screenpath.rules import Screening
-from screenpath.rules.box import DVI
-from screenpath.solvers.auto import Auto
+from screenpath.rules.base import PathScreening
+from screenpath.solvers.base import Solver
 from screenpath.solvers.newton import CALL_ITERATIONS, NO_CSR, NO_DENSE, Newton
 from screenpath.walk.step import CERTIFIED, Step
 
-LARGEST, LONGEST = 20_000_000, 1_000_000  # stored values and rows up to which a signal can wait for a point to end
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
 PRIMAL, TOUCHED = kernels.FIELDS.index("primal"), kernels.FIELDS.index("touched")
@@ -42,24 +39,10 @@ POSITIONAL = tuple(f.name for f in fields(Step) if f.default is MISSING and f.de
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 
 
-def can_compile(model, screening, solver) -> bool:
-    """Tell whether a path can be walked in stretches: dense or narrow rows in memory, BT1 or no rule, Newton.
-
-    Several threads share stretches of dense data, and passes over sparse data.
-    """
-    rows = model.rows
-    return (
-        type(model) is BoxModel
-        and not model.mirrored
-        and isinstance(rows, MemoryRows)
-        and rows.stored is not None
-        and rows.size <= LARGEST
-        and rows.n <= LONGEST
-        and (rows.threads == 1 or not rows.sparse)
-        and type(screening) is Screening
-        and (screening.static is None or isinstance(screening.static, DVI))
-        and (isinstance(solver, Newton) or (isinstance(solver, Auto) and not solver.sweeps_first(rows.sparse, rows.d)))
-    )
+def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> bool:
+    """Tell whether a path can be walked in stretches: whether model, rows, screening and solver all declare it."""
+    rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
+    return model.compiled and rows.compiled and screening.compiled is not None and solver.compiled(rows)
 
 
 class CompiledWalk:
@@ -68,16 +51,16 @@ class CompiledWalk:
     Parameters
     ----------
     model : BoxModel
-    grid : sequence or EpsilonGrid
-    screening : Screening
+    grid : walk.grid.FixedGrid or EpsilonGrid
+    screening : PathScreening
     options : path.PathOptions
     aim : float
         Relative gap of the reduced problems.
     """
 
-    def __init__(self, model, grid, screening: Screening, options, aim: float):
+    def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
-        alone = options.audit is not None or isinstance(grid, EpsilonGrid)  # each point is looked at before the next
+        alone = options.audit is not None or grid.grows  # each point is looked at before the next
         most = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
         self.length = 1 if alone else most
         rows, n, edges = model.rows, model.size, model.rows.sum_edges
@@ -120,8 +103,8 @@ class CompiledWalk:
         )  # fmt: skip
         found, refused = self._call(
             *self.arrays, np.array([r.C, *parameters]), w, theta, total, margins, numbers, decided,
-            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.screening.static is not None,
-            self.screening.dynamic, FEW, m.fresh_every, m.rounding, m.relative,
+            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.screening.compiled, self.screening.dynamic,
+            FEW, m.fresh_every, m.rounding, m.relative,
             min(SLICE, o.deadline - time.monotonic()), o.audit is not None, *self.workspace,
         )  # fmt: skip
         self.refused = rank + found if refused else None

@@ -1,4 +1,9 @@
-"""The loop: for each grid point screen, solve, certify, yield a Step. The only loop of its kind."""
+"""The loop: for each grid point screen, solve, certify, yield a Step.
+
+It is the contract of every walk over one grid: it asks of model, screening and solver what ``models.base``,
+``rules.base`` and ``solvers.base`` say, and nothing else. Where all of them declare that they can,
+:mod:`screenpath.walk.compiled` takes the next points for it, with the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,15 @@ import numpy as np
 
 from screenpath.data import needs
 from screenpath.errors import UsageError
-from screenpath.models.grid import EpsilonGrid, epsilon_stride
+from screenpath.models.base import PathModel
+from screenpath.models.grid import epsilon_stride
 from screenpath.numbers import rounding
 from screenpath.rules import Screening
-from screenpath.rules.pathwise import Heuristic, Pathwise
-from screenpath.solvers.base import Budget
+from screenpath.rules.base import PathScreening
+from screenpath.solvers.base import Budget, Solver
 from screenpath.walk import step as steps
 from screenpath.walk.compiled import CompiledWalk, can_compile
+from screenpath.walk.grid import as_grid
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
@@ -60,7 +67,7 @@ class _Clock:
         self.rows = rows
         self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
         self._phase, self._since = "screen", time.perf_counter()
-        self._touched, self._moved = rows.touched, getattr(rows, "moved", None)
+        self._touched, self._moved = rows.touched, rows.moved
 
     def enter(self, phase: str) -> None:
         """Book the time since the last call on the phase that ends; a new phase begins."""
@@ -92,16 +99,19 @@ def walk(*arguments, **more):
         yield from zip(found, certificates, strict=True)
 
 
-def batches(model, grid, screening: Screening, solver, options: PathOptions, reference=None, first: int = 0):
+def batches(
+    model: PathModel, grid, screening: PathScreening, solver: Solver, options: PathOptions, reference=None,
+    first: int = 0,
+):  # fmt: skip
     """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
 
     Parameters
     ----------
-    model : BoxModel or another model
+    model : PathModel
     grid : sequence or EpsilonGrid
         Parameters in the order of the walk; an :class:`screenpath.models.grid.EpsilonGrid` grows with it.
-    screening : Screening, Pathwise or Heuristic
-    solver : solver
+    screening : PathScreening
+    solver : Solver
     options : PathOptions
     reference : Certificate, optional
         Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
@@ -114,21 +124,19 @@ def batches(model, grid, screening: Screening, solver, options: PathOptions, ref
     certificates : list of Certificate or None
         Of the pairs that the steps report, the last of which is the next point's reference.
     """
-    grows = isinstance(grid, EpsilonGrid)
+    grid = as_grid(grid)
     if reference is None:
-        if grows:
+        if grid.grows:
             grid.restart()  # it may know the points of another path
         reference = model.start(grid[first])
-    elif grows and first > 0:
+    elif grid.grows and first > 0:
         grid.extend(first - 1, reference)
     init = None
-    if isinstance(screening, Pathwise):
-        if screening.chunk and grows:
+    if screening.needs_far_end:
+        if screening.needs_known_grid and grid.grows:
             raise UsageError("a chunk needs grid points that are known beforehand", "use `eps_path` without `chunk`")
         init, far = far_end(model, grid, solver, options)
         screening.begin(grid, far, resumed=first > 0)
-    if isinstance(grid, np.ndarray) and grid.ndim == 1:
-        grid = grid.tolist()  # a point's arithmetic is on single numbers, which Python's own floats do faster
     rank = first
     stretches = None
     if can_compile(model, screening, solver):
@@ -144,15 +152,15 @@ def batches(model, grid, screening: Screening, solver, options: PathOptions, ref
             found, certificates = [step], [reference]
         rank, reference = rank + len(found), certificates[-1]
         # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
-        if grows and (time.monotonic() <= options.deadline or epsilon_stride(reference, grid.epsilon) > 1.0):
+        if grid.grows and (time.monotonic() <= options.deadline or epsilon_stride(reference, grid.epsilon) > 1.0):
             grid.extend(rank - 1, reference)
         yield found, certificates
 
 
 def walk_state(model, screening, certificate) -> dict:
     """Return the arrays that the next step of a walk depends on: the reference, and the rule of a chunk."""
-    rule = screening.state() if hasattr(screening, "state") else {}
-    return {**model.state(certificate), **{RULE + name: value for name, value in rule.items()}}
+    rule = {RULE + name: value for name, value in screening.state().items()}
+    return {**model.state(certificate), **rule}
 
 
 def restore_walk(model, screening, state: dict, parameter):
@@ -170,14 +178,12 @@ def restore_walk(model, screening, state: dict, parameter):
     ValueError
         If the state is not one that a walk of this model can have left.
     """
-    if hasattr(screening, "restore"):
-        screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
+    screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
     reference = model.restore(state)
-    for certificate in reference if isinstance(reference, list) else [reference]:
+    for certificate in reference if model.parts else [reference]:
         if not isfinite(certificate.primal):
             raise ValueError("its numbers are beyond all measure")
-        at = [getattr(certificate, name) for name in ("C", "lam", "alpha", "beta") if hasattr(certificate, name)]
-        if parameter is not None and at != np.atleast_1d(parameter).tolist():
+        if parameter is not None and list(certificate.at) != np.atleast_1d(parameter).tolist():
             raise ValueError("it is that of another grid point")
     return reference
 
@@ -189,12 +195,14 @@ def far_end(model, grid, solver, options: PathOptions):
     -------
     Step, Certificate
     """
-    last = grid.high if isinstance(grid, EpsilonGrid) else max(grid)
+    last = as_grid(grid).high
     plain = replace(options, audit=None, tol=FAR * options.tol)
     return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
 
 
-def solve_point(model, parameter, rank: int, reference, screening: Screening, solver, options: PathOptions):
+def solve_point(
+    model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions
+):
     """Screen, solve and certify one grid point.
 
     The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
@@ -236,16 +244,14 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
         further = done and model.refines and model.goes_on(parameter, certificate, reference)
         if (done and not further) or spent or rounds >= MAX_ROUNDS:
             break
-        if isinstance(screening, (Heuristic, Pathwise)):
-            clock.enter("screen")
-            corrected = screening.corrected(model, certificate, screened, rounds)
-            if corrected is not screened:
-                screened = first_screened = corrected
-                decided = screened.status.copy() if options.audit else None
-                continue
+        clock.enter("screen")
+        corrected = screening.corrected(model, certificate, screened, rounds)
+        if corrected is not screened:
+            screened = first_screened = corrected
+            decided = screened.status.copy() if options.audit else None
+            continue
         target *= 0.1
         if screening.dynamic:
-            clock.enter("screen")
             screened = screening.again(model, certificate, parameter)
             if decided is not None:
                 decided = np.where(screened.status != 0, screened.status, decided)
@@ -257,8 +263,8 @@ def solve_point(model, parameter, rank: int, reference, screening: Screening, so
     else:
         certificate = best_known(model, parameter, certificate, reference, options.tol)
         done = rounding.meets(certificate, options.tol)
-    if isinstance(screening, Pathwise):  # the gap may be met before the proof of the far point has been looked at
-        first_screened, decided = screening.proven(model, certificate, first_screened, decided)
+    # The gap may be met before a guess of the rule has been looked at.
+    first_screened, decided = screening.proven(model, certificate, first_screened, decided)
     touched, extras = touched + clock.touched, clock.moved
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}

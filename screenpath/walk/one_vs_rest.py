@@ -8,13 +8,14 @@ import numpy as np
 
 from screenpath.data.memory import in_force
 from screenpath.data.needs import BOX
+from screenpath.models.base import Resumable
 from screenpath.models.losses import SVM
 from screenpath.walk import step as steps
 from screenpath.walk.loop import walk
 from screenpath.walk.step import Step
 
 
-class OneVsRest:
+class OneVsRest(Resumable):
     """Linear SVMs of every class against the rest.
 
     The sum over the classes ``k`` of ``1/2 ||w_k||^2 + C sum_i s_i max(0, 1 - y_ik x_i.w_k)``, ``y_ik = +1`` where
@@ -33,9 +34,9 @@ class OneVsRest:
     def __init__(self, rows, codes, weights=None):
         self.rows = rows
         classes = range(int(codes.max()) + 1)
-        self.models = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights) for k in classes]
-        first = self.models[0]
-        for model in self.models[1:]:  # they differ in their signs alone
+        self.parts = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights) for k in classes]
+        first = self.parts[0]
+        for model in self.parts[1:]:  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
     def parameters(self, C: float) -> dict:
@@ -44,13 +45,13 @@ class OneVsRest:
 
     def state(self, certificates: list) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificates again."""
-        parts = [model.state(c) for model, c in zip(self.models, certificates, strict=True)]
+        parts = [model.state(c) for model, c in zip(self.parts, certificates, strict=True)]
         return {f"class_{k}_{name}": value for k, part in enumerate(parts) for name, value in part.items()}
 
     def restore(self, state) -> list:
         """Return the certificates of :meth:`state`."""
         found = []
-        for k, model in enumerate(self.models):
+        for k, model in enumerate(self.parts):
             head = f"class_{k}_"
             found.append(model.restore({n.removeprefix(head): v for n, v in state.items() if n.startswith(head)}))
         return found
@@ -74,18 +75,18 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
         Sums over the classes; the coefficients have a row a class. Certified where all classes are.
     list of Certificate
     """
-    if not isinstance(model, OneVsRest):
+    if not model.parts:
         yield from walk(model, grid, screening, solver, options, reference, first)
         return
-    references = reference or [None] * len(model.models)
+    references = reference or [None] * len(model.parts)
     walks = [
         walk(one, grid, copy.deepcopy(screening), solver, options, start, first)
-        for one, start in zip(model.models, references, strict=True)
+        for one, start in zip(model.parts, references, strict=True)
     ]
     begun = 0
     while True:
         found = []
-        for one, steps_of_one in zip(model.models, walks, strict=True):
+        for one, steps_of_one in zip(model.parts, walks, strict=True):
             step = next(steps_of_one, None)
             if step is None:  # the deadline ends the first walk that meets it, and so all
                 return

@@ -16,7 +16,7 @@ from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, parse_rule
 from screenpath.solvers import make_solver
-from screenpath.solvers.base import Solution
+from screenpath.solvers.base import Solution, Solver
 from screenpath.walk import audit, loop
 from screenpath.walk import step as steps
 from screenpath.walk.audit import OBJECTIVE_ROUNDING, SHARPER, Audit, contradicted
@@ -67,7 +67,7 @@ def test_a_step_of_all_classes_adds_up_and_takes_the_worst():
 def test_classes_are_numbered_from_0_and_each_is_the_positive_one_of_its_model():
     codes = np.array([2, 0, 1, 2, 0])
     model = OneVsRest(MemoryRows(np.ones((5, 1))), codes)
-    assert [one.signs.tolist() for one in model.models] == [np.where(codes == k, 1, -1).tolist() for k in range(3)]
+    assert [one.signs.tolist() for one in model.parts] == [np.where(codes == k, 1, -1).tolist() for k in range(3)]
 
 
 def test_classes_go_on_from_their_own_references():
@@ -78,7 +78,7 @@ def test_classes_go_on_from_their_own_references():
     rest = list(walk_classes(model, grid, *how, reference=first, first=1))
     assert len(rest) == 1 and rest[0][0].step == 1
     np.testing.assert_array_equal(rest[0][0].coefficients, whole.coefficients)
-    poor = [one.certify(0.05, np.ones(3), np.zeros(40)) for one in model.models]
+    poor = [one.certify(0.05, np.ones(3), np.zeros(40)) for one in model.parts]
     other = list(walk_classes(model, grid, *how, reference=poor, first=1))[0][0]
     assert (other.screened_R, other.screened_L) != (whole.screened_R, whole.screened_L)
 
@@ -94,7 +94,7 @@ def test_seconds_rows_and_bytes_are_those_since_the_clock_was_made(monkeypatch):
     rows.touched, rows.moved = 100, 5600
     assert clock.touched == 30 and clock.moved == {MOVED: 600}
     monkeypatch.undo()
-    assert loop._Clock(SimpleNamespace(touched=0)).moved == {}
+    assert loop._Clock(SimpleNamespace(touched=0, moved=None)).moved == {}
 
 
 def model_of(n=30, noise=1.0, **more):
@@ -132,7 +132,7 @@ def test_a_record_holds_what_it_is_told():
     assert verdict(replace(unmet, gap=math.inf), math.inf)[0] == steps.CERTIFIED  # met, whatever else
 
 
-class Scripted:
+class Scripted(Solver):
     """A solver that leaves the start where it is until its turn comes, and says what it is told."""
 
     name = "scripted"

@@ -9,6 +9,7 @@ from screenpath.models.geometry import Ball
 from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, parse_rule
+from screenpath.rules.base import StaticRule
 from screenpath.solvers import make_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
@@ -17,7 +18,7 @@ OPTIONS = PathOptions(tol=1e-6)
 NOTHING = Screening(None, False, "none")
 
 
-class TooBold:
+class TooBold(StaticRule):
     """An unsafe rule: a ball of no size around the previous solution."""
 
     name = "bold"

@@ -1,0 +1,257 @@
+"""The contracts of rows: what models, solvers and the walk may ask of the data, wherever it is kept.
+
+Nothing above this room knows whether rows are dense, sparse, mapped from disk, on other machines or seen through a
+kernel. What not all of them can do is a capability that each declares (``stored``, ``compiled``, ``moved``).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """Data of which every operation counts what it touches: all that the walk asks of it.
+
+    Attributes
+    ----------
+    n : int
+        Rows, or other units of one pass over the data.
+    touched : int or float
+        Units touched so far by any operation; ``touched / n`` is the number of passes.
+    moved : int or None
+        Bytes sent to other machines and back so far; None where the data is here.
+    """
+
+    n: int
+    touched: float
+    moved: int | None = None
+
+
+@runtime_checkable
+class Rows(Counted, Protocol):
+    """Sample rows ``x_i``, prepared; those of a linear model.
+
+    Attributes
+    ----------
+    n, d : int
+        Rows and columns.
+    sparse : bool
+        Form of the rows that :meth:`take` gives.
+    norms : ndarray of shape (n,)
+        Euclidean norms.
+    inexact : float
+        Largest relative error of a value, as the preparation left it.
+    """
+
+    d: int
+    sparse: bool
+    norms: np.ndarray
+    inexact: float
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Return the number of values that the rows store, or would store."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Return the bytes of the rows where they are kept."""
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple:
+        """Return the types of values and of indices (None for dense rows)."""
+
+    @property
+    @abstractmethod
+    def stored(self) -> np.ndarray | tuple | None:
+        """Return the arrays where compiled code can read the rows in place: float64, in memory; else None."""
+
+    @property
+    def compiled(self) -> bool:
+        """Tell whether a compiled walk may read the rows where they are; such rows are :class:`WalkedRows`."""
+        return False
+
+    @abstractmethod
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """Return ``x_i.w`` of every row, shape (n,); one data pass."""
+
+    @abstractmethod
+    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``sum_i theta_i x_i``, shape (d,); rows with a zero weight are not touched.
+
+        Partial sums are formed in the blocks of ``rows.memory.sum_blocks``: the same bytes wherever the rows are.
+        """
+
+    @abstractmethod
+    def take(self, index: np.ndarray, signs: np.ndarray) -> np.ndarray | tuple:
+        """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``: an array, or (data, indices, indptr)
+        for sparse rows.
+        """
+
+    @abstractmethod
+    def whole(self) -> np.ndarray | tuple:
+        """Return all rows as :meth:`take` would."""
+
+    @abstractmethod
+    def values_of(self, index: np.ndarray) -> int:
+        """Return the number of stored values of some rows."""
+
+
+@runtime_checkable
+class WalkedRows(Rows, Protocol):
+    """Rows that a compiled walk may read where they are.
+
+    Attributes
+    ----------
+    threads : int
+        Threads that may share the work.
+    pool : ThreadPoolExecutor or None
+        Of all threads but the caller's.
+    """
+
+    threads: int
+    pool: Any
+
+    @property
+    @abstractmethod
+    def sum_edges(self) -> np.ndarray:
+        """Return where the blocks of a sum over rows begin, and where the last one ends."""
+
+    @abstractmethod
+    def lent(self, key, make: Callable[[], Any]):
+        """Return room that is used within single calls, made by ``make()``: one for all paths on these rows."""
+
+
+@runtime_checkable
+class KernelRows(Counted, Protocol):
+    """Rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``; ``touched`` counts its rows.
+
+    Attributes
+    ----------
+    d : int
+        Columns of the data behind the kernel.
+    signs : ndarray of shape (n,)
+    norms : ndarray of shape (n,)
+        ``sqrt(Q_ii)``, rounded up.
+    error, stored_error : float
+        ``Q_ij`` is off by at most this times ``norms_i norms_j`` in sums that certify or screen, and in those of a
+        solver.
+    plan : rows.budget.GramPlan
+        How much of the matrix is kept.
+    """
+
+    d: int
+    signs: np.ndarray
+    norms: np.ndarray
+    error: float
+    stored_error: float
+    plan: Any
+
+    @property
+    @abstractmethod
+    def whole(self) -> bool:
+        """Tell whether :meth:`square` of all rows is the stored matrix itself."""
+
+    @abstractmethod
+    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``Q theta``, shape (n,); rows with a zero weight are not touched."""
+
+    @abstractmethod
+    def add_sum(self, index: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add ``sum_k weights[k] Q[index[k]]`` to ``out``."""
+
+    @abstractmethod
+    def depth(self, m: int) -> float:
+        """Return how many operations in a row a sum over ``m`` rows is, at most."""
+
+    @abstractmethod
+    def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return some entries of products of Q as sums of two doubles, and a bound on their error."""
+
+    @abstractmethod
+    def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
+
+    @abstractmethod
+    def square(self, index: np.ndarray):
+        """Return ``Q[index][:, index]`` as a :class:`rows.gram.SquarePart`."""
+
+
+@runtime_checkable
+class FeatureColumns(Counted, Protocol):
+    """Signed feature columns ``f_j = y * x^j`` of a model that screens features; ``touched`` counts columns.
+
+    Attributes
+    ----------
+    n, d : int
+        Features and samples.
+    sparse : bool
+    signs : ndarray of shape (d,)
+    norms : ndarray of shape (n,)
+    """
+
+    d: int
+    sparse: bool
+    signs: np.ndarray
+    norms: np.ndarray
+
+    @abstractmethod
+    def products(self, v: np.ndarray) -> np.ndarray:
+        """Return ``f_j . v`` for every feature."""
+
+    @abstractmethod
+    def combine(self, w: np.ndarray) -> np.ndarray:
+        """Return ``sum_j w_j f_j``, one entry a sample."""
+
+    @abstractmethod
+    def spreads(self) -> np.ndarray:
+        """Return the norms of the columns centred at their mean."""
+
+    @abstractmethod
+    def slices(self, index: np.ndarray | None = None) -> tuple:
+        """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
+
+    @abstractmethod
+    def take_columns(self, index: np.ndarray) -> np.ndarray:
+        """Return a contiguous float64 copy of some dense columns."""
+
+    @abstractmethod
+    def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``f_a . f_b`` and ``f_a . y`` for some sparse columns, over all samples."""
+
+
+@runtime_checkable
+class TwoViews(Protocol):
+    """The same data by rows and by columns, for models that screen samples and features at once.
+
+    Attributes
+    ----------
+    n, d : int
+        Samples and features.
+    dense : bool
+    by_row, by_column : tuple of ndarray
+        ``(data, indices, indptr)`` each, see :class:`rows.views.Views`.
+    row_sqnorms, column_sqnorms : ndarray of shape (n,), (d,)
+    meter : Counted
+    """
+
+    n: int
+    d: int
+    dense: bool
+    by_row: tuple
+    by_column: tuple
+    row_sqnorms: np.ndarray
+    column_sqnorms: np.ndarray
+    meter: Counted
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Return the number of stored values."""
