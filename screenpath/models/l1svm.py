@@ -80,7 +80,7 @@ class L1Certificate(Proven):
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptFeatures:
     """Features that screening left: their numbers, increasing, of ``size`` in all.
 
     Those ``resting`` are not solved for, though nothing is known of them: see ``L1SVM.flat``.
@@ -347,25 +347,25 @@ class L1SVM(PathModel, Resumable):
         """Return the slack of a comparison with the products of a reference, relative to the sizes compared."""
         return max(ROUNDING, 8.0 * (self.rounding.column + reference.slip))
 
-    def screen(self, region, slack: float = ROUNDING) -> Kept:
+    def screen(self, region, slack: float = ROUNDING) -> KeptFeatures:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
         lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
         goal = 1.0 - slack * (1.0 + self.norms * region.extent)
         return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
 
-    def kept(self, index: np.ndarray) -> Kept:
+    def kept(self, index: np.ndarray) -> KeptFeatures:
         """Return decisions that leave some features, but for flat ones."""
-        return Kept(index if self._no_flat else index[~self.flat[index]], self.size, self._resting)
+        return KeptFeatures(index if self._no_flat else index[~self.flat[index]], self.size, self._resting)
 
-    def nothing_screened(self) -> Kept:
+    def nothing_screened(self) -> KeptFeatures:
         """Return decisions that leave every feature to the solver, but for flat ones."""
-        return Kept(self._all, self.size, self._resting)
+        return KeptFeatures(self._all, self.size, self._resting)
 
-    def all_screened(self) -> Kept:
+    def all_screened(self) -> KeptFeatures:
         """Return decisions that leave no feature."""
-        return Kept(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
+        return KeptFeatures(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
 
-    def reduce(self, lam: float, screened: Kept, reference: L1Certificate) -> L1Reduced:
+    def reduce(self, lam: float, screened: KeptFeatures, reference: L1Certificate) -> L1Reduced:
         """Build the problem on the surviving features; the others have weight 0."""
         index = screened.index
         whole = index.size == self.size
@@ -404,7 +404,7 @@ class L1SVM(PathModel, Resumable):
         """Return the parameter as the step table names it."""
         return {"lambda": float(lam)}
 
-    def counts(self, certificate: L1Certificate, screened: Kept) -> dict:
+    def counts(self, certificate: L1Certificate, screened: KeptFeatures) -> dict:
         """Return the counts, ratios and coefficients of a step.
 
         R are samples outside the margin (dual variable 0), E those inside; rejection ratio and screening rate count

@@ -19,7 +19,7 @@ from screenpath.kernels import sparse as kernels
 from screenpath.models.base import PathModel
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
-from screenpath.models.sparse_types import Certificate, Reduced, Screened, SparseVector
+from screenpath.models.sparse_types import SparseCertificate, SparseReduced, SparseScreened, SparseVector
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
 
@@ -110,7 +110,7 @@ class SparseModel(PathModel):
         kernels.weigh(theta, self.labels, self.n, self.classes, psi)
         return psi
 
-    def psi_of(self, certificate: Certificate) -> np.ndarray:
+    def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
         """Return ``psi`` of the certificate's dual point."""
         return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
 
@@ -121,7 +121,9 @@ class SparseModel(PathModel):
         self.rows.touched += touched
         return out
 
-    def _passes(self, w: np.ndarray, psi: np.ndarray, reference: Certificate, scores: np.ndarray | None, room: float):
+    def _passes(
+        self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, scores: np.ndarray | None, room: float
+    ):
         """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
@@ -135,7 +137,9 @@ class SparseModel(PathModel):
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
-    def certify(self, alpha: float, w, theta, reference: Certificate | None = None, sums=None) -> Certificate:
+    def certify(
+        self, alpha: float, w, theta, reference: SparseCertificate | None = None, sums=None
+    ) -> SparseCertificate:
         """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and what is needed of ``X' psi``.
 
         The dual reads ``S_beta(u)``. Where the reference's ``u_j``, its error and ``||x^j|| ||psi - psi_0|| / n`` sum
@@ -149,14 +153,14 @@ class SparseModel(PathModel):
             Primal point; None takes the one of ``theta``.
         theta : ndarray of shape (classes * n,) or None
             Dual point in [0, 1]; None takes ``theta(w)``. One of the two must be given.
-        reference : Certificate, optional
+        reference : SparseCertificate, optional
             An earlier certificate of this model, whose ``u`` bounds the new one.
         sums : tuple of ndarray, optional
             ``u`` and ``u_slack`` where they are known: a restored pair goes on with the numbers that it had.
 
         Returns
         -------
-        Certificate
+        SparseCertificate
         """
         scores, psi, features, room = None, None, self.every, 0.0
         if theta is None:
@@ -181,14 +185,16 @@ class SparseModel(PathModel):
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
         return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi)
 
-    def pair(self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None) -> Certificate:
+    def pair(
+        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None
+    ) -> SparseCertificate:
         """Return the certificate of a pair whose sums over the data are known, rounding included.
 
         Parameters
         ----------
         alpha : float
         w, scores, theta, u, u_slack, room, psi
-            As in :class:`Certificate`.
+            As in :class:`SparseCertificate`.
         samples : tuple
             Its fields from ``loss`` to ``n_L``.
         features : ndarray of int64
@@ -198,26 +204,28 @@ class SparseModel(PathModel):
             w, u, features, self.feature_norm, alpha, self.beta
         )
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
-        found = Certificate(alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi)
+        found = SparseCertificate(
+            alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi
+        )
         self.rounding.finish(found, reach, active)
         return found
 
-    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+    def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
         """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
         return sharpened(self, certificate, tol)
 
-    def fallbacks(self, alpha: float, reference: Certificate) -> list[Certificate]:
+    def fallbacks(self, alpha: float, reference: SparseCertificate) -> list[SparseCertificate]:
         """Return certificates at ``alpha`` of the pairs known without a solve: zero first, then the reference's."""
         zero, none = np.zeros(self.u_ones.size), np.zeros(self.ones.size)
         pairs = (zero, none), (zero, None), (reference.w, reference.theta), (None, reference.theta)
         return [self._known(alpha, *pair) for pair in pairs]
 
-    def _known(self, alpha: float, w, theta) -> Certificate:
+    def _known(self, alpha: float, w, theta) -> SparseCertificate:
         """Return the certificate of a pair, in twice the precision where rounding is most of its gap."""
         found = self.certify(alpha, w, theta)
         return sharpened(self, found, FINE) if found.rounding > 0.5 * found.gap else found
 
-    def no_worse(self, alpha: float, certificate: Certificate, reference: Certificate) -> Certificate:
+    def no_worse(self, alpha: float, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
         """Return a certificate with the reference's weights, or zero, where they have a smaller primal value."""
         null = self.pairs / self.n * (1.0 - 0.5 * self.gamma)
         before = reference.loss + 0.5 * reference.w_sq * (alpha / reference.alpha) + self.beta * reference.w_l1
@@ -226,11 +234,11 @@ class SparseModel(PathModel):
         w = np.zeros(self.u_ones.size) if null < before else reference.w
         return self.certify(alpha, w, certificate.theta, certificate)
 
-    def combined(self, alpha: float, primal: Certificate, dual: Certificate) -> Certificate:
+    def combined(self, alpha: float, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
         """Return the certificate at ``alpha`` of the primal point of one and the dual point of another."""
         return primal if primal is dual else self._known(alpha, primal.w, dual.theta)
 
-    def gap_at(self, certificate: Certificate, alpha: float) -> float:
+    def gap_at(self, certificate: SparseCertificate, alpha: float) -> float:
         """Return an upper bound of the gap of a certified pair at another ``alpha``."""
         if alpha == certificate.alpha:
             return certificate.gap
@@ -291,29 +299,29 @@ class SparseModel(PathModel):
         top, matters = self._top()
         return top if matters else 0.0
 
-    def start(self, alpha: float) -> Certificate:
+    def start(self, alpha: float) -> SparseCertificate:
         """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger."""
         return self.certify(max(alpha, self._top()[0]), None, self.ones)
 
-    def exact_until(self, reference: Certificate, alpha: float) -> bool:
+    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""
         return reference.theta is self.ones and alpha >= self._top()[0]
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    def bound(self, reference: Certificate, alpha: float):
+    def bound(self, reference: SparseCertificate, alpha: float):
         """Return model, reference and ``alpha``: what a grid of several ``beta`` looks up (``SparseGrid.bound``)."""
         return self, reference, alpha
 
-    def nothing_screened(self) -> Screened:
+    def nothing_screened(self) -> SparseScreened:
         """Return decisions that leave everything to the solver."""
-        return Screened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
+        return SparseScreened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
 
-    def reduce(self, alpha: float, screened: Screened, reference: Certificate) -> Reduced:
+    def reduce(self, alpha: float, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
         """Return the problem of the survivors."""
-        return Reduced(self, alpha, screened, reference)
+        return SparseReduced(self, alpha, screened, reference)
 
-    def lift(self, alpha: float, reduced: Reduced, solution):
+    def lift(self, alpha: float, reduced: SparseReduced, solution):
         """Return the pair of the full problem; a primal solver leaves the dual point to :meth:`certify`."""
         return solution.w, solution.alpha
 
@@ -323,7 +331,7 @@ class SparseModel(PathModel):
         """Return the parameters as the step table names them."""
         return {"alpha": float(alpha), "beta": self.beta}
 
-    def counts(self, certificate: Certificate, screened: Screened) -> dict:
+    def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
         """Return counts, ratios and coefficients of a step.
 
         The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by

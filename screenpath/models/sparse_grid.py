@@ -12,12 +12,12 @@ import numpy as np
 
 from screenpath.models.base import PathModel, Resumable
 from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_types import Certificate, Reduced, Screened, SparseVector
+from screenpath.models.sparse_types import SparseCertificate, SparseReduced, SparseScreened, SparseVector
 from screenpath.numbers import states
 
 
 @dataclass(slots=True)
-class Kept:
+class SentCertificate:
     """What a worker process sends back of a certificate beside the step: the pair, and what a checkpoint needs of it.
 
     The sums ``u`` are there at the last step of a row, and None at the others.
@@ -50,7 +50,7 @@ class SparseGrid(PathModel, Resumable):
     def __init__(self, base: SparseModel):
         self.base, self.rows = base, base.rows
         self._row = base
-        self._start: Certificate | None = None
+        self._start: SparseCertificate | None = None
 
     def row(self, beta: float) -> SparseModel:
         """Return the model at one ``beta``; the last one is kept."""
@@ -58,7 +58,7 @@ class SparseGrid(PathModel, Resumable):
             self._row, self._start = self.base.at(beta), None
         return self._row
 
-    def bound(self, reference: Certificate, parameter) -> tuple[SparseModel, Certificate, float]:
+    def bound(self, reference: SparseCertificate, parameter) -> tuple[SparseModel, SparseCertificate, float]:
         """Return the row's model, the reference within the row, and ``alpha``."""
         alpha, beta = parameter
         model = self.row(beta)
@@ -72,49 +72,49 @@ class SparseGrid(PathModel, Resumable):
 
     # -- the contract of the path loop ---------------------------------------------------------------------------
 
-    def start(self, parameter) -> Certificate:
+    def start(self, parameter) -> SparseCertificate:
         """Return the closed form of the parameter's row."""
         alpha, beta = parameter
         return self.row(beta).start(alpha)
 
-    def exact_until(self, reference: Certificate, parameter) -> bool:
+    def exact_until(self, reference: SparseCertificate, parameter) -> bool:
         """Tell whether the closed form of the row is still optimal."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.exact_until(reference, alpha)
 
-    def nothing_screened(self) -> Screened:
+    def nothing_screened(self) -> SparseScreened:
         """Return decisions that leave everything to the solver."""
         return self.base.nothing_screened()
 
-    def reduce(self, parameter, screened: Screened, reference: Certificate) -> Reduced:
+    def reduce(self, parameter, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
         """Return the problem of the survivors."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.reduce(alpha, screened, reference)
 
-    def lift(self, parameter, reduced: Reduced, solution):
+    def lift(self, parameter, reduced: SparseReduced, solution):
         """Return the pair of the full problem."""
         return reduced.model.lift(parameter[0], reduced, solution)
 
-    def certify(self, parameter, w, theta, reference: Certificate) -> Certificate:
+    def certify(self, parameter, w, theta, reference: SparseCertificate) -> SparseCertificate:
         """Evaluate a pair on the full data; without ``w`` it is the closed form of the row."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.certify(alpha, w, model.ones if w is None else theta, reference)
 
-    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+    def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
         """Return a certificate of the same point with a narrower bound on rounding."""
         return self.row(certificate.beta).sharpened(certificate, tol)
 
-    def fallbacks(self, parameter, reference: Certificate) -> list[Certificate]:
+    def fallbacks(self, parameter, reference: SparseCertificate) -> list[SparseCertificate]:
         """Return certificates of the pairs known without a solve."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.fallbacks(alpha, reference)
 
-    def no_worse(self, parameter, certificate: Certificate, reference: Certificate) -> Certificate:
+    def no_worse(self, parameter, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
         """Return a certificate with known weights where they have a smaller primal value."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.no_worse(alpha, certificate, reference)
 
-    def combined(self, parameter, primal: Certificate, dual: Certificate) -> Certificate:
+    def combined(self, parameter, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
         """Return the certificate of the primal point of one and the dual point of another."""
         return self.row(parameter[1]).combined(parameter[0], primal, dual)
 
@@ -122,13 +122,13 @@ class SparseGrid(PathModel, Resumable):
         """Return the parameters as the step table names them."""
         return {"alpha": float(parameter[0]), "beta": float(parameter[1])}
 
-    def counts(self, certificate: Certificate, screened: Screened) -> dict:
+    def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
         """Return counts, ratios and coefficients of a step."""
         return self.base.counts(certificate, screened)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
-    def state(self, certificate: Certificate | Kept) -> dict:
+    def state(self, certificate: SparseCertificate | SentCertificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again."""
         w = certificate.w if isinstance(certificate.w, SparseVector) else SparseVector.of(certificate.w)
         return {
@@ -142,7 +142,7 @@ class SparseGrid(PathModel, Resumable):
             "room": certificate.room,
         }
 
-    def restore(self, state) -> Certificate:
+    def restore(self, state) -> SparseCertificate:
         """Return the certificate of :meth:`state`, byte for byte."""
         alpha, beta = states.vector(state, "at", 2, low=np.finfo(np.float64).tiny).tolist()
         model = self.row(beta)

@@ -93,7 +93,7 @@ class SparseRounding:
 
         Parameters
         ----------
-        c : models.sparse_types.Certificate
+        c : models.sparse_types.SparseCertificate
         reach, active
             See ``kernels.sparse.feature_terms``; norms over n.
         """

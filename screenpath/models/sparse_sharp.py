@@ -25,7 +25,7 @@ def sharpened(model, certificate, tol: float):
     Parameters
     ----------
     model : models.sparse.SparseModel
-    certificate : models.sparse_types.Certificate
+    certificate : models.sparse_types.SparseCertificate
     tol : float
         Relative gap that the bounds should leave room for.
     """

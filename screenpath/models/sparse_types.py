@@ -49,7 +49,7 @@ class SparseVector:
 
 
 @dataclass(slots=True)
-class Certificate(Proven):
+class SparseCertificate(Proven):
     """What is known about one pair (w, theta) on the full data; the reference of the next step.
 
     Parameters
@@ -121,7 +121,7 @@ class Certificate(Proven):
 
 
 @dataclass(slots=True)
-class Screened:
+class SparseScreened:
     """Decisions over all dual variables and weights, with what conditioning has done to the norms.
 
     Parameters
@@ -148,13 +148,15 @@ class Screened:
         """Return all decisions as one array, for an audit: dual variables, then 1 for a weight that is zero."""
         return np.concatenate([self.duals, 1 - self.keep])
 
-    def copy(self) -> Screened:
+    def copy(self) -> SparseScreened:
         """Return decisions that can be added to without changing these."""
-        return Screened(self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record)
+        return SparseScreened(
+            self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record
+        )
 
 
 @dataclass(slots=True)
-class Reduced:
+class SparseReduced:
     """What screening left to solve at one ``alpha``.
 
     The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
@@ -163,5 +165,5 @@ class Reduced:
 
     model: SparseModel
     alpha: float
-    screened: Screened
-    start: Certificate
+    screened: SparseScreened
+    start: SparseCertificate

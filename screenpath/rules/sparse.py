@@ -14,7 +14,7 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels import sifs as kernels
-from screenpath.models.sparse_types import Screened
+from screenpath.models.sparse_types import SparseScreened
 from screenpath.rules.base import PathScreening
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
@@ -44,7 +44,7 @@ class SparseScreening(PathScreening):
     features_first: bool
     name: str
 
-    def before(self, model, reference, parameter) -> Screened:
+    def before(self, model, reference, parameter) -> SparseScreened:
         """Screen from the previous grid point, before the solve."""
         if not (self.samples or self.features):
             return model.nothing_screened()
@@ -53,7 +53,7 @@ class SparseScreening(PathScreening):
             return settled(model, self.samples, self.features, self.features_first)
         return screen(model, reference, alpha, self.samples, self.features, self.features_first)
 
-    def again(self, model, certificate, parameter) -> Screened:
+    def again(self, model, certificate, parameter) -> SparseScreened:
         """Screen with the balls of a certified pair at the same parameter."""
         model, reference, alpha = model.bound(certificate, parameter)
         return screen(model, reference, alpha, True, True, self.features_first)
@@ -78,7 +78,7 @@ def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
     raise UsageError(f"unknown rule '{text}'", "use sifs+gap, sifs, iss, ifs, iss+gap, ifs+gap, gap or none")
 
 
-def screen(model, reference, alpha: float, samples: bool, features: bool, features_first: bool) -> Screened:
+def screen(model, reference, alpha: float, samples: bool, features: bool, features_first: bool) -> SparseScreened:
     r"""Screen at ``alpha`` from a certified pair (w0, theta0) at ``alpha0``.
 
     Primal: ``||w* - (w0 + w_theta)/2||^2 <= G/alpha - ||w0 - w_theta||^2/4`` with the gap G at ``alpha``. Its centre
@@ -89,7 +89,7 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     Parameters
     ----------
     model : SparseModel
-    reference : models.sparse_types.Certificate
+    reference : models.sparse_types.SparseCertificate
     alpha : float
     samples, features : bool
         What to screen.
@@ -97,7 +97,7 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
 
     Returns
     -------
-    Screened
+    SparseScreened
     """
     at = model.nothing_screened()
     regions = _regions(model, reference, alpha)
@@ -107,10 +107,10 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
-    return Screened(at.duals, at.keep, at.row_part, at.col_part, record)
+    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record)
 
 
-def settled(model, samples: bool, features: bool, features_first: bool) -> Screened:
+def settled(model, samples: bool, features: bool, features_first: bool) -> SparseScreened:
     """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
     at, record = model.nothing_screened(), []
     if features:
@@ -120,7 +120,7 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Scree
     if samples:
         at.duals[at.duals == 0] = 1
         record.insert(len(record) if features_first else 0, [model.pairs, -1])
-    return Screened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
+    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
 
 
 def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
@@ -129,10 +129,10 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
     Parameters
     ----------
     model : SparseModel or SparseGrid
-    accurate : models.sparse_types.Certificate
+    accurate : models.sparse_types.SparseCertificate
     parameter
     decided : ndarray of int8
-        As ``Screened.status``.
+        As ``SparseScreened.status``.
     """
     model, accurate, alpha = model.bound(accurate, parameter)
     proven = screen(model, accurate, alpha, True, True, True).duals
@@ -185,7 +185,7 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
                     grown * second * second, ratio * ratio * max(to_ones_sq - blur, 0.0), paper)  # fmt: skip
 
 
-def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
+def _run(model, ref, at: SparseScreened, r: _Regions, scores, what) -> np.ndarray:
     views = model.views
     samples, features, features_first = what
     record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
@@ -202,15 +202,15 @@ def _run(model, ref, at: Screened, r: _Regions, scores, what) -> np.ndarray:
     return record[:used]
 
 
-def tighten(model, at: Screened, point, alpha: float) -> int:
+def tighten(model, at: SparseScreened, point, alpha: float) -> int:
     """Screen further with the gap balls of a solver's pair on the reduced problem; ``at`` is updated.
 
     Parameters
     ----------
     model : SparseModel
-    at : Screened
+    at : SparseScreened
         Decisions so far; ``point`` agrees with them.
-    point : models.sparse_types.Certificate
+    point : models.sparse_types.SparseCertificate
         The pair on the reduced problem, at ``alpha``; ``u`` is read on surviving features only.
     alpha : float
 

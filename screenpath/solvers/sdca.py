@@ -19,7 +19,7 @@ from screenpath.data.memory import in_force
 from screenpath.kernels import rows as row_kernels
 from screenpath.kernels import sdca as kernels
 from screenpath.kernels import sparse as sums
-from screenpath.models.sparse_types import Certificate, Reduced
+from screenpath.models.sparse_types import SparseCertificate, SparseReduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution, Solver
 
@@ -46,7 +46,7 @@ class ProximalSDCA(Solver):
         self.seed, self.warm = seed, warm
         self.copies = _Copies()
 
-    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+    def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`.
 
         Returns
@@ -143,7 +143,7 @@ class _Run:
 
     copy: _Copy
 
-    def __init__(self, reduced: Reduced, random: np.ndarray, warm: bool, copies: _Copies):
+    def __init__(self, reduced: SparseReduced, random: np.ndarray, warm: bool, copies: _Copies):
         self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
         self.own_copy = False
         self.touched, self.epochs, self.random = 0, 0, random
@@ -227,7 +227,7 @@ class _Run:
             self._gather(point.theta, True, point.u, point.u_slack)
         return found
 
-    def _certificate(self, theta: np.ndarray, w: np.ndarray) -> Certificate:
+    def _certificate(self, theta: np.ndarray, w: np.ndarray) -> SparseCertificate:
         """Return what the gap balls need of the current pair; a ``v`` kept over many steps has rounding errors."""
         m, view = self.model, self.model.views.by_column
         features, _ = sums.mask(w, self.at.keep, np.empty(w.size))

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from screenpath.data.memory import in_force
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_newton as kernels
-from screenpath.models.sparse_types import Certificate, Reduced
+from screenpath.models.sparse_types import SparseCertificate, SparseReduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution, Solver
 
@@ -38,7 +38,7 @@ class SparseNewton(Solver):
 
     name = "newton"
 
-    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+    def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`.
 
         Returns
@@ -67,7 +67,7 @@ class SparseNewton(Solver):
 class _Run:
     """Working arrays of one solve."""
 
-    def __init__(self, reduced: Reduced):
+    def __init__(self, reduced: SparseReduced):
         self.model, self.alpha = reduced.model, reduced.alpha
         self.view = self.model.views.by_column
         self.at, self.own_copy = reduced.screened, False
@@ -217,7 +217,7 @@ class _Run:
             self._restrict(self.w, held)
         return found
 
-    def _point(self) -> Certificate:
+    def _point(self) -> SparseCertificate:
         """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
         m = self.model
         samples = self.loss, 0.0, 0.0, float(m.pairs), 0.0, 0, 0  # ||theta||^2 is at most that

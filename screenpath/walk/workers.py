@@ -25,7 +25,7 @@ from screenpath.data.memory import MemoryLimit, in_force
 from screenpath.data.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
 from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_grid import Kept, SparseGrid
+from screenpath.models.sparse_grid import SentCertificate, SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.rows.dask_cluster import in_order, tasks_on
 from screenpath.rows.views import Views
@@ -63,7 +63,7 @@ def walk_grid(
 
     Yields
     ------
-    Step, Certificate or Kept
+    Step, SparseCertificate or SentCertificate
         In the order of the grid. From other processes, a run can go on behind the last step of a row alone.
 
     Raises
@@ -311,7 +311,7 @@ def _walk_row(model: SparseGrid, how: tuple, task) -> list:
     steps, c = [], None
     for step, certificate in walk(model, numbered, *how, reference, first):
         c, w = certificate, SparseVector.of(certificate.w)
-        steps.append((step, Kept(c.alpha, c.beta, w, c.theta)))
+        steps.append((step, SentCertificate(c.alpha, c.beta, w, c.theta)))
     if c is not None:  # a run goes on behind whole rows: the sums of every step would be much memory
         steps[-1] = steps[-1][0], replace(steps[-1][1], u=c.u, u_slack=c.u_slack, formed=c.formed, room=c.room)
     return steps
