@@ -5,10 +5,9 @@ One proximal round fixes ``prev`` and ``sigma`` and minimises over ``w`` the smo
     psi(w) = 1/2 ||w||^2 - base.w + sum_i envelope_i,   gradient  w - v(w),  v(w) = base + sum_i alpha_i(w) g_i,
     alpha_i(w) = clip(prev_i + sigma t_i, lo_i, hi_i),  t_i = c_i - g_i.w
 
-``base`` (the sum of the fixed rows) is never formed: ``base.w = v.w - sum_i alpha_i g_i.w``, whose products are known.
-
 by Newton's method: generalised Hessian ``I + sigma G_J'G_J``, ``J`` the rows not clipped, followed by a line search on
-the piecewise linear directional derivative. Every iterate is a pair (w, alpha(w)) whose gap is known without
+the piecewise linear directional derivative. ``base`` (the sum of the fixed rows) is never formed: ``base.w = v.w -
+sum_i alpha_i g_i.w``, whose products are known. Every iterate is a pair (w, alpha(w)) whose gap is known without
 cancellation: ``1/2 ||w - v||^2 + sum_i (phi_i(t_i) - alpha_i t_i)``, both parts nonnegative. The proximal round ends
 when the first part is small beside the second.
 
