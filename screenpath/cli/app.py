@@ -29,7 +29,7 @@ COMMANDS = {
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
-    "cache": ("cache", "Compile the numerical kernels ahead of time, or remove what was compiled."),
+    "cache": ("cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
 }
 
 BEGAN = "began"  # of the context's object: the time.monotonic() value at which the command began
