@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,6 +100,16 @@ def test_walk_with_given_decisions_is_that_of_the_loop_alone(rule, monkeypatch):
         assert all(step.screen_s > 0.0 for step, _ in steps)
         found.append((records, bytes_of([(step, model.state(c)) for step, c in steps])))
     assert found[0] == found[1]
+
+
+def test_sum_over_rows_stays_where_an_earlier_weight_vector_is_better():
+    """The primal point of a pair is replaced, its dual point is not: the compiled walk keeps its sum, however old."""
+    model = models()["svm"]
+    reference, C = model.start(GRID[0]), 3.0 * GRID[0]
+    rough = replace(model.certify(C, -5.0 * reference.point.vector, reference.theta), updates=model.fresh_every)
+    better = model.no_worse(C, rough, reference)
+    assert better is not rough and better.primal < rough.primal
+    assert better.total is rough.total and better.updates == model.fresh_every
 
 
 @pytest.mark.parametrize("name", ["svm", "lad"])
