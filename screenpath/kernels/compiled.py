@@ -218,12 +218,17 @@ def _sum_changes(
 
 @kernel
 def _mark(k, count, lo, hi, lists, theta, decided):
-    """Write what the dynamic rule has fixed: all survivors but those still alive."""
+    """Write what the dynamic rule has fixed: all survivors but those still alive, which are listed in their order.
+
+    Where the static rule has fixed so little that all rows were solved for, what it has fixed stays.
+    """
+    alive = 0
     for r in range(k):
-        i = lists[WHERE, r]  # it is at the nearer end, up to the rounding of a division by C
-        decided[i] = -1 if theta[i] - lo[i] <= hi[i] - theta[i] else 1
-    for r in range(count):
-        decided[lists[WHERE, lists[ALIVE, r]]] = 0
+        if alive < count and lists[ALIVE, alive] == r:
+            alive += 1
+        else:
+            i = lists[WHERE, r]  # it is at the nearer end, up to the rounding of a division by C
+            decided[i] = -1 if theta[i] - lo[i] <= hi[i] - theta[i] else 1
 
 
 @kernel(forceinline=True)
@@ -283,7 +288,7 @@ def box_walk(
     numbers : ndarray of shape (k + 1, len(FIELDS))
         A row for the reference and one for each point, which is written; where decisions are given, their counts.
     decided : ndarray of int8 of shape (n,)
-        What the static rule has fixed at the last point that was begun: written, or given for the only one.
+        What the static rule has fixed at the last point that was begun: written, or given for the only one. 0 before.
     tol, aim : float
         Relative gap on all rows, and that of the reduced problem.
     limit : int

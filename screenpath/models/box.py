@@ -211,6 +211,8 @@ class BoxModel(RegionModel, Resumable):
         error : float
             Bound on the norm of its rounding error.
         """
+        if reference is not None and theta is reference.theta:  # another primal point for it, see `no_worse`
+            return reference.total, reference.updates, reference.sum_error
         if reference is None or reference.updates >= self.fresh_every:
             return self._fresh_sum(theta)
         step = np.empty(self.size)

@@ -35,8 +35,8 @@ class Screening(BoxScreening):
     name: str
 
     @property
-    def compiled(self) -> int | None:
-        """Return which region a compiled walk forms before each solve; None where it cannot."""
+    def compiled(self) -> int:
+        """Return which region a compiled walk forms before each solve, or that decisions are given."""
         return NOTHING if self.static is None else self.static.compiled
 
     def before(self, model, reference, parameter):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
+from screenpath.kernels.compiled import GIVEN
+
 
 @runtime_checkable
 class StaticRule(Protocol):
@@ -15,15 +17,16 @@ class StaticRule(Protocol):
     name : str
     needs_far_end : bool
         Whether :meth:`region` takes, behind the others, a certificate at the largest parameter of the path.
-    compiled : int or None
-        Which region a compiled walk forms itself (``kernels.compiled``); None where there is none.
+    compiled : int
+        Which region of the reference a compiled walk forms itself (``kernels.compiled``). For others, and that is all
+        it asks of a rule, the decisions are given.
     """
 
     __slots__ = ()
 
     name: str
     needs_far_end: bool = False
-    compiled: int | None = None
+    compiled: int = GIVEN
 
     @abstractmethod
     def region(self, model, reference, C: float, *far) -> Any:
@@ -62,7 +65,10 @@ class PathScreening(Protocol):
 
     @property
     def compiled(self) -> int | None:
-        """Return which region a compiled walk forms before each solve (``kernels.compiled``); None: it cannot."""
+        """Return which region a compiled walk forms before each solve (``kernels.compiled``).
+
+        ``GIVEN``: it asks :meth:`before`, perhaps twice for a grid point. None: it leaves all points to the loop.
+        """
         return None
 
     def begin(self, grid, far, resumed: bool) -> None:

@@ -140,6 +140,11 @@ class Pathwise(BoxScreening):
         """Tell whether one rule serves several grid points."""
         return self.chunk is not None
 
+    @property
+    def compiled(self) -> int | None:
+        """Return that decisions are given to a compiled walk; a chunk's are counted, the loop asks for them once."""
+        return self.static.compiled if self.chunk is None else None
+
     def begin(self, grid, far, resumed: bool) -> None:
         """Take the grid and the certificate at its largest parameter; called by the walk before its first point."""
         self.grid, self.far = np.asarray(grid if self.chunk else (), dtype=np.float64), far

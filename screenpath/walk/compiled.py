@@ -6,6 +6,8 @@ over the rows. Each point of a stretch has been screened, solved and certified i
 uses, on the same contracts: the next point's reference is a certificate on all rows. Where a point does not reach its
 gap at once, the stretch ends before it and the loop takes over. The numbers are the loop's to the last bit: they do not
 depend on where the rows live, on how many threads there are, or on where a path was interrupted.
+
+A region that the kernels do not form is asked of the screening before the call. A stretch then is one point long.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from screenpath.walk.step import CERTIFIED, Step
 
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
+SCREENED, SCREEN_S = kernels.SCREENED, kernels.FIELDS.index("screen_s")
 PRIMAL, TOUCHED = kernels.FIELDS.index("primal"), kernels.FIELDS.index("touched")
 TINY = np.finfo(np.float64).tiny
 # Fields of a step that have no default, in their order.
@@ -60,7 +63,8 @@ class CompiledWalk:
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
-        alone = options.audit is not None or grid.grows  # each point is looked at before the next
+        self.given = screening.compiled == kernels.GIVEN
+        alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
         most = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
         self.length = 1 if alone else most
         rows, n, edges = model.rows, model.size, model.rows.sum_edges
@@ -95,7 +99,9 @@ class CompiledWalk:
         w, total = np.empty((2, count + 1, m.rows.d))
         # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
         theta, margins = (np.empty((count + 1 if o.certificates else least, m.size)) for least in (1, 2))
-        numbers, decided = np.zeros((count + 1, len(kernels.FIELDS))), np.empty(m.size, dtype=np.int8)
+        numbers = np.zeros((count + 1, len(kernels.FIELDS)))
+        decided = self._decisions(r, parameters[0], numbers[1])
+        screen_s, touched = numbers[1, SCREEN_S], numbers[1, TOUCHED]
         w[0], total[0], theta[0], margins[0] = r.point.vector, r.total, r.theta, r.point.products
         numbers[0, : kernels.COUNTS] = (
             r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.slack, r.error, r.primal, r.primal_error, r.gap,
@@ -116,13 +122,30 @@ class CompiledWalk:
                 m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
                 margins[k % len(margins)],
             )  # fmt: skip
-        m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum())
+        m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
+        numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
         named = [m.parameters(C) for C in parameters[:found]]
         made: Any = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
         if o.audit:
             made = list(made)  # a single one, see above
             made[0].extras = o.audit(m, parameters[0], rank, reference, certificates[0], decided)
         return made, certificates
+
+    def _decisions(self, reference, parameter, numbers) -> np.ndarray:
+        """Return room for the decisions; where the walk does not make them itself, they are made here and counted.
+
+        ``numbers`` are those of the point. Of the rows, what was touched is not booked: a point that is refused will be
+        screened again.
+        """
+        if not self.given:
+            return np.zeros(self.model.size, dtype=np.int8)
+        began, rows = time.perf_counter(), self.model.rows
+        before = rows.touched
+        screened = self.screening.before(self.model, reference, parameter)
+        numbers[SCREENED : SCREENED + 2] = screened.n_R, screened.n_L
+        numbers[[SCREEN_S, TOUCHED]] = time.perf_counter() - began, rows.touched - before
+        rows.touched = before
+        return screened.status
 
     def _call(self, *arguments):
         """Have all threads make the same call."""

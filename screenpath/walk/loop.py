@@ -147,9 +147,10 @@ def batches(
         found, certificates = stretches.points(reference, rank) if stretches else ([], [])
         if not found:
             step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
-            if init is not None and rank == 0:
-                step = replace(step, init_s=init.seconds, passes=step.passes + init.passes)
             found, certificates = [step], [reference]
+        if init is not None and rank == 0:
+            paying, *others = found
+            found = [replace(paying, init_s=init.seconds, passes=paying.passes + init.passes), *others]
         rank, reference = rank + len(found), certificates[-1]
         # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
         if grid.grows and (time.monotonic() <= options.deadline or epsilon_stride(reference, grid.epsilon) > 1.0):

@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,11 +18,14 @@ from screenpath.solvers import make_solver
 from screenpath.walk import compiled, loop
 from screenpath.walk.audit import Audit
 from screenpath.walk.compiled import CompiledWalk, can_compile
-from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.grid import as_grid
+from screenpath.walk.loop import PathOptions, far_end, solve_point, walk
 from tests.conftest import two_classes
 
 GRID = log_grid(1e-3, 10.0, 12)
-RULES = ("none", "gap", "dvi", "dvi+gap")
+FORMED = ("none", "gap", "dvi", "dvi+gap")  # screened by the compiled walk itself
+GIVEN = ("bt2", "it", "it+gap", "ssnsv", "essnsv", "essnsv+gap")  # it is given the decisions
+RULES = FORMED + GIVEN
 SECONDS = ("screen_s", "solve_s", "certify_s", "init_s")
 
 
@@ -52,6 +56,8 @@ def walked(model, rule="dvi+gap", solver="auto", grid=GRID, **more):
 @pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
 def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
     model, screening, solver = models(storage)[name], parse_rule(rule), make_solver("newton")
+    if screening.needs_far_end:
+        screening.begin(GRID, far_end(model, GRID, solver, options())[1], resumed=False)
     found = {}
 
     def keep(_model, _parameter, rank, _reference, _certificate, decided):
@@ -60,7 +66,7 @@ def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
 
     asked, reference, taken = options(audit=keep), model.start(GRID[0]), 0
     for rank, C in enumerate(GRID):
-        made, certificates = CompiledWalk(model, GRID, screening, asked, loop.MARGIN * asked.tol).points(
+        made, certificates = CompiledWalk(model, as_grid(GRID), screening, asked, loop.MARGIN * asked.tol).points(
             reference, rank
         )
         step, reference = solve_point(model, C, rank, reference, screening, solver, asked)
@@ -80,6 +86,32 @@ def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
     assert taken >= 8
 
 
+@pytest.mark.parametrize("rule", GIVEN)
+def test_walk_with_given_decisions_is_that_of_the_loop_alone(rule, monkeypatch):
+    """Also from the first point on, which pays for the far end."""
+    found = []
+    for compiles in (True, False):
+        model = models()["weighted"]
+        if not compiles:
+            monkeypatch.setattr(loop, "can_compile", lambda *_: False)
+        steps = walked(model, rule, grid=GRID[6:])
+        records = [{k: v for k, v in step.record().items() if k not in SECONDS} for step, _ in steps]
+        assert [step.init_s > 0.0 for step, _ in steps] == ["ssnsv" in rule, *[False] * (len(steps) - 1)]
+        assert all(step.screen_s > 0.0 for step, _ in steps)
+        found.append((records, bytes_of([(step, model.state(c)) for step, c in steps])))
+    assert found[0] == found[1]
+
+
+def test_sum_over_rows_stays_where_an_earlier_weight_vector_is_better():
+    """The primal point of a pair is replaced, its dual point is not: the compiled walk keeps its sum, however old."""
+    model = models()["svm"]
+    reference, C = model.start(GRID[0]), 3.0 * GRID[0]
+    rough = replace(model.certify(C, -5.0 * reference.point.vector, reference.theta), updates=model.fresh_every)
+    better = model.no_worse(C, rough, reference)
+    assert better is not rough and better.primal < rough.primal
+    assert better.total is rough.total and better.updates == model.fresh_every
+
+
 @pytest.mark.parametrize("name", ["svm", "lad"])
 def test_length_changes_no_byte(name, monkeypatch):
     paths = []
@@ -93,7 +125,8 @@ def test_length_changes_no_byte(name, monkeypatch):
             assert (one[0].primal, one[0].passes) == (other[0].primal, other[0].passes)
 
 
-def test_walk_uses_it(monkeypatch):
+@pytest.mark.parametrize(("rule", "share"), [("dvi+gap", 0.5), ("it+gap", 1.1)])  # of calls, to points
+def test_walk_uses_it(rule, share, monkeypatch):
     asked = []
     points = CompiledWalk.points
 
@@ -103,8 +136,8 @@ def test_walk_uses_it(monkeypatch):
 
     monkeypatch.setattr(CompiledWalk, "points", counted)
     monkeypatch.setattr(compiled, "SLICE", 60.0)
-    assert len(walked(models()["svm"])) == len(GRID)
-    assert len(asked) < len(GRID) / 2
+    assert len(walked(models()["svm"], rule)) == len(GRID)
+    assert 0 < len(asked) < share * len(GRID)
 
 
 def test_point_that_is_not_solved_at_once_is_left_to_the_loop(monkeypatch):
@@ -133,13 +166,13 @@ def test_audit_and_eps_path_see_each_point_before_the_next():
 def test_stretch_takes_only_what_it_can():
     X, y = two_classes()
     rows, rule, solver = MemoryRows(X), parse_rule("dvi"), make_solver("auto")
-    assert can_compile(SVM.model(rows, y), rule, solver)
+    assert all(can_compile(SVM.model(rows, y), parse_rule(text), solver) for text in RULES)
     wide = sp.random_array((20, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
     refused = [
         (SVR.model(rows, y, epsilon=0.1), rule, solver),
         (SVM.model(MemoryRows(X.astype(np.float32)), y), rule, solver),
         (SVM.model(MemoryRows(wide), y[:20]), rule, solver),
-        (SVM.model(rows, y), parse_rule("it"), solver),
+        (SVM.model(rows, y), parse_rule("ssnsv", chunk=2), solver),
         (SVM.model(rows, y), parse_rule("heuristic"), solver),
         (SVM.model(rows, y), rule, make_solver("cd")),
     ]
@@ -191,7 +224,7 @@ def states(model, rule="dvi+gap"):
 
 
 @needs_threads
-@pytest.mark.parametrize("rule", ["none", "dvi+gap"])
+@pytest.mark.parametrize("rule", ["none", "dvi+gap", "it", "essnsv"])
 @pytest.mark.parametrize("name", ["svm", "lad"])
 def test_threads_change_no_byte(shared, name, rule):
     alone = states(shared(name, 1), rule)
