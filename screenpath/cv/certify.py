@@ -145,7 +145,7 @@ def certified_line(certificate, X, products, fold: HeldOut) -> Line:
 
     Parameters
     ----------
-    certificate : models.box.Certificate
+    certificate : models.box_types.Certificate
     X : ndarray or csr_array of shape (m, d), or HeldOutRows
         Prepared held-out rows.
     products : ndarray of shape (m,)

@@ -140,7 +140,7 @@ def box_certificate(C, w, theta, total, sum_error, margins, c, lo, hi, norms, bo
     Returns
     -------
     w_sq, total_sq, inner, xi, ell, slack, error, primal, primal_error, gap, rounding : float
-        As :class:`models.box.Certificate` has them; ``w_sq`` is ``||w||^2``.
+        As :class:`models.box_types.Certificate` has them; ``w_sq`` is ``||w||^2``.
     n_R, n_L : int
     """
     a, b = product_errors(w, bounds)

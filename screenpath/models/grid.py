@@ -10,7 +10,7 @@ import numpy as np
 from screenpath.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from screenpath.models.box import Certificate
+    from screenpath.models.box_types import Certificate
 
 
 def log_grid(low: float, high: float, count: int) -> np.ndarray:
@@ -196,7 +196,7 @@ def epsilon_stride(certificate, epsilon: float) -> float:
 
     Parameters
     ----------
-    certificate : models.box.Certificate
+    certificate : models.box_types.Certificate
     epsilon : float
 
     Returns

@@ -27,7 +27,8 @@ from screenpath.kernels import box as kernels
 from screenpath.kernels import gram
 from screenpath.kernels import start as start_kernels
 from screenpath.kernels.partition import ROWS, box_closed_form, box_ends
-from screenpath.models.box import BoxModel, Certificate, Screened
+from screenpath.models.box import BoxModel
+from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.kernel_sharp import sharpened
 from screenpath.numbers import states

@@ -21,12 +21,12 @@ def sharpened(model, certificate):
     Parameters
     ----------
     model : models.kernel.KernelModel
-    certificate : models.box.Certificate
+    certificate : models.box_types.Certificate
         Most of its gap is a bound on rounding.
 
     Returns
     -------
-    models.box.Certificate
+    models.box_types.Certificate
     """
     alpha, point = certificate.point.vector, certificate.point
     t, e = model.c - point.products, point.error * model.norms

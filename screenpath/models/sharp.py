@@ -26,13 +26,13 @@ def sharpened(model, certificate, tol: float):
     Parameters
     ----------
     model : models.box.BoxModel
-    certificate : models.box.Certificate
+    certificate : models.box_types.Certificate
         Would meet ``tol`` but for its bound on rounding.
     tol : float
 
     Returns
     -------
-    models.box.Certificate
+    models.box_types.Certificate
         With a smaller bound on its gap, or the one that was given.
     """
     best = certificate
@@ -112,7 +112,7 @@ def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:
     Parameters
     ----------
     model : models.box.BoxModel
-    certificate : models.box.Certificate
+    certificate : models.box_types.Certificate
     t, e : ndarray of shape (N,)
         ``c - g.w`` and bounds of its error.
     tol : float

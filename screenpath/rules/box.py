@@ -29,7 +29,7 @@ def pair_ball(reference, C: float) -> Ball:
 
     Parameters
     ----------
-    reference : models.box.Certificate
+    reference : models.box_types.Certificate
     C : float
 
     Returns
@@ -91,7 +91,7 @@ def guess_ball(model, reference, C: float) -> Ball:
     Parameters
     ----------
     model : models.box.BoxModel
-    reference : models.box.Certificate
+    reference : models.box_types.Certificate
     C : float
 
     Returns
@@ -118,7 +118,7 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
 
     Parameters
     ----------
-    reference : models.box.Certificate
+    reference : models.box_types.Certificate
     far : Ball
         Contains a feasible point; of radius 0 where that point itself is known.
     parameters : sequence of float
@@ -161,9 +161,9 @@ class SSNSV(StaticRule):
         Parameters
         ----------
         model : models.box.BoxModel
-        reference : models.box.Certificate
+        reference : models.box_types.Certificate
         C : float
-        far : models.box.Certificate
+        far : models.box_types.Certificate
             Of a parameter of at least C; it need not be exact.
         """
         return feasible_dome(reference, pair_ball(far, far.C), (C,), self.enhanced)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.models.box import Screened
+from screenpath.models.box_types import Screened
 from screenpath.models.geometry import Ball, Point
 from screenpath.numbers import states
 from screenpath.numbers.rounding import gamma
@@ -31,7 +31,7 @@ def loss_floor(reference, C: float, primal: float) -> float:
 
     Parameters
     ----------
-    reference : models.box.Certificate
+    reference : models.box_types.Certificate
         Supplies theta; of any parameter.
     C : float
     primal : float
@@ -173,7 +173,7 @@ class Pathwise(BoxScreening):
         Parameters
         ----------
         model : models.box.BoxModel
-        certificate : models.box.Certificate
+        certificate : models.box_types.Certificate
             Of the pair that is reported.
         screened : Screened
             What was fixed before the solve.

@@ -213,7 +213,7 @@ class Session:
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score_column)
-        if hasattr(self.data.rows, "moved"):
+        if self.data.rows.moved is not None:
             extras = (*extras, steps.MOVED)
         self.limits = limits
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)

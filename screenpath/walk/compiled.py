@@ -25,7 +25,8 @@ from screenpath.kernels import newton
 from screenpath.kernels.barrier import can_share, leave, make_board
 from screenpath.kernels.partition import ROWS
 from screenpath.models.base import PathModel
-from screenpath.models.box import FEW, Certificate
+from screenpath.models.box import FEW
+from screenpath.models.box_types import Certificate
 from screenpath.models.geometry import Point
 from screenpath.rules.base import PathScreening
 from screenpath.solvers.base import Solver

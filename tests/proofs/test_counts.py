@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from screenpath.errors import UsageError
-from screenpath.models.box import Screened
+from screenpath.models.box_types import Screened
 from screenpath.models.geometry import Ball, Point
 from screenpath.models.grid import EpsilonGrid
 from screenpath.models.losses import SVM

@@ -9,7 +9,7 @@ import pytest
 
 from screenpath.kernels import box as kernels
 from screenpath.models import kernel, kernel_sharp
-from screenpath.models.box import Screened
+from screenpath.models.box_types import Screened
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.kernel import KernelModel, Multiplied
 from screenpath.rows.gram import GramRows

@@ -9,7 +9,8 @@ import pytest
 from screenpath.errors import DataError
 from screenpath.kernels import box as kernels
 from screenpath.models import box, box_rounding
-from screenpath.models.box import FEW, BoxModel, Screened
+from screenpath.models.box import FEW, BoxModel
+from screenpath.models.box_types import Screened
 from screenpath.models.geometry import ROUNDING, Ball, Lens, Point
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows

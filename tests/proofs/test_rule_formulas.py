@@ -9,7 +9,7 @@ import pytest
 
 from screenpath.errors import UsageError
 from screenpath.kernels import box as kernels
-from screenpath.models.box import Screened
+from screenpath.models.box_types import Screened
 from screenpath.models.geometry import ROUNDING, Ball, Point
 from screenpath.models.losses import LAD, QUANTILE, SVM
 from screenpath.numbers.rounding import gamma

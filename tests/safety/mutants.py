@@ -58,6 +58,7 @@ NEAREST = {
     "screenpath/kernels/box.py": [MODEL, TERMS, GEOMETRY, RULES],
     "screenpath/kernels/double.py": [TERMS],
     "screenpath/models/box.py": [MODEL, TERMS, "tests/models/test_box.py", RULES],
+    "screenpath/models/box_types.py": [MODEL, COUNTS],
     "screenpath/models/box_rounding.py": [MODEL, TERMS],
     "screenpath/models/sharp.py": [f"{PROOFS}sharp_terms.py"],
     "screenpath/rules/box.py": [RULES],

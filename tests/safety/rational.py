@@ -186,7 +186,7 @@ def faults(model, C: float, tol: float, step, certificate=None, exact=None) -> l
     model : models.box.BoxModel
     C, tol : float
     step : Step
-    certificate : models.box.Certificate, optional
+    certificate : models.box_types.Certificate, optional
         Of the step: its dual point then has a say as well.
     exact : Exact, optional
         Made here for a linear model.
