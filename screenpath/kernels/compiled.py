@@ -269,8 +269,11 @@ def box_walk(
 
     Parameters
     ----------
-    X, data, indices, indptr, sparse
-        As of :func:`screenpath.kernels.newton.minimise`.
+    X : ndarray of shape (n, d)
+        Dense rows; empty for sparse rows, with which there must be one thread only.
+    data, indices, indptr : ndarray
+        CSR rows; empty for dense rows.
+    sparse : bool
     edges : ndarray of int64
         Of the blocks in which sums over rows are formed, as ``rows.memory`` forms them.
     c, lo, hi, norms : ndarray of shape (n,)

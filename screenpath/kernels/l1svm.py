@@ -208,6 +208,15 @@ def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
 
 
 @kernel(fastmath=SUMS)
+def inner(a, b):
+    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel(fastmath=SUMS)
 def dome_shape(theta, y, null_bias, unit, ratio, gap):
     """Return the dome between ``lambda_1`` and ``lambda_2 = lambda_1 / ratio`` but for its products with columns.
 
@@ -476,6 +485,7 @@ def warm_up():
     dome_shape(np.ones(3), y, 0.1, 1.0, 2.0, 0.1)
     dome_keep(np.ones(3), y, 0.1, norms, norms, np.ones((2, 2), dtype=np.float32), 1.0, 1.0, 2.0, 0.1, 1e-10,
               1e-12)  # fmt: skip
+    inner(y, y)
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
     bias_root(np.ones(3), y, 0.0)

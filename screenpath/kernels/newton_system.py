@@ -22,7 +22,6 @@ FORCING, PRODUCTS = 0.1, 300  # relative accuracy and longest run of conjugate g
 
 @kernel(fastmath=SUMS)
 def inner(a, b):
-    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
@@ -152,7 +151,7 @@ def _factorise(A):
 
 
 @kernel(fastmath=SUMS)
-def solve_factored(L, x):
+def _solve_factored(L, x):
     """Solve ``L L' x = b`` in place."""
     n = L.shape[0]
     for i in range(n):
@@ -178,7 +177,7 @@ def _hessian_direction(H, sigma, scratch, p):
             scratch[j, k] = sigma * H[j, k]
         scratch[j, j] += 1.0 + 1e-14 * sigma * peak
     _factorise(scratch)
-    solve_factored(scratch, p)
+    _solve_factored(scratch, p)
 
 
 @kernel(fastmath=SUMS)
@@ -216,7 +215,7 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
     for r in range(n):
         K[r, r] += 1.0 / sigma + 1e-14 * peak
     _factorise(K)
-    solve_factored(K, right)
+    _solve_factored(K, right)
     for r in range(n):
         add(X, data, indices, indptr, sparse, J[r], -right[r], p)
 

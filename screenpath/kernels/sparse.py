@@ -78,8 +78,10 @@ def column_sums(data, indices, indptr, n, features, psi, scale, out):
     for k in range(features.size):
         f = features[k]
         c = f // d
-        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
-        out[f] = scale * column_sum(data, indices, start, stop, n, psi[c * n : (c + 1) * n])
+        j = f - c * d
+        base = c * n
+        start, stop = indptr[j], indptr[j + 1]
+        out[f] = scale * column_sum(data, indices, start, stop, n, psi[base : base + n])
         touched += stop - start
     return touched
 
@@ -247,15 +249,6 @@ def respond(scores, labels, n, classes, gamma, status, theta, psi):
     return loss
 
 
-@kernel(fastmath=SUMS, forceinline=True)
-def _loss_terms(t, value, gamma):
-    """Return ``l(t)``, ``l(t) - value t + gamma/2 value^2``, and the squared distance from the best dual variable."""
-    best = min(max(t / gamma, 0.0), 1.0)
-    apart = best - value
-    # l(t) = best t - gamma/2 best^2; written as a product of differences nothing cancels.
-    return best * (t - 0.5 * gamma * best), apart * (t - 0.5 * gamma * (best + value)), apart * apart
-
-
 @kernel(fastmath=SUMS)
 def sample_terms(scores, labels, n, classes, gamma, theta):
     """Sum what a certificate needs over the dual variables.
@@ -275,9 +268,12 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
         for i in range(n):
             t = 1.0 - labels[i] * scores[i]
             value = theta[i]
-            best, more, apart = _loss_terms(t, value, gamma)
-            loss, slack, apart_sq = loss + best, slack + more, apart_sq + apart
-            theta_sum, theta_sq = theta_sum + value, theta_sq + value * value
+            best = min(max(t / gamma, 0.0), 1.0)
+            loss += best * (t - 0.5 * gamma * best)
+            slack += (best - value) * (t - 0.5 * gamma * (best + value))
+            apart_sq += (best - value) * (best - value)
+            theta_sum += value
+            theta_sq += value * value
             n_R += value == 0.0
             n_L += value == 1.0
         return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
@@ -289,9 +285,13 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
                 continue
             t = 1.0 - scores[own * n + i] + scores[k]
             value = theta[k]
-            best, more, apart = _loss_terms(t, value, gamma)
-            loss, slack, apart_sq = loss + best, slack + more, apart_sq + apart
-            theta_sum, theta_sq = theta_sum + value, theta_sq + value * value
+            best = min(max(t / gamma, 0.0), 1.0)
+            loss += best * (t - 0.5 * gamma * best)
+            # l(t) = best t - gamma/2 best^2; written as a product of differences nothing cancels.
+            slack += (best - value) * (t - 0.5 * gamma * (best + value))
+            apart_sq += (best - value) * (best - value)
+            theta_sum += value
+            theta_sq += value * value
             if value == 0.0:
                 n_R += 1
             elif value == 1.0:

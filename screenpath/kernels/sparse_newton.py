@@ -3,8 +3,8 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.newton_system import SUMS, inner
-from screenpath.kernels.sparse import add_column, respond
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel
@@ -116,56 +116,16 @@ def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
 
 
 @kernel(fastmath=SUMS)
-def _begin(rhs, tol, out):
-    """Return residual, direction and room for a product of conjugate gradients from 0; ``||rhs||^2`` and its target."""
-    out[:] = 0.0
-    rr = inner(rhs, rhs)
-    return rhs.copy(), rhs.copy(), np.empty(rhs.size), rr, tol * tol * rr
-
-
-@kernel(fastmath=SUMS)
-def _step(rr, alpha, scale, product, out, residual, direction):
-    """Move ``out`` along the direction, and turn that.
-
-    Parameters
-    ----------
-    rr : float
-        ``||residual||^2``.
-    alpha, scale : float
-        The matrix is ``alpha I + scale A``.
-    product : ndarray
-        ``A direction``; overwritten.
-
-    Returns
-    -------
-    rr : float
-        That of the residual behind the step.
-    sound : bool
-        False where squares have left the range of floating point: nothing was moved.
-    """
-    curvature, fresh, size = 0.0, 0.0, residual.size
-    for k in range(size):
-        product[k] = alpha * direction[k] + scale * product[k]
-        curvature += product[k] * direction[k]
-    if not curvature > 0.0:
-        return rr, False
-    length = rr / curvature
-    for k in range(size):
-        out[k] += length * direction[k]
-        residual[k] -= length * product[k]
-        fresh += residual[k] * residual[k]
-    ratio = fresh / rr
-    for k in range(size):
-        direction[k] = residual[k] + ratio * direction[k]
-    return fresh, True
-
-
-@kernel(fastmath=SUMS)
 def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
     """Solve ``(alpha I + scale Z Z') out = rhs`` as :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
     size, zone = Z.shape
     image = np.empty(zone)
-    residual, direction, product, rr, stop = _begin(rhs, tol, out)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
             return it, True
@@ -174,14 +134,25 @@ def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
             v = direction[k]
             for e in range(zone):
                 image[e] += v * Z[k, e]
+        curvature = 0.0
         for k in range(size):
             total = 0.0
             for e in range(zone):
                 total += Z[k, e] * image[e]
-            product[k] = total
-        rr, sound = _step(rr, alpha, scale, product, out, residual, direction)
-        if not sound:
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
     return limit, rr <= stop
 
 
@@ -195,8 +166,14 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
     converged : bool
         Whether the residual fell to ``tol ||rhs||`` within ``limit`` iterations.
     """
-    size, image = rhs.size, np.empty(zone)
-    residual, direction, product, rr, stop = _begin(rhs, tol, out)
+    size = rhs.size
+    image = np.empty(zone)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
             return it, True
@@ -205,14 +182,25 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
             v = direction[k]
             for p in range(ptr[k], ptr[k + 1]):
                 image[place[p]] += v * data[p]
+        curvature = 0.0
         for k in range(size):
             total = 0.0
             for p in range(ptr[k], ptr[k + 1]):
                 total += data[p] * image[place[p]]
-            product[k] = total
-        rr, sound = _step(rr, alpha, scale, product, out, residual, direction)
-        if not sound:
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
     return limit, rr <= stop
 
 
@@ -229,7 +217,12 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
     d = indptr.size - 1
     size = rhs.size
     scores, psi = np.empty(place.size), np.zeros(place.size)
-    residual, direction, product, rr, stop = _begin(rhs, tol, out)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = 0.0
+    for k in range(size):
+        rr += rhs[k] * rhs[k]
+    stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
             return it, True
@@ -258,6 +251,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
                 elif c != own:
                     psi[t] = 0.0
             psi[own * n + i] = total
+        curvature = 0.0
         for k in range(size):
             c = active[k] // d
             j = active[k] - c * d
@@ -267,10 +261,20 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
             values, lines, block = data[start:end], indices[start:end], psi[c * n : (c + 1) * n]
             for r in range(values.size):
                 total += values[r] * block[at(r) if full else at(lines[r])]
-            product[k] = total
-        rr, sound = _step(rr, alpha, scale, product, out, residual, direction)
-        if not sound:
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
+        length = rr / curvature
+        fresh = 0.0
+        for k in range(size):
+            out[k] += length * direction[k]
+            residual[k] -= length * product[k]
+            fresh += residual[k] * residual[k]
+        ratio = fresh / rr
+        rr = fresh
+        for k in range(size):
+            direction[k] = residual[k] + ratio * direction[k]
     return limit, rr <= stop
 
 
@@ -306,10 +310,41 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
         w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
         w_l1 += abs(value)
         c = f // d
-        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
-        add_column(data, indices, start, stop, n, value, scores[c * n : (c + 1) * n])
+        base = c * n
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column, block = data[start:stop], scores[base : base + n]
+            for i in range(n):
+                block[i] += value * column[i]
+        else:
+            block = scores[base : base + n]
+            for p in range(at(start), at(stop)):
+                block[at(indices[p])] += value * data[p]
         touched += stop - start
-    loss = respond(scores, labels, n, classes, gamma, status, theta, psi)
+    loss = 0.0
+    for i in range(n):
+        own = labels[i]
+        total = 0.0
+        for c in range(classes):
+            k = c * n + i
+            if classes > 1 and c == own:
+                theta[k] = 0.0
+                continue
+            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+            if status[k] < 0 or (status[k] == 0 and t <= 0.0):
+                value = 0.0
+            elif status[k] > 0 or t >= gamma:
+                value = 1.0
+                loss += t - 0.5 * gamma
+            else:
+                value = t / gamma
+                loss += 0.5 * t * value
+            theta[k] = value
+            total += value
+            psi[k] = own * value if classes == 1 else -value
+        if classes > 1:
+            psi[own * n + i] = total
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
 

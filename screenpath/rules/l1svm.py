@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
-from screenpath.kernels.newton_system import inner
 from screenpath.models.geometry import Ball, Point
 from screenpath.rules.base import PathScreening
 
@@ -46,7 +45,7 @@ class VariationalInequality:
 def gap_ball(reference) -> Ball:
     """Ball of a certified pair at its own parameter: ``||theta - theta_1||^2 <= 2 gap / lambda^2``."""
     theta = reference.theta
-    center = Point(theta, reference.products, inner(theta, theta))
+    center = Point(theta, reference.products, kernels.inner(theta, theta))
     return Ball(center, math.sqrt(2.0 * reference.theta_gap) / reference.lam)
 
 

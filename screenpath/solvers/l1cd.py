@@ -19,7 +19,6 @@ from screenpath.data.memory import in_force
 from screenpath.errors import UsageError
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
-from screenpath.kernels.newton_system import inner
 from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1svm import L1Reduced, dual_scale
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
@@ -157,7 +156,7 @@ class _Run:
     def changed(self, updates: float, moved: float) -> None:
         """Count changes of the slack, and the sum of their norms."""
         if self.size is None:
-            self.size = sqrt(inner(self.slack, self.slack)) + moved  # of the slack that was formed
+            self.size = sqrt(kernels.inner(self.slack, self.slack)) + moved  # of the slack that was formed
         self.updates, self.moved = self.updates + updates, self.moved + moved
 
     def drift(self, sums: _Sums) -> float:

@@ -2,7 +2,9 @@
 
 import os
 
-from tests.cli.conftest import screenpath
+import pytest
+
+from tests.cli.conftest import clouds, libsvm_text, screenpath
 
 
 def test_warm_and_clear(tmp_path, data, monkeypatch):
@@ -27,3 +29,17 @@ def test_warm_names_the_folder(call, monkeypatch):
 def test_clear_says_how_much(call, monkeypatch):
     monkeypatch.setattr("screenpath.kernels.cache.clear_cache", lambda: 2_500_000)
     assert "2.5 MB" in call("cache", "clear").err
+
+
+@pytest.mark.parametrize("model", [("sparse-svm", "--betas", 3, "--alphas", 6), ("l1svm", "--grid", 8)])
+def test_who_compiles_has_the_numbers_of_those_who_load(tmp_path, monkeypatch, model):
+    """A function that stands in several kernels is optimised in each of them: which one is called must not show."""
+    X, y = clouds(90, 6, seed=2)
+    (tmp_path / "data").write_text(libsvm_text(X, y))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    found = []
+    for name in ("cold", "warm"):
+        done = screenpath(*model, tmp_path / "data", "--quiet", "-o", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        found.append((tmp_path / name / "coefficients.csv").read_bytes())
+    assert found[0] == found[1]

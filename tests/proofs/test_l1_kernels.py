@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from screenpath.kernels import l1svm as kernels
-from screenpath.kernels.newton_system import inner
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 M, N = 6, 9
@@ -52,7 +51,7 @@ def test_sums_over_columns(sparse):
     expected = out + weights @ F[index]
     kernels.columns_add(*stored, index, weights, out)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
-    assert inner(slack, out) == pytest.approx(slack @ out)
+    assert kernels.inner(slack, out) == pytest.approx(slack @ out)
     spreads, X = np.empty(M), F * y
     if sparse:
         _, data, indices, begin, end, _ = stored
