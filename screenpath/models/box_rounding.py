@@ -33,7 +33,8 @@ def bounds(model) -> np.ndarray:
     blocks = sum_blocks(model.rows.n, model.rows.size, d)
     product, deep = gamma(2 * d + 8), -(-model.rows.n // len(blocks)) + len(blocks) + 8
     hidden, inflated = np.sqrt(d) * 2.0**-537, 1.0 + gamma(n + d + 8)
-    norms = float(largest @ model.norms) * inflated + hidden * float(largest.sum())
+    # Not by a threaded library, whose other threads go on spinning for longer than a whole path takes.
+    norms = float(np.einsum("i,i", largest, model.norms)) * inflated + hidden * float(largest.sum())
     reach = float(np.max((model.hi - model.lo) * model.norms, initial=0.0)) * inflated
     reach += hidden * float(np.max(model.hi - model.lo, initial=0.0))
     if not np.isfinite(norms):
@@ -46,7 +47,10 @@ def bounds(model) -> np.ndarray:
     found[kernels.PRODUCT] = product
     found[kernels.ROW_SUM] = gamma(partition.ROWS + n // partition.ROWS + 16)
     found[kernels.FEATURE_SUM] = gamma(d + 8)
-    found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = norms, float(largest @ np.abs(model.c)) * inflated
+    found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = (
+        norms,
+        float(np.einsum("i,i", largest, np.abs(model.c))) * inflated,
+    )
     found[kernels.ALL_ONES], found[kernels.LARGEST] = float(largest.sum()) * inflated, reach
     found[kernels.FRESH] = gamma(deep) + product
     found[kernels.UPDATE] = len(blocks) + 8
