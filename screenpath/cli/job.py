@@ -38,15 +38,11 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
     began = click.get_current_context().find_root().obj[BEGAN]
     if options["quiet"]:
         warnings.simplefilter("ignore")
-    with Signals() as signals, MemoryLimit(options["max_memory"]).in_force():
-        try:
-            console, command = Console(options["quiet"], options["progress"], flags), ["screenpath", *sys.argv[1:]]
+    console, command = Console(options["quiet"], options["progress"], flags), ["screenpath", *sys.argv[1:]]
+    try:
+        with Signals() as signals, signals.cutting(), MemoryLimit(options["max_memory"]).in_force():
             session = (kind or Session)(spec, options, console, signals, began, command)
             session.run()
-        except Stopped as stop:  # before the first step: nothing to keep
-            return 128 + stop.number
-        except RuntimeError:
-            if not signals.lost:
-                raise
-            return 128 + signals.received
+    except Stopped as stop:  # before the first step: nothing to keep
+        return 128 + stop.number
     return 128 + session.stopped if session.stopped else DONE if session.good else UNCERTIFIED

@@ -36,15 +36,14 @@ class Signals(Interrupts):
 
     numbers = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self):
-        super().__init__()
-        self.lost = False  # whether a Stopped has been swallowed: what fails after it may fail for want of what it cut
-
     def __enter__(self):
-        super().__enter__()
-        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._raise_again)
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
-        return self
+        try:
+            self._install(signal.SIGALRM, self._raise_again)
+            return super().__enter__()
+        except BaseException:  # the first signal, with some handlers yet to come
+            self.__exit__()
+            raise
 
     def __exit__(self, *exception):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
@@ -68,11 +67,10 @@ class Signals(Interrupts):
             raise Stopped(number)
 
     def _swallowed(self, unraisable):
-        """See to it that what could not get out is raised again; anything else is printed as ever."""
+        """See to it that what could not get out is raised again; anything else is printed, if it is no consequence."""
         if isinstance(unraisable.exc_value, Stopped):
-            self.lost = True
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
-        else:
+        elif not self._cut():
             self._hook(unraisable)
 
     def _raise_again(self, number, frame):

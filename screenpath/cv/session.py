@@ -135,7 +135,8 @@ class CvSession(Session):
         self.task = replace(self.task, run=run_key(self.identity()))
         o = self.options
         try:
-            with self.memory_for_folds(), tasks_on(o["scheduler"], o["local_cluster"]) as self.spread:
+            cluster = tasks_on(o["scheduler"], o["local_cluster"])
+            with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread:
                 self.cross_validate()
         except BaseException as error:
             self.signals.hold()

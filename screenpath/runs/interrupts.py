@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import traceback
 
 
 class Stopped(BaseException):
@@ -48,8 +49,12 @@ class Interrupts:
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():
             for number in self.numbers:
-                self._before[number] = signal.signal(number, self._handle)
+                self._install(number, self._handle)
         return self
+
+    def _install(self, number: int, handler) -> None:
+        self._before[number] = signal.getsignal(number)  # first: a signal may come in between
+        signal.signal(number, handler)
 
     def __exit__(self, *exception):
         for number, handler in self._before.items():
@@ -64,6 +69,25 @@ class Interrupts:
         finally:
             self._held = False
         self.check()
+
+    @contextlib.contextmanager
+    def cutting(self):
+        """Take a failure of what :class:`Stopped` came out of for the signal: it had no chance to end properly."""
+        try:
+            yield
+        except Exception as error:
+            if self.received is None or not self._cut():
+                raise
+            # What they hold, say an archive that was to be closed, goes here and not where its end would be told.
+            cause: BaseException | None = error
+            while cause is not None:
+                traceback.clear_frames(cause.__traceback__)
+                cause = cause.__context__
+            raise Stopped(self.received) from None
+
+    def _cut(self) -> bool:
+        """Tell whether what fails now may do so for want of what :class:`Stopped` cut."""
+        return self._told and not self._held
 
     def hold(self) -> None:
         """Put off signals for good: what is left is to complete the files. A second signal still aborts."""

@@ -329,7 +329,8 @@ class Session:
         try:
             limit.promised //= 2  # the model is there, and the first certificates
             compiling = self.console.compiling(limit.check_compiling)
-            with compiling, limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes):
+            kept = limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes)
+            with self.signals.cutting(), compiling, kept:
                 self.keep_steps(found)
             if self.sink.count < len(self.grid):
                 status = TIME_LIMIT

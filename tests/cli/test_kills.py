@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from screenpath.cli import THREAD_VARIABLES
 from tests.cli.conftest import ROOT, clouds, libsvm_text, without_times
 
 MANY = int(os.environ.get("SCREENPATH_KILLS", "1"))
@@ -41,7 +42,9 @@ class Zygote:
     """A warm process that forks and kills commands; see ``zygote.py``."""
 
     def __init__(self, commands, where):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+        # As the command line does before it imports anything: no threads of the linear algebra library.
+        pinned = dict.fromkeys(THREAD_VARIABLES, "1")
+        environment = {**os.environ, **pinned, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("zygote.py")), json.dumps(commands)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=where,
@@ -52,12 +55,12 @@ class Zygote:
         raise AssertionError("the commands do not run")
 
     def run(self, argv, after=None, number=signal.SIGKILL, whom="process"):
-        """Return exit status and seconds of a command that is stopped ``after`` some seconds, or never."""
+        """Return exit status, seconds and stderr of a command that is stopped ``after`` some seconds, or never."""
         request = {"argv": [str(a) for a in argv], "after": after, "signal": int(number), "whom": whom}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         found = json.loads(self.process.stdout.readline())
-        return found["status"], found["seconds"]
+        return found["status"], found["seconds"], found["stderr"]
 
     def close(self):
         self.process.stdin.close()
@@ -113,7 +116,7 @@ def test_killed_runs(zygote, where, run):
     """
     rng = np.random.default_rng(len(run[0]))
     expected, kills, lost, folders = content(where / f"whole-{run[0]}"), 0, 0, 0
-    _, seconds = zygote.run(arguments(run, f"timed-{run[0]}"))
+    _, seconds, _ = zygote.run(arguments(run, f"timed-{run[0]}"))
     wanted, targets = MANY * run[2], TARGETS if "--jobs" in run[1] and run[0] != "convert" else TARGETS[:2]
     while kills < wanted or lost < ("worker" in targets):  # those that meet a run under way
         folders += 1
@@ -122,15 +125,16 @@ def test_killed_runs(zygote, where, run):
         for fresh in (True, False, False)[: int(rng.integers(1, 4))]:
             number = signal.SIGKILL if rng.random() < 0.75 else signal.SIGTERM
             whom, after = targets[rng.integers(len(targets))], float(rng.uniform(0.0, 0.9) * seconds)
-            status, took = zygote.run(arguments(run, folder), after, number, whom)
-            assert status in ((0, 1) if whom == "worker" else (0, -number, 128 + number)), (status, number, whom)
+            status, took, said = zygote.run(arguments(run, folder), after, number, whom)
+            assert status in ((0, 1) if whom == "worker" else (0, -number, 128 + number)), (status, number, whom, said)
             kills += status != 0
             lost += status == 1
             if status == 0:
                 if fresh:  # the run whose time was taken met a busy moment
                     seconds = min(seconds, took)
                 break
-        assert zygote.run(arguments(run, folder))[0] == 0
+        status, _, said = zygote.run(arguments(run, folder))
+        assert status == 0, said
         assert content(where / folder) == expected
 
 
@@ -153,7 +157,7 @@ def test_killed_while_replacing(zygote, where):
         assert zygote.run([*old, folder])[0] == 0
         # Mostly at the beginning, where the old run goes.
         after = float(seconds * rng.choice([rng.uniform(0.0, 0.9), rng.uniform(0.0, 0.3)]))
-        status, _ = zygote.run([*new, folder, "--force"], after)
+        status, *_ = zygote.run([*new, folder, "--force"], after)
         kills += status != 0
         record = json.loads((where / folder / "run.json").read_text())
         resumed = zygote.run([*new, folder, "--resume"])[0]

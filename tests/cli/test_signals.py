@@ -1,5 +1,6 @@
 """Signals: wherever they arrive the command stops, says so once, and leaves nothing half done."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import time
 import pytest
 
 from screenpath.cli.signals import Signals, Stopped
+from screenpath.cv import saved
+from screenpath.runs import archive, folder
 from tests.cli.conftest import ROOT
 
 
@@ -50,6 +53,63 @@ def test_a_signal_that_was_lost_waits_while_it_is_held(capfd):
         with pytest.raises(Stopped), signals.held():
             assert wait(lambda: not signals._told)  # it was raised again, and put off
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_what_fails_for_want_of_what_a_signal_cut_is_the_signal():
+    with pytest.raises(Stopped) as caught, Signals() as signals, signals.cutting():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            raise ValueError("it is open still")
+    assert caught.value.number == signal.SIGTERM
+
+
+def test_what_fails_before_a_signal_or_while_it_is_held_is_told():
+    with pytest.raises(ValueError, match="before"), Signals() as signals, signals.cutting():
+        raise ValueError("before")
+    with pytest.raises(ValueError, match="held"), Signals() as signals, signals.cutting(), signals.held():
+        signal.raise_signal(signal.SIGTERM)
+        raise ValueError("held")
+    with pytest.raises(ValueError, match="completing"), Signals() as signals, signals.cutting():
+        with contextlib.suppress(Stopped):
+            signal.raise_signal(signal.SIGTERM)
+        signals.hold()
+        raise ValueError("completing")
+
+
+@pytest.mark.parametrize("model", [("svm",), ("cv", "svm")])
+def test_a_signal_in_the_middle_of_an_archive(data, tmp_path, call, monkeypatch, model):
+    """A part that is still open keeps its archive from being closed, which is not what is to be told."""
+    args = (*model, data, "--grid", "4", "-o", tmp_path / "run")
+    close = archive.zipfile._ZipWriteFile.close
+
+    def interrupted(member):
+        monkeypatch.setattr(archive.zipfile._ZipWriteFile, "close", close)
+        signal.raise_signal(signal.SIGTERM)
+        close(member)
+
+    monkeypatch.setattr(folder, "EVERY", 0.0)
+    monkeypatch.setattr(saved, "EVERY", 0.0)
+    monkeypatch.setattr(archive.zipfile._ZipWriteFile, "close", interrupted)
+    result = call(*args)
+    assert (result.code, result.err.count("stopping:"), result.err.count("error")) == (143, 1, 0), result.err
+    assert call(*args, "--resume").code == 0
+
+
+def test_a_signal_while_handlers_are_installed(data, tmp_path, call, monkeypatch):
+    install = signal.signal
+
+    def interrupted(number, handler):
+        found = install(number, handler)
+        if number == signal.SIGTERM:
+            monkeypatch.setattr(signal, "signal", install)
+            signal.raise_signal(number)
+        return found
+
+    monkeypatch.setattr(signal, "signal", interrupted)
+    result = call("svm", data, "-o", tmp_path / "run")
+    assert (result.code, result.err.count("\n")) == (143, 1), result.err
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_other_errors_of_destructors_are_shown(monkeypatch):
