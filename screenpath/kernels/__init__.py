@@ -7,12 +7,9 @@ Every kernel is compiled through :func:`kernel`, which keeps the machine code in
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
-from screenpath.kernels.cache import KernelCache
-
-# Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
-KERNELS: dict = {}
+from screenpath.kernels.cache import KERNELS, KernelCache
 
 # For subscripts of sparse rows: numba asks of each signed one whether it counts from the end, which takes about as long
 # as the rest of such a loop.
@@ -25,7 +22,8 @@ def kernel(function=None, **options):
     Parameters
     ----------
     function : callable
-        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work.
+        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work. One whose name
+        begins with an underscore is for other kernels alone: Python cannot call it.
     **options
         Passed to :func:`numba.njit`. Kernels that may meet nan or inf must not assume their absence, so
         ``fastmath`` is given as a set of flags such as ``{"reassoc", "contract", "nsz", "arcp"}``.
@@ -37,9 +35,14 @@ def kernel(function=None, **options):
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
+    # Wrappers take as long to compile as a small kernel: none for C, and none for Python where only kernels call it.
+    wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": function.__name__.startswith("_")}
     # Divisions by zero give inf or nan, as in numpy: what overflows is named by its certificate, not by a traceback.
-    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher = njit(nogil=True, error_model="numpy", **wrappers, **options)(function)
     if dispatcher is not function:  # NUMBA_DISABLE_JIT=1 hands the plain function back
+        template = dispatcher.get_call_template
+        # Numbers known to the compiler would be types of their own, each with its copy of what it is passed to.
+        dispatcher.get_call_template = lambda args, kws: template([types.unliteral(a) for a in args], kws)
         # In place of cache=True: numba's own store breaks on a damaged file, see cache.py.
         dispatcher._cache = KernelCache(function)
         KERNELS[dispatcher._cache.name] = dispatcher

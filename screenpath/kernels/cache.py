@@ -32,9 +32,12 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.errors import ResourceError
+from screenpath.kernels.apart import keep_apart, needed, remember
 
-FORMAT = 1  # of the files; another one when what is stored changes its shape
+FORMAT = 2  # of the files; another one when what is stored changes its shape
 WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py")
+# Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
+KERNELS: dict = {}
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -287,6 +290,19 @@ def evict(path: Path) -> None:
         _warn(f"damaged kernels in {path.parent} cannot be deleted ({error.strerror}): every run compiles them again.")
 
 
+def _present(symbol: str, name: str, signature: tuple) -> bool:
+    """Load a kernel, and tell whether it is the one that a stored caller refers to.
+
+    Each process numbers the functions it compiles, so one that was compiled again has another symbol. Then its callers
+    are compiled again as well.
+    """
+    kernel = KERNELS.get(name)
+    if kernel is None:
+        return False
+    kernel.compile(signature)
+    return kernel.overloads[signature].fndesc.mangled_name == symbol
+
+
 class KernelCache:
     """The compiled signatures of one function on disk, in the shape a numba dispatcher asks for.
 
@@ -322,21 +338,25 @@ class KernelCache:
             return None
         try:
             stored = read_entry(path)
-            if stored is None or stored[0] != key:
+            if stored is None or stored[0] != key or not all(_present(*one) for one in stored[2]):
                 return None
-            return CompileResult._rebuild(target_context, *stored[1])
+            result = CompileResult._rebuild(target_context, *stored[1])
         except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
             evict(path)
             return None
+        remember(result, self.name)
+        return result
 
     def save_overload(self, signature, result) -> None:
         """Keep a compile result, if it can be kept; a failure to write is warned of once."""
+        needs = needed(result.library)
+        keep_apart(result, self.name)
         path, key = self._entry(signature, result.codegen)
         # As numba itself: code that holds addresses of this process must not outlive it.
         if path is None or result.lifted or result.library.has_dynamic_globals:
             return
         try:
-            write_entry(path, (key, result._reduce()))
+            write_entry(path, (key, result._reduce(), needs))
         except OSError as error:
             _warn(
                 f"compiled kernels cannot be kept in {path.parent} ({error.strerror or error}): "

@@ -28,6 +28,7 @@ XI, ELL, SLACK, PRIMAL, GAP = (FIELDS.index(name) for name in ("xi", "ell", "sla
 NOTHING, PAIR_BALL, GIVEN = range(3)
 SUM_ERROR, UPDATES, COUNTS = FIELDS.index("sum_error"), FIELDS.index("updates"), FIELDS.index("n_R")
 SCREENED = FIELDS.index("screened_R")  # and screened_L
+NNZ, EPOCHS, RATIO, SECONDS = (FIELDS.index(name) for name in ("nnz_w", "epochs", "rejection_ratio", "screen_s"))
 
 
 @kernel
@@ -61,7 +62,7 @@ def _sum_rows(X, data, indices, indptr, sparse, edges, weights, out, sums, table
     return touched
 
 
-@kernel(forceinline=True)
+@kernel
 def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, table, board, me):
     """Decide with the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
@@ -95,7 +96,7 @@ def _ends(theta, lo, hi, ends, table, board, me):
     return n_R, n_L, nonzero
 
 
-@kernel(forceinline=True)
+@kernel
 def _reduce(
     status, ends, C, c, lo, hi, signs, norms, theta, ell, margins, listed, held, vectors, lists, marks, table, board, me
 ):  # fmt: skip
@@ -132,7 +133,7 @@ def _reduce(
     return k, count, linear, int(moved)
 
 
-@kernel(forceinline=True)
+@kernel
 def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, first):
     """Write survivors to their places from ``first`` on."""
     partition.box_survivors(index, C, c, lo, hi, norms, theta, margins, vectors, first)
@@ -151,7 +152,7 @@ def _copied(theta, out, board, me):
     return out
 
 
-@kernel(forceinline=True)
+@kernel
 def _settle(status, lo, hi, listed, theta, board, me):
     """Put the open rows that are fixed at their ends."""
     for r in range(listed.size * me // board[SIZE], listed.size * (me + 1) // board[SIZE]):
@@ -161,7 +162,7 @@ def _settle(status, lo, hi, listed, theta, board, me):
     meet(board, me)
 
 
-@kernel(forceinline=True)
+@kernel
 def _lift(k, C, lo, hi, vectors, lists, theta, board, me):
     """Write the survivors' solution to their places in ``theta``."""
     s, e = k * me // board[SIZE], k * (me + 1) // board[SIZE]
@@ -231,7 +232,7 @@ def _mark(k, count, lo, hi, lists, theta, decided):
             decided[i] = -1 if theta[i] - lo[i] <= hi[i] - theta[i] else 1
 
 
-@kernel(forceinline=True)
+@kernel
 def _certify(
     X, data, indices, indptr, sparse, c, lo, hi, signs, norms, bounds, C, w, theta, total, before, same, margins, now,
     table, board, me,
@@ -245,7 +246,8 @@ def _certify(
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         if same:
-            margins[s:e] = before[s:e]
+            for i in range(s, e):
+                margins[i] = before[i]
         else:
             products(X, data, indices, indptr, sparse, w, margins, s, e)
             box.sign(margins, signs, s, e)
@@ -257,6 +259,18 @@ def _certify(
         xi, ell, plain, slack = xi + line[0], ell + line[1], plain + line[2], slack + line[3]
     found = box.box_objectives(C, w, total, now[SUM_ERROR], xi, ell, plain, slack, slope, floor, bounds)
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found
+
+
+@kernel
+def _record(k, now, new_w, new, numbers, w, total):
+    """Write the pair and the numbers of point ``k`` to their rows, element by element: slices compile for seconds."""
+    nonzero = 0.0
+    for j in range(new_w.size):
+        w[k, j], total[k, j] = new_w[j], new[j]
+        nonzero += new_w[j] != 0.0
+    now[NNZ] = nonzero
+    for r in range(now.size):
+        numbers[k, r] = now[r]
 
 
 @kernel
@@ -397,7 +411,8 @@ def box_walk(
         place, same = box.NOWHERE, False
         for _ in range(2):
             if same:  # as `BoxModel.no_worse` has it
-                new_w[:] = w[k - 1]
+                for j in range(d):
+                    new_w[j] = w[k - 1, j]
             _certify(
                 X, data, indices, indptr, sparse, c, lo, hi, signs, norms, bounds, C, new_w, point, new, before, same,
                 after, now, table, board, me,
@@ -414,13 +429,14 @@ def box_walk(
                     point[rows[r]] = values[r]
             return k - 1, True
         if me == 0:
-            w[k], total[k] = new_w, new
             n_E, survivors, ratio, rate = partition.shares(float(n), n_R, n_L, screened_R, screened_L)
-            now[COUNTS:] = (
-                n_R, n_L, n_E, screened_R, screened_L, survivors, float(np.count_nonzero(new_w)), float(epochs),
-                float(touched + work + n), ratio, rate, solving - clock, certifying - solving, seconds() - certifying,
-            )  # fmt: skip
-            numbers[k] = now
+            now[COUNTS], now[COUNTS + 1], now[COUNTS + 2] = n_R, n_L, n_E
+            now[SCREENED], now[SCREENED + 1], now[SCREENED + 2] = screened_R, screened_L, survivors
+            now[EPOCHS], now[EPOCHS + 1] = epochs, touched + work + n
+            now[RATIO], now[RATIO + 1] = ratio, rate
+            now[SECONDS], now[SECONDS + 1], now[SECONDS + 2] = solving - clock, certifying - solving, 0.0
+            _record(k, now, new_w, new, numbers, w, total)
+            numbers[k, SECONDS + 2] = seconds() - certifying
         if board[WORD] != 0:
             return k, False
         old, new = new, old

@@ -97,7 +97,7 @@ def _add_four(X, moved, H, top, end):
             h[k] += s0 * x0[k] + s1 * x1[k] + s2 * x2[k] + s3 * x3[k]
 
 
-@kernel(forceinline=True)
+@kernel
 def _enter(X, data, indices, indptr, sparse, moved, anew, d, H, board, me):
     """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
     top, end = 0, d
@@ -165,7 +165,7 @@ def _solve_factored(L, x):
             x[k] -= L[i, k] * x[i]
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS)
 def _hessian_direction(H, sigma, scratch, p):
     """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
     d = p.size
@@ -238,7 +238,8 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     target = FORCING * FORCING * square
     formed = 0
     while formed < PRODUCTS and square > target:
-        image[:] = search
+        for j in range(p.size):
+            image[j] = search[j]
         for i in range(J.size):  # one traversal: dot, then scatter, row by row
             total = 0.0
             if sparse:
@@ -261,7 +262,7 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     return formed
 
 
-@kernel(forceinline=True)
+@kernel
 def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board, me):
     """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways.
 

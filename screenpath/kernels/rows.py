@@ -7,7 +7,7 @@ from screenpath.kernels import at, kernel
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def four_products(x0, x1, x2, x3, w):
     """Return the products of four rows with ``w``, each value of which is read once."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0

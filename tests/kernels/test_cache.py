@@ -239,7 +239,7 @@ def test_damaged_files_are_compiled_again_and_replaced(tiny, warmed):
     cache.write_entry(files[1], (good[1][0], ("whole, but nothing a compile result can be rebuilt from",)))
     assert tiny() == ("2", str(warmed), "")
     assert sorted(warmed.iterdir()) == files
-    assert [cache.read_entry(path)[0] for path in files] == [key for key, _ in good]
+    assert [cache.read_entry(path)[0] for path in files] == [key for key, *_ in good]
     assert all(len(cache.read_entry(path)[1]) > 1 for path in files)
 
 
