@@ -18,7 +18,7 @@ from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
 from screenpath.models.specs import PARAMETERS
-from screenpath.rows.gram import GramRows
+from screenpath.rows.gram import GramRows, TrainedRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 from screenpath.rules import parse_kernel_rule
 from screenpath.runs.result import Result, path_options, walked
@@ -32,7 +32,7 @@ class KernelPathResult(Result):
 
     Parameters
     ----------
-    rows : rows.gram.GramRows
+    rows : rows.gram.GramRows or rows.gram.TrainedRows
         The training data behind its kernel.
 
     Attributes
@@ -42,7 +42,7 @@ class KernelPathResult(Result):
         were not reached.
     """
 
-    rows: GramRows
+    rows: GramRows | TrainedRows
 
     @property
     def dual_coefficients(self) -> np.ndarray:
