@@ -177,7 +177,7 @@ class Result(ABC):
         from screenpath.runs.saving import save
 
         if self.origin is None:
-            raise UsageError("there is nothing to save: the path is in a run folder already")
+            raise UsageError("there is nothing to save: the path is in a run folder already, or an estimator's")
         save(self, self.origin, folder, force)
 
     def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:

@@ -66,7 +66,8 @@ def test_metadata_routing(cancer):
         routed = pipe.fit(X, y, sample_weight=weights)
         direct = SVMClassifier(0.1, bias=1.0, scale="standard").fit(X, y, sample_weight=weights)
         np.testing.assert_allclose(routed.decision_function(X), direct.decision_function(X), rtol=1e-3, atol=1e-3)
-        assert GridSearchCV(pipe, {"svmclassifier__C": [0.1]}, cv=3).fit(X, y, sample_weight=weights).best_score_ > 0.9
+        scores = cross_validate(model, X, y, cv=3, params={"sample_weight": weights})
+        assert scores["test_score"].min() > 0.85
         grouped = SVMClassifierCV([0.1]).set_fit_request(groups=True, sample_weight=False)
         assert grouped.get_metadata_routing().fit.requests == {"groups": True, "sample_weight": False}
 
