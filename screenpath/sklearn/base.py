@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -98,6 +99,9 @@ class PathEstimator(BaseEstimator):
 
     def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
         """Set the attributes of a step of the paths, and warn where it is not certified, see :meth:`_warn`."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            paths = [replace(path, feature_names=tuple(names.tolist())) for path in paths]
         steps = [path.solved(at) for path in paths]
         self.path_ = paths[0] if len(paths) == 1 else list(paths)
         self._at = at
