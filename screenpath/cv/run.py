@@ -105,7 +105,9 @@ class FoldPath:
         rows = {row["C"]: row for row in (*self.rows, *other.rows)}
         lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
         ordered = [lines[C] for C in sorted(lines)]
-        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered))
+        forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
+        products = [forms[C] for C in sorted(forms)]
+        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered), products)
 
 
 @dataclass(frozen=True)

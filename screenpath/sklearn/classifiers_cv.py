@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from screenpath.cv.certify import Certified
+from screenpath.cv.refine import refine
+from screenpath.models.options import CERTIFY
 from screenpath.sklearn.base import value_errors
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
 from screenpath.sklearn.classifiers import C_VALUE, L1SVMClassifier, SparseSVMClassifier, SVMClassifier
-from screenpath.sklearn.crossval import CrossValidated, bound, c_grid, held_out_forms
+from screenpath.sklearn.crossval import CrossValidated, c_grid, held_out_forms
 from screenpath.sklearn.problem import Problem
+
+TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
 
 
 class SVMClassifierCV(CrossValidated, SVMClassifier):
@@ -35,6 +41,10 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
     certify : bool, default False
         Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. 2015).
+    certify_to : float, optional
+        Add values of C to the grid until none of the range can be better than the best found by more than this share.
+    certify_points : int, default 1000
+        How many may be added.
     calibration : {"sigmoid", "isotonic"}, optional
         What makes probabilities of the forms of held-out samples, which the folds have: ``predict_proba`` is there with
         one of them. Near a decision it may favour another class than ``predict``, which goes by the forms.
@@ -63,8 +73,9 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
 
     def __init__(
         self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None,
-        certify=False, calibration=None, kernel=None, gamma="1/d", degree=3, coef0=0.0, class_weight=None,
-        bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+        certify=False, certify_to=None, certify_points=1000, calibration=None, kernel=None, gamma="1/d",
+        degree=3, coef0=0.0, class_weight=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto",
+        tol=1e-6, max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         self.grid = grid
         self.cmin = cmin
@@ -74,6 +85,8 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
         self.step = step
         self.n_jobs = n_jobs
         self.certify = certify
+        self.certify_to = certify_to
+        self.certify_points = certify_points
         self.calibration = calibration
         self.kernel = kernel
         self.gamma = gamma
@@ -95,13 +108,35 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
     def _kept(self, problem: Problem) -> dict[str, Any]:
         if self.calibration not in (None, *METHODS):
             raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
-        if self.certify and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
+        if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
             raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
-        return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": bool(self.certify)}
+        return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": self._certifies}
+
+    @property
+    def _certifies(self) -> bool:
+        return bool(self.certify) or self.certify_to is not None
+
+    def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
+        if not self._certifies:
+            return folds, grid
+        if len(grid) < 2:
+            raise ValueError("certify needs a range of C: a grid of 2 points or more")
+        found = folds[0]
+        certified = Certified([fold.held_out for fold in found])
+
+        def solve(points: list, tol: float) -> bool:
+            more = walk(np.array(points), tol)[0]
+            found[:] = [fold.merged(other) for fold, other in zip(found, more, strict=True)]
+            certified.update([fold.held_out for fold in found], again=points)
+            return True
+
+        if self.certify_to is not None:
+            target = TARGET.checked(self.certify_to)
+            refine(certified, target, POINTS.checked(self.certify_points), self.tol, solve)
+        self.certificate_ = certified.record()
+        return [found], np.array(certified.grid)
 
     def _after(self, problem: Problem, folds: list, splits: list) -> None:
-        if self.certify:
-            self.certificate_ = bound(folds[0])
         if self.calibration is None:
             return
         held_out = np.concatenate([split.held_out for split in splits])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
 
 from screenpath.cv import folds as drawing
-from screenpath.cv.certify import Certified
 from screenpath.cv.folds import Split
 from screenpath.cv.run import FoldPath, fold_paths
 from screenpath.errors import UsageError
 from screenpath.models.scores import SCORES, Score, choose_score
+from screenpath.rows.budget import free_memory
 from screenpath.runs.choose import Choice, choose
 from screenpath.sklearn.base import PathEstimator
 from screenpath.sklearn.problem import Problem
@@ -58,11 +59,16 @@ class CrossValidated(PathEstimator):
         problem = self._problem(X, y, sample_weight)
         score, grid = self._score_of(problem), problem.grid()
         splits = self._splits(problem, groups, score)
-        task = replace(problem.task, score=score, **self._kept(problem))
-        jobs = effective_n_jobs(self.n_jobs)
-        folds = [
-            list(fold_paths(part, task, splits, grid, task.options["tol"], jobs)) for part in problem.parts
-        ]  # fmt: skip
+        jobs = min(effective_n_jobs(self.n_jobs), len(splits))
+        options = problem.task.options
+        if problem.spec.rows is not None and jobs > 1:  # each process has a kernel matrix
+            options = {**options, "matrix_memory": free_memory() // 2 // jobs}
+        task = replace(problem.task, options=options, score=score, **self._kept(problem))
+
+        def walk(points, tol: float) -> list[list[FoldPath]]:
+            return [list(fold_paths(part, task, splits, points, tol, jobs)) for part in problem.parts]
+
+        folds, grid = self._refined(walk(grid, self.tol), grid, walk)
         self._warn([row for part in folds for fold in part for row in fold.rows], "cross-validation", 4)
         scores = _scores(problem, folds, splits, score)
         choice = choose(scores, score.higher)
@@ -74,6 +80,10 @@ class CrossValidated(PathEstimator):
     def _kept(self, problem: Problem) -> dict[str, Any]:
         """Return what the folds are to keep: the forms of held-out samples where classes are decided between."""
         return {"keep": len(problem.targets.parts) > 1}
+
+    def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
+        """Return the folds of every problem and the grid, where need be with further points of it."""
+        return folds, grid
 
     def _after(self, problem: Problem, folds: list, splits: list) -> None:
         """Make use of what the folds have kept."""
@@ -149,8 +159,3 @@ def _scores(problem: Problem, folds: list[list[FoldPath]], splits: list[Split], 
 def held_out_forms(folds: list[list[FoldPath]], at: int) -> np.ndarray:
     """Return the forms of all held-out samples at one step, fold behind fold, of shape (m, problems)."""
     return np.column_stack([np.concatenate([fold.products[at] for fold in part]) for part in folds])
-
-
-def bound(folds: list[FoldPath]) -> dict[str, float]:
-    """Return the certified bound on the error at every C of the grid's range."""
-    return Certified([fold.held_out for fold in folds]).record()

@@ -65,6 +65,31 @@ def test_the_library_chooses_the_same(cancer, tmp_path):
     )
 
 
+def test_the_bound_is_refined_as_by_the_library(cancer, tmp_path):
+    X, y = cancer
+    folds = np.arange(y.size) % 3
+    (tmp_path / "folds").write_text("\n".join(map(str, folds)) + "\n")
+    how = {"cmin": 0.01, "cmax": 1.0, "certify_to": 0.005, **SCALED}
+    run = screenpath.cross_validate(
+        "svm", (X, y), grid=3, out=tmp_path / "run", quiet=True, fold_file=tmp_path / "folds", **how
+    )
+    splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+    model = SVMClassifierCV(3, cv=splits, calibration="sigmoid", **how).fit(X, y)
+    recorded = json.loads((tmp_path / "run" / "cv.json").read_text())["certified"]
+    assert recorded["added_points"] > 0 and model.certificate_["difference"] <= 0.005
+    assert model.certificate_ == {name: recorded[name] for name in model.certificate_}
+    assert np.array_equal(model.path_.grid, run.grid) and model.best_index_ == run.best()
+    kernel = SVMClassifierCV([0.1, 1.0, 10.0], kernel="rbf", scale="standard", certify=True, cv=3).fit(X, y)
+    assert 0.0 <= kernel.certificate_["lower_bound"] <= kernel.certificate_["best_error"] < 0.1
+    few = SVMClassifierCV(3, cv=splits, certify_points=1, **how).fit(X, y)
+    assert len(few.path_) == 4 and few.certificate_["difference"] > 0.005
+    assert model.predict_proba(X).shape == (y.size, 2)
+    with pytest.raises(ValueError, match="`certify_to` must lie between 0 and 1"):
+        SVMClassifierCV(3, certify_to=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="range of C"):
+        SVMClassifierCV([1.0], certify=True).fit(X, y)
+
+
 def test_dense_and_sparse_rows_and_processes_give_the_same(cancer):
     X, y = cancer
     X = np.where(np.abs(X) > np.median(np.abs(X), axis=0), X, 0.0)
