@@ -109,6 +109,8 @@ class PathEstimator(BaseEstimator):
         gaps = np.array([step.gap for step in steps])
         self.dual_gap_ = float(gaps[0]) if gaps.size == 1 else gaps
         self._preparation: Preparation = paths[0].preparation
+        for name in ("coef_", "intercept_", "support_", "dual_coef_"):  # of an earlier fit with another kernel
+            self.__dict__.pop(name, None)
         if getattr(self, "kernel", None) is None:
             linear = cast(Sequence[PathResult], paths)
             self._take_weights([path.coef(at) for path in linear], [path.intercept(at) for path in linear])
@@ -156,7 +158,7 @@ class PathEstimator(BaseEstimator):
         """Return the linear forms of new rows, of shape (m,), or (m, classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        if getattr(self, "kernel", None) is not None:
+        if hasattr(self, "dual_coef_"):
             paths = self.path_ if isinstance(self.path_, list) else [self.path_]
             forms = np.column_stack([path.decision_function(X, self._at) for path in paths])
         else:

@@ -56,6 +56,7 @@ class CrossValidated(PathEstimator):
         """Cross-validate the grid, choose, and take the step from the path on all data."""
         if self.step not in STEPS:
             raise ValueError(f"step must be one of {', '.join(STEPS)}, not {self.step!r}")
+        self.__dict__.pop("certificate_", None)  # of an earlier fit
         problem = self._problem(X, y, sample_weight)
         score, grid = self._score_of(problem), problem.grid()
         splits = self._splits(problem, groups, score)

@@ -63,6 +63,18 @@ def test_kernels(cancer):
     assert np.array_equal(poly.decision_function(X), path.decision_function(X))
 
 
+def test_nothing_is_left_of_an_earlier_fit(cancer):
+    X, y = cancer
+    model = SVMClassifier(scale="standard").fit(X, y)
+    linear = model.decision_function(X)
+    model.set_params(kernel="rbf")
+    assert np.array_equal(model.decision_function(X), linear)
+    behind = model.fit(X, y).decision_function(X)
+    assert not hasattr(model, "coef_") and not np.array_equal(behind, linear)
+    assert np.array_equal(model.set_params(kernel=None).fit(X, y).decision_function(X), linear)
+    assert not hasattr(model, "support_")
+
+
 def test_rows_divided_by_their_norms(cancer):
     X, y = cancer
     path = screenpath.svm_path(X, y, grid=[1.0], scale="l2")
