@@ -21,6 +21,7 @@ from screenpath.rows.budget import free_memory
 from screenpath.runs.choose import Choice, choose
 from screenpath.sklearn.base import PathEstimator
 from screenpath.sklearn.problem import Problem
+from screenpath.walk.step import CERTIFIED
 
 # Names of scorers of scikit-learn besides the library's own.
 SCORERS = {
@@ -103,10 +104,8 @@ class CrossValidated(PathEstimator):
         codes, weights, n = problem.targets.codes, problem.samples.weights, problem.samples.y.size
         classifier = isinstance(self, ClassifierMixin)
         labels = codes.astype(np.int64) if classifier else codes
-        found = []
-        for k, (trained, held_out) in enumerate(check_cv(self.cv, labels, classifier=classifier).split(
-            np.zeros((n, 1)), labels, groups
-        )):  # fmt: skip
+        splitter, found = check_cv(self.cv, labels, classifier=classifier), []
+        for k, (trained, held_out) in enumerate(splitter.split(problem.samples.X, labels, groups)):
             trained, held_out = (np.sort(np.arange(n)[part]) for part in (trained, held_out))
             rest = np.setdiff1d(np.arange(n), held_out)
             found.append(Split(0, k, held_out, None if np.array_equal(rest, trained) else trained))
@@ -124,7 +123,7 @@ class CrossValidated(PathEstimator):
         """Set the tables of the search."""
         points = [self._named(problem, parameter) for parameter in grid]
         mean = scores.mean(axis=0)
-        met = [[row["status"] == "certified" for row in fold.rows] for part in folds for fold in part]
+        met = [[row["status"] == CERTIFIED for row in fold.rows] for part in folds for fold in part]
         self.cv_results_ = {
             "params": points,
             **{f"param_{name}": np.array([point[name] for point in points]) for name in points[0]},

@@ -79,6 +79,9 @@ def test_data_frames(cancer, library):
     table = frame(library, X, names)
     plain = SVMClassifierCV(5, scale="standard").fit(X, y)
     model = SVMClassifierCV(5, scale="standard").fit(table, y)
+    if not hasattr(model, "feature_names_in_"):
+        pytest.skip(f"scikit-learn {sklearn.__version__} does not see the names of these tables")
+    assert model.path_.feature_names == tuple(names)
     assert model.feature_names_in_.tolist() == names and np.array_equal(model.coef_, plain.coef_)
     assert np.array_equal(model.predict(table), plain.predict(X))
     with pytest.raises(ValueError, match="feature names"):
