@@ -94,6 +94,12 @@ def test_a_run_keeps_the_names(data, tmp_path, capsys):
     assert screenpath.load_run(tmp_path / "saved").feature_names == NAMES
     plain = screenpath.run("svm", (X, y), grid=3, out=tmp_path / "plain", quiet=True)
     assert plain.feature_names is None and np.array_equal(plain.coefficients, run.coefficients)
+    screenpath.export_run(run, "json", tmp_path / "model.json", step=0)
+    assert json.loads((tmp_path / "model.json").read_text())["feature_names"] == list(NAMES)
+    screenpath.export_run(plain, "json", tmp_path / "plain.json", step=0)
+    assert "feature_names" not in json.loads((tmp_path / "plain.json").read_text())
+    screenpath.write_libsvm(tmp_path / "text", frame, y)
+    assert np.array_equal(screenpath.read_libsvm(tmp_path / "text").X.toarray(), X)
     cv = screenpath.cross_validate("svm", (frame, y), grid=3, folds=3, out=tmp_path / "cv", quiet=True)
     assert cv.feature_names == NAMES
     command = [sys.executable, "-m", "screenpath", "plot", str(run.folder), "--kind", "coefficients", "--terminal"]
