@@ -160,7 +160,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     o, spec = task.options, task.spec
     training = samples.part(split.training(samples.y.size))
     training_rows, preparation = rows_of(training, task)
-    training = replace(training, X=training.X[:0])  # the rows are made: what they were made of is in nobody's way
+    training = replace(training, X=None)  # the rows are made: what they were made of is in nobody's way
     model = model_of(training_rows, training, task)
     held_out = samples.X[split.held_out]
     held_weights = None if samples.weights is None else samples.weights[split.held_out]

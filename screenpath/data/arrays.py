@@ -10,6 +10,18 @@ from screenpath.data.frames import is_table, names_of, rows_of
 from screenpath.errors import DataError
 
 
+def canonical(X):
+    """Return sparse rows without a place that is stored twice: the norm of a row is formed from its stored values.
+
+    What was passed in stays as it is; it is returned where there is nothing to add up or to sort.
+    """
+    if getattr(X, "has_canonical_format", True):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
 def check_data(X, y):
     """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
 
@@ -22,6 +34,8 @@ def check_data(X, y):
         X = rows_of(X) if is_table(X) else np.asarray(X)
         if X.ndim != 2:
             raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
+    else:
+        X = canonical(X)
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
     y = np.asarray(y, dtype=np.float64).ravel()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.arrays import canonical
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import check_names, is_table, names_of, rows_of
 from screenpath.data.prepare import Preparation
@@ -234,6 +235,7 @@ class Result(ABC):
         check_names(names_of(X), self.feature_names)
         if not sp.issparse(X):
             X = rows_of(X) if is_table(X) else np.asarray(X, dtype=np.float64)
+        X = canonical(X)
         width = self.preparation.width or self.preparation.n_features
         if X.ndim != 2 or (X.shape[1] != width and not wide):
             shape = " x ".join(map(str, X.shape))

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from screenpath.data.arrays import canonical
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights
@@ -157,7 +158,7 @@ class PathEstimator(BaseEstimator):
     def _forms(self, X) -> np.ndarray:
         """Return the linear forms of new rows, of shape (m,), or (m, classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = canonical(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
         if hasattr(self, "dual_coef_"):
             paths = self.path_ if isinstance(self.path_, list) else [self.path_]
             forms = np.column_stack([path.decision_function(X, self._at) for path in paths])

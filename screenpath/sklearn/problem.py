@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from screenpath.api.kernel import KernelPathResult
 from screenpath.api.sparse import SparsePathResult
 from screenpath.cv.run import Samples, Task, model_of, rows_of
+from screenpath.data.arrays import canonical
 from screenpath.data.dataset import Dataset
 from screenpath.data.prepare import Preparation, stored_dense
 from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
@@ -89,7 +90,7 @@ class Problem:
         self.spec: Spec = spec.resolved(spec, options)
         self.width, self.columns = X.shape[1], None
         if sp.issparse(X):
-            narrow = Dataset(sp.csr_array(X), targets.codes, "").narrowed()
+            narrow = Dataset(canonical(sp.csr_array(X)), targets.codes, "").narrowed()
             X, self.columns = narrow.X, narrow.columns
         self.targets = targets
         self.samples = Samples(X, targets.codes, targets.parts[0], sample_weight)
