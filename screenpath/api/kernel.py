@@ -13,12 +13,13 @@ from screenpath.api.keywords import ClassWeight, Grid
 from screenpath.api.losses import make_grid, two_labels
 from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
+from screenpath.data.frames import names_of
 from screenpath.data.labels import binary_labels
 from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
 from screenpath.models.specs import PARAMETERS
-from screenpath.rows.gram import GramRows
+from screenpath.rows.gram import GramRows, TrainedRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 from screenpath.rules import parse_kernel_rule
 from screenpath.runs.result import Result, path_options, walked
@@ -32,7 +33,7 @@ class KernelPathResult(Result):
 
     Parameters
     ----------
-    rows : rows.gram.GramRows
+    rows : rows.gram.GramRows or rows.gram.TrainedRows
         The training data behind its kernel.
 
     Attributes
@@ -42,7 +43,7 @@ class KernelPathResult(Result):
         were not reached.
     """
 
-    rows: GramRows
+    rows: GramRows | TrainedRows
 
     @property
     def dual_coefficients(self) -> np.ndarray:
@@ -89,7 +90,7 @@ def kernel_svm_path(
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
+    X : ndarray, scipy.sparse or table (pandas, polars, pyarrow) of shape (n, d)
     y : array_like of shape (n,)
         Two labels; the larger is +1.
     kernel : {"rbf", "linear", "poly"}
@@ -142,6 +143,7 @@ def kernel_svm_path(
     [1.0, 1.0, -1.0, -1.0]
     """
     began = time.monotonic()
+    names = names_of(X)
     X, y = check_data(X, y)
     options = path_options(tol, max_epochs, time_limit, began)
     screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking)
@@ -160,4 +162,6 @@ def kernel_svm_path(
         "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads,
         "max_epochs": max_epochs, "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
     }  # fmt: skip
-    return KernelPathResult(found, preparation, two_labels(y), rows, origin=Origin("svm", X, y, asked))
+    return KernelPathResult(
+        found, preparation, two_labels(y), rows, origin=Origin("svm", X, y, asked), feature_names=names
+    )

@@ -12,6 +12,7 @@ from screenpath.api.keywords import Values
 from screenpath.api.losses import two_labels
 from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
+from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
 from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
@@ -45,7 +46,7 @@ def l1_svm_path(
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
+    X : ndarray, scipy.sparse or table (pandas, polars, pyarrow) of shape (n, d)
     y : array_like of shape (n,)
         Two labels; the larger is +1.
     grid : int or sequence of float, default 20
@@ -79,6 +80,8 @@ def l1_svm_path(
     [0, 1, 2]
     """
     began = time.monotonic()
+    names = names_of(X)
+    X, y = check_data(X, y)
     model, preparation = l1_svm_model(X, y, scale=scale, storage=storage, dtype=dtype, threads=threads)
     values = lambda_grid(model, grid, log, lambda_min_ratio)
     how = parse_feature_rule(rule), make_feature_solver(solver)
@@ -87,7 +90,7 @@ def l1_svm_path(
         "rule": rule, "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype,
         "threads": threads, "max_epochs": max_epochs,
     }  # fmt: skip
-    return PathResult(found, preparation, two_labels(check_data(X, y)[1]), origin=Origin("l1svm", X, y, asked))
+    return PathResult(found, preparation, two_labels(y), origin=Origin("l1svm", X, y, asked), feature_names=names)
 
 
 def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from screenpath.api.keywords import ClassifierKeywords, ClassWeight, Grid, LossKeywords
 from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
+from screenpath.data.frames import names_of
 from screenpath.data.labels import binary_labels
 from screenpath.data.prepare import prepare
 from screenpath.errors import UsageError
@@ -91,7 +92,7 @@ def loss_path(
     loss : models.losses.Loss
     values : dict
         Of the loss's own options.
-    X : ndarray or scipy.sparse of shape (n, d)
+    X : ndarray, scipy.sparse or table (pandas, polars, pyarrow) of shape (n, d)
     y : array_like of shape (n,)
     class_weight : dict or "balanced", optional
         Classifiers: weight of each label in the loss.
@@ -137,6 +138,7 @@ def loss_path(
     DataError, UsageError
     """
     began = time.monotonic()
+    names = names_of(X)
     X, y = check_data(X, y)
     points = make_grid(grid, cmin, cmax)
     given = checked_weights(y, sample_weight)
@@ -153,7 +155,7 @@ def loss_path(
         "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
         "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
     }  # fmt: skip
-    return PathResult(found, preparation, labels, origin=Origin(loss.name, X, y, asked))
+    return PathResult(found, preparation, labels, origin=Origin(loss.name, X, y, asked), feature_names=names)
 
 
 def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from screenpath.api.keywords import Values
 from screenpath.data.arrays import check_data
 from screenpath.data.dataset import RowsLike
+from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.grid import beta_values, grid_pairs
@@ -118,7 +119,7 @@ def sparse_svm_path(
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
+    X : ndarray, scipy.sparse or table (pandas, polars, pyarrow) of shape (n, d)
     y : array_like of shape (n,)
         At least two labels.
     betas : int or sequence of float, default 10
@@ -160,6 +161,7 @@ def sparse_svm_path(
     (['certified', 'certified'], (6, 2))
     """
     began = time.monotonic()
+    names = names_of(X)
     X, y = check_data(X, y)
     classes, codes, blocks = encode_labels(y)
     if not 0.0 < smoothing < 1.0:
@@ -187,4 +189,4 @@ def sparse_svm_path(
     }  # fmt: skip
     labels = tuple(classes.tolist())
     steps = completed([found], grid, pairs, blank)
-    return SparsePathResult(steps, preparation, labels, origin=Origin("sparse-svm", X, y, asked))
+    return SparsePathResult(steps, preparation, labels, origin=Origin("sparse-svm", X, y, asked), feature_names=names)

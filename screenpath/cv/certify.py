@@ -302,6 +302,17 @@ class Certified:
         """Return by how much any C of the range could be better than the best one found."""
         return max(self.errors[self.best] - self.lower, 0) / self.denominator
 
+    def record(self) -> dict:
+        """Return the range of C, the best error found in it, and what no C of it falls below."""
+        return {
+            "cmin": self.grid[0],
+            "cmax": self.grid[-1],
+            "best_error": self.errors[self.best] / self.denominator,
+            "best_C": self.grid[self.best],
+            "lower_bound": self.lower / self.denominator,
+            "difference": self.difference,
+        }
+
     def weak(self, target: float) -> list[Segment]:
         """Return the segments whose lower bound is more than ``target`` below the best error found, weakest first."""
         limit = self._limit(target)

@@ -9,6 +9,8 @@ import numpy as np
 from screenpath.data.labels import label_text
 from screenpath.errors import DataError, UsageError
 
+ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class in every held-out part
+
 
 @dataclass(frozen=True)
 class Split:
@@ -19,15 +21,20 @@ class Split:
     repeat, fold : int
         From 0; of a fold file, ``fold`` is the rank of its number.
     held_out : ndarray of int64
-        Held-out samples, increasing; all others are trained on.
+        Held-out samples, increasing.
+    trained : ndarray of int64, optional
+        Samples that are trained on, increasing; all others by default.
     """
 
     repeat: int
     fold: int
     held_out: np.ndarray
+    trained: np.ndarray | None = None
 
     def training(self, n: int) -> np.ndarray:
-        """Return the samples that are not held out, increasing."""
+        """Return the samples that are trained on, increasing."""
+        if self.trained is not None:
+            return self.trained
         keep = np.ones(n, dtype=bool)
         keep[self.held_out] = False
         return np.flatnonzero(keep)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,6 +58,8 @@ class Task:
         What stands for the data and the options in the files of the folds.
     limit : MemoryLimit or None
         Of a process that computes folds for another one.
+    keep : bool
+        Whether to keep the linear forms of the held-out samples at every step.
     """
 
     spec: Spec
@@ -69,6 +72,7 @@ class Task:
     certify: bool = False
     run: str = ""
     limit: MemoryLimit | None = None
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,14 @@ class FoldPath:
         One a grid point that was reached: parameters, score and the columns of ``COLUMNS``.
     held_out : HeldOut or None
         For the certified bound.
+    products : list of ndarray
+        Linear forms of the held-out samples, one array a grid point, where they are kept.
     """
 
     split: Split
     rows: list
     held_out: HeldOut | None = None
+    products: list = field(default_factory=list)
 
     def only(self, values: set) -> FoldPath:
         """Return the grid points whose C is among the given values."""
@@ -98,7 +105,9 @@ class FoldPath:
         rows = {row["C"]: row for row in (*self.rows, *other.rows)}
         lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
         ordered = [lines[C] for C in sorted(lines)]
-        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered))
+        forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
+        products = [forms[C] for C in sorted(forms)]
+        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered), products)
 
 
 @dataclass(frozen=True)
@@ -107,18 +116,23 @@ class Samples:
 
     Parameters
     ----------
-    X : csr_array of shape (n, d)
-        In the units of the file.
+    X : csr_array or ndarray of shape (n, d)
+        In the units of the file; an ndarray needs dense storage.
     y, targets : ndarray of shape (n,)
         Labels of the file and what the model makes of them.
     weights : ndarray of shape (n,) or None
         How often each sample stands in the data, in training and held-out parts alike.
     """
 
-    X: sp.csr_array
+    X: Any
     y: np.ndarray
     targets: np.ndarray
     weights: np.ndarray | None = None
+
+    def part(self, index: np.ndarray) -> Samples:
+        """Return some of the samples."""
+        weights = None if self.weights is None else self.weights[index]
+        return Samples(self.X[index], self.y[index], self.targets[index], weights)
 
 
 def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file=None) -> FoldPath:
@@ -144,14 +158,14 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     limit = in_force()
     saved = file.load() if file is not None else None
     o, spec = task.options, task.spec
-    training = split.training(samples.y.size)
-    training_rows, preparation = _rows(samples, task, training)
-    given = None if samples.weights is None else samples.weights[training]
-    weights = row_weights(samples.y[training], task.class_weight, given)
-    model = spec.build(training_rows, samples.targets[training], weights, o)
+    training = samples.part(split.training(samples.y.size))
+    training_rows, preparation = rows_of(training, task)
+    training = replace(training, X=None)  # the rows are made: what they were made of is in nobody's way
+    model = model_of(training_rows, training, task)
     held_out = samples.X[split.held_out]
     held_weights = None if samples.weights is None else samples.weights[split.held_out]
-    test = preparation.apply(held_out.toarray() if task.storage == "dense" else held_out)
+    dense = task.storage == "dense" and sp.issparse(held_out)
+    test = preparation.apply(held_out.toarray() if dense else held_out)
     if spec.rows is not None:
         test = training_rows.held_out(test)
     targets = samples.targets[split.held_out]
@@ -159,7 +173,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
     screening = spec.rule(o["rule"])
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
-    reference = None
+    reference, kept = None, []
     if saved is not None:
         rows, held_out = saved.rows, saved.held_out
         try:
@@ -174,6 +188,8 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
         code_is_loaded()
         limit.look(f"step {step.step} of a fold")
         products = test @ spec.weights(step, task.labels).T
+        if task.keep:
+            kept.append(products)
         score = task.score.function(products, targets, held_weights)
         rows.append({**step.parameters, "score": score, **{name: getattr(step, name) for name in COLUMNS}})
         if tol < o["tol"]:  # the closer accuracy is our own wish, what was asked for decides the status
@@ -186,7 +202,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     if file is not None and rows:
         ended = len(rows) == len(grid)
         file.save(rows, held_out, {} if ended else walk_state(model, screening, reference))
-    return FoldPath(split, plain(rows), held_out)
+    return FoldPath(split, plain(rows), held_out, kept)
 
 
 def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[int, int]:
@@ -219,18 +235,23 @@ def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[i
     return largest + left // len(splits), left
 
 
-def _rows(samples: Samples, task: Task, training):
-    """Return the training rows, behind the kernel where there is one, and their preparation."""
+def rows_of(samples: Samples, task: Task):
+    """Return samples as the rows of a model, behind the kernel where there is one, and their preparation."""
     o, spec = task.options, task.spec
-    weights = None if samples.weights is None else samples.weights[training]
     if spec.rows is not None:
-        X, preparation = prepare(samples.X[training], o["scale"], 0.0, task.storage, weights=weights)
-        return spec.rows(X, samples.targets[training], o, None, preparation.inexact), preparation
+        X, preparation = prepare(samples.X, o["scale"], 0.0, task.storage, weights=samples.weights)
+        return spec.rows(X, samples.targets, o, None, preparation.inexact), preparation
     dtype = np.dtype(o["dtype"])
-    X, preparation = prepare(samples.X[training], o["scale"], o["bias"], task.storage, dtype, weights)
+    X, preparation = prepare(samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights)
     if spec.free_bias:
         preparation = replace(preparation, bias=1.0)
     return prepared_rows(X, preparation, o["threads"]), preparation
+
+
+def model_of(rows, samples: Samples, task: Task):
+    """Return the model of samples whose rows are known, their weights and those of their classes included."""
+    weights = row_weights(samples.y, task.class_weight, samples.weights)
+    return task.spec.build(rows, samples.targets, weights, task.options)
 
 
 def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folder: Path | None) -> dict:
@@ -338,7 +359,10 @@ def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> tuple:
 
 
 def _save(samples: Samples, folder: Path) -> None:
-    arrays = {"data": samples.X.data, "indices": samples.X.indices, "indptr": samples.X.indptr}
+    if sp.issparse(samples.X):
+        arrays = {"data": samples.X.data, "indices": samples.X.indices, "indptr": samples.X.indptr}
+    else:
+        arrays = {"dense": np.ascontiguousarray(samples.X)}
     arrays.update(y=samples.y, targets=samples.targets, shape=np.array(samples.X.shape))
     if samples.weights is not None:
         arrays["weights"] = samples.weights
@@ -358,7 +382,10 @@ def _open(data: str, task: Task, *how) -> None:
         # Mapped copy-on-write: shared, and yet an ordinary array.
         return np.asarray(np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path))
 
-    X = sp.csr_array((load("data"), load("indices"), load("indptr")), shape=tuple(load("shape").tolist()))
+    if (Path(data) / "dense.npy").exists():
+        X = load("dense")
+    else:
+        X = sp.csr_array((load("data"), load("indices"), load("indptr")), shape=tuple(load("shape").tolist()))
     weights = load("weights") if (Path(data) / "weights.npy").exists() else None
     _worker = (Samples(X, load("y"), load("targets"), weights), task), how
 

@@ -72,7 +72,7 @@ class CvSession(Session):
                 drawing.check_counts(targets, drawn, self.class_name)
             splits = drawing.draw_folds(n, drawn, o["repeats"], o["fold_seed"], targets)
         if task == CLASSIFICATION:
-            everywhere = self.score.name in ("balanced-accuracy", "f1", "auc")
+            everywhere = self.score.name in drawing.ALL_CLASSES
             drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name, self.samples.weights)
         if self.samples.weights is not None:
             drawing.check_weights(self.samples.weights, splits)
@@ -323,12 +323,7 @@ class CvSession(Session):
             return None
         target = self.options["certify_to"]
         return {
-            "cmin": c.grid[0],
-            "cmax": c.grid[-1],
-            "best_error": c.errors[c.best] / c.denominator,
-            "best_C": c.grid[c.best],
-            "lower_bound": c.lower / c.denominator,
-            "difference": c.difference,
+            **c.record(),
             "target": target,
             "reached": None if target is None else c.difference <= target,
             "added_points": self.added,

@@ -6,11 +6,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
+from screenpath.data.frames import is_table, names_of, rows_of
 from screenpath.errors import DataError
 
 
+def canonical(X):
+    """Return sparse rows without a place that is stored twice: the norm of a row is formed from its stored values.
+
+    What was passed in stays as it is; it is returned where there is nothing to add up or to sort.
+    """
+    if getattr(X, "has_canonical_format", True):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
 def check_data(X, y):
-    """Return data and labels as arrays that every model accepts.
+    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
 
     Raises
     ------
@@ -18,9 +31,11 @@ def check_data(X, y):
         For shapes that do not fit together, or values that are not finite.
     """
     if not sp.issparse(X):
-        X = np.asarray(X)
+        X = rows_of(X) if is_table(X) else np.asarray(X)
         if X.ndim != 2:
             raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
+    else:
+        X = canonical(X)
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
     y = np.asarray(y, dtype=np.float64).ravel()
@@ -45,7 +60,8 @@ def dataset_of(data, source: str) -> Dataset:
         X, y = data
     except (TypeError, ValueError):
         raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
+    names = names_of(X)
     X, y = check_data(X, y)
     X = sp.csr_array(X, dtype=np.float64)
     X.sum_duplicates()
-    return Dataset(X, y, source)
+    return Dataset(X, y, source, names=names)

@@ -36,6 +36,8 @@ class Dataset:
         Features of the file, from 0, that ``X`` has columns for, where these are not all of ``width``.
     width : int, optional
         Features of the file; ``d`` by default.
+    names : tuple of str, optional
+        Of all features, where the data was a table.
     """
 
     X: sp.csr_array
@@ -44,6 +46,7 @@ class Dataset:
     notices: tuple[str, ...] = ()
     columns: np.ndarray | None = None
     width: int | None = None
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self):
         if self.width is None:

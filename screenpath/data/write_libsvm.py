@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from screenpath.data.atomic import replacing
 from screenpath.data.dataset import FileLike, RowsLike
+from screenpath.data.frames import is_table, rows_of
 from screenpath.errors import DataError
 
 
@@ -27,7 +28,7 @@ def libsvm_lines(X, y):
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse of shape (n, d)
+    X : ndarray, scipy.sparse or table of shape (n, d)
     y : ndarray of shape (n,)
 
     Raises
@@ -35,7 +36,7 @@ def libsvm_lines(X, y):
     DataError
         For nan and infinity, which LIBSVM text has no word for, and for labels of another length.
     """
-    X = sp.csr_array(X)
+    X = sp.csr_array(rows_of(X) if is_table(X) else X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()  # sorts too: a reader wants increasing indices

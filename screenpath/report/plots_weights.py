@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from screenpath.errors import shown
 from screenpath.report import figures as f
 from screenpath.report import series
 
+LONGEST_NAME = 24  # characters of a name that fit beside a picture
 LABELLED_IN_PANELS = 3  # names that fit beside a small panel
 
 
@@ -65,6 +67,15 @@ def _draw_panel(panel, axis, path, unit: str) -> None:
         panel.annotate("all weights are zero", (0.5, 0.6), xycoords="axes fraction", ha="center", color=f.GREY)
 
 
+def _name(path, k: int, unit: str) -> str:
+    """Return what stands beside a line: the name of its feature, if need be its beginning, or its number."""
+    if path.names is None:
+        return f"{unit} {path.features[k]}".strip()
+    name = shown(path.names[k])
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return name.replace("$", r"\$")  # not the beginning of a formula
+
+
 def _name_lines(panel, path, named: int, unit: str) -> None:
     """Write the numbers beside the ends of their lines, moved apart, each with a thin leader."""
     low, high = panel.get_ylim()
@@ -74,7 +85,7 @@ def _name_lines(panel, path, named: int, unit: str) -> None:
     places = places - max(0.0, places.max() - 1.0) + max(0.0, -places.min())
     for k in range(named):
         panel.annotate(
-            f"{unit} {path.features[k]}".strip(),
+            _name(path, k, unit),
             (1.0, ends[k]),
             xytext=(1.05, places[k]),
             xycoords="axes fraction",

@@ -80,12 +80,15 @@ class FeaturePaths:
         In units of the scaled features, so that features can be compared.
     nonzero : int
         Features with a weight anywhere on the path.
+    names : list of str or None
+        Of the features, where they have some.
     """
 
     title: str
     features: np.ndarray
     values: np.ndarray
     nonzero: int
+    names: list | None = None
 
 
 def feature_paths(run) -> list:
@@ -105,7 +108,8 @@ def feature_paths(run) -> list:
         top = top[largest[top] > 0]
         title = f"class {label_text(run.classes[block])}" if run.classes else ""
         named = top + 1 if run.numbers is None or run.kernel else run.numbers[top]
-        paths.append(FeaturePaths(title, named, matrix[:, top].toarray(), int(np.count_nonzero(largest))))
+        names = None if run.feature_names is None or run.kernel else [run.feature_names[k - 1] for k in named]
+        paths.append(FeaturePaths(title, named, matrix[:, top].toarray(), int(np.count_nonzero(largest)), names))
     return paths
 
 

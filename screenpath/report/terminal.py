@@ -85,7 +85,11 @@ def _coefficients(run, width):
         table.columns[0].header = f"{run.unit} ({path.title})" if path.title else run.unit
         low, high = (float(named.min()), float(named.max())) if named.size else (0.0, 0.0)
         for k in range(named.shape[1]):
-            table.add_row(str(path.features[k]), _curve(named[columns, k], low, high), f"{named[-1, k]:.4g}")
+            table.add_row(
+                Text(shown(path.names[k]) if path.names else str(path.features[k])),
+                _curve(named[columns, k], low, high),
+                f"{named[-1, k]:.4g}",
+            )
         yield table
         yield f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} {run.unit}s have weights"
 

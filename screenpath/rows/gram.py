@@ -327,6 +327,22 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
     return plan
 
 
+class TrainedRows:
+    """Training rows behind their kernel without the matrix: all that predictions need of them.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+    """
+
+    def __init__(self, blocks: KernelBlocks):
+        self.blocks = blocks
+
+    def held_out(self, X) -> HeldOutRows:
+        """Return other rows, see :meth:`GramRows.held_out`."""
+        return HeldOutRows(self.blocks, X)
+
+
 class HeldOutRows:
     """Rows outside the training data, behind the same kernel.
 

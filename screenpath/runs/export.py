@@ -87,6 +87,7 @@ def _description(run: Run, step: dict) -> dict:
         "first_index": 0 if run.record["options"].get("zero_based") else 1,
         "rows": "l2" if run.record["preparation"].get("scaling") == "l2" else "as they are",
         "labels": run.labels,
+        **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),
     }
 
 

@@ -14,6 +14,7 @@ from screenpath.data import needs
 from screenpath.data.arrays import dataset_of
 from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
+from screenpath.data.frames import check_names
 from screenpath.data.libsvm import BLOCK, read_libsvm
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
@@ -68,6 +69,8 @@ class Training:
     nnz : int
     vectors : int
         Bytes that a path's vectors take, as far as there is a limit.
+    names : tuple of str or None
+        Of the features, where the data was a table.
     """
 
     path: str
@@ -80,6 +83,7 @@ class Training:
     shape: tuple
     nnz: int
     vectors: int = 0
+    names: tuple[str, ...] | None = None
 
     @property
     def weights_sha256(self) -> str | None:
@@ -96,6 +100,7 @@ class Training:
             "nnz": self.nnz,
             "storage": "shards" if isinstance(self.rows, ShardRows) else "sparse" if self.rows.sparse else "dense",
             "bytes": self.rows.nbytes,
+            **({} if self.names is None else {"feature_names": list(self.names)}),
         }
 
     def without_rows(self) -> Training:
@@ -197,6 +202,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     given = checked_weights(data.y, read_weights(options.get("weights")))
     weights = row_weights(data.y, class_weights(options.get("class_weight")), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns
+    names = data.names
     vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
@@ -205,14 +211,14 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         del data
         rows = spec.rows(X, targets, options, tell, preparation.inexact)
         limit.promised = vectors
-        return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
+        return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, names)
     dtype = np.dtype(options["dtype"])
     X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype, given)
     preparation = replace(preparation, columns=columns, width=shape[1])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
     rows = prepared_rows(X, preparation, options["threads"])
-    return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors)
+    return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, names)
 
 
 def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
@@ -434,6 +440,7 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     """
     limit = in_force()
     data = read_data(options["test"], options, limit)
+    check_names(data.names, training.names)
     targets, _ = spec.targets(data.y, options, training.labels or {})
     d = training.preparation.n_features
     source = name_of(options["test"])

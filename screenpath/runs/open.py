@@ -91,6 +91,12 @@ class Run:
         return self.record["data"]["n_features"]
 
     @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, where the training data was a table."""
+        names = self.record["data"].get("feature_names")
+        return None if names is None else tuple(names)
+
+    @property
     def kernel(self) -> str | None:
         """Return the name of the kernel; None for a linear model. Coefficients of a kernel model belong to samples."""
         return (self.record.get("kernel") or {}).get("kernel")

@@ -211,7 +211,7 @@ POSSIBLE = {
     "labels": _labels, "kernel": _mapping, "command": _list_of(_text), "versions": _mapping, "totals": _mapping,
     "identity": _mapping, "folds_certified": _flag, "files": _mapping,
     "data.path": _text, "data.sha256": _text, "data.storage": _text, "data.n_samples": is_whole(1),
-    "data.nnz": is_whole(0),
+    "data.nnz": is_whole(0), "data.feature_names": _list_of(_text),
     "preparation.scaling": _entry_of(SCALINGS), "preparation.bias": is_number,
     "preparation.features": _list_of(is_whole(1)),
     "preparation.scale": _list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": _list_of(is_number),
@@ -248,6 +248,8 @@ def _check_together(file: Path, record: dict) -> None:
         if name.startswith(("test_", "cv_")) and score not in SCORES:
             raise damaged(file, f"the column {name} is no score")
     features, width = record["preparation"].get("features"), record["data"]["n_features"]
+    if len(record["data"].get("feature_names") or range(width)) != width:
+        raise damaged(file, "data.feature_names are those of another number of features")
     if features is not None:
         if not features or features[-1] > width or any(a >= b for a, b in zip(features, features[1:], strict=False)):
             raise damaged(file, "preparation.features are not among the features of the data, in their order")

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.data.arrays import canonical
 from screenpath.data.dataset import FileLike, RowsLike
+from screenpath.data.frames import check_names, is_table, names_of, rows_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.walk.loop import PathOptions, batches
@@ -41,12 +43,15 @@ class Result(ABC):
         Labels of a classifier, the one behind -1 first; None for a regression.
     origin : Origin, optional
         What it was computed from, for :meth:`save`.
+    feature_names : tuple of str, optional
+        Names of the columns, where the data was a table.
     """
 
     steps: Steps
     preparation: Preparation
     labels: tuple | None
     origin: Origin | None = field(default=None, kw_only=True, compare=False)
+    feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -177,7 +182,7 @@ class Result(ABC):
         from screenpath.runs.saving import save
 
         if self.origin is None:
-            raise UsageError("there is nothing to save: the path is in a run folder already")
+            raise UsageError("there is nothing to save: the path is in a run folder already, or an estimator's")
         save(self, self.origin, folder, force)
 
     def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
@@ -227,8 +232,10 @@ class Result(ABC):
 
     def _checked(self, X, wide: bool):
         """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
+        check_names(names_of(X), self.feature_names)
         if not sp.issparse(X):
-            X = np.asarray(X, dtype=np.float64)
+            X = rows_of(X) if is_table(X) else np.asarray(X, dtype=np.float64)
+        X = canonical(X)
         width = self.preparation.width or self.preparation.n_features
         if X.ndim != 2 or (X.shape[1] != width and not wide):
             shape = " x ".join(map(str, X.shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from screenpath.errors import UsageError
 from screenpath.models.specs import SPECS
@@ -33,9 +33,14 @@ class Origin:
 class SavedSession(Session):
     """A session whose steps are there already."""
 
-    def __init__(self, steps, *arguments, **more):
+    def __init__(self, steps, names, *arguments, **more):
         super().__init__(*arguments, **more)
-        self.steps = steps
+        self.steps, self.names = steps, names
+
+    def read(self) -> None:
+        """Read the arrays; the names of a table's columns are no longer with them."""
+        super().read()
+        self.data = replace(self.data, names=self.names)
 
     def found(self, reference, first: int):
         """Yield the steps; there are no certificates to continue from."""
@@ -55,4 +60,5 @@ def save(result, origin: Origin, folder, force: bool = False) -> None:
     given = {name: value for name, value in origin.options.items() if name in own}
     options = declared.completed({**given, **grid, "out": os.fspath(folder), "force": force, "quiet": True})
     spec = declared.resolved(declared, options)
-    SavedSession(result.steps, spec, {**options, "data": (origin.X, origin.y)}, Silent(), command=["save"]).run()
+    options["data"] = (origin.X, origin.y)
+    SavedSession(result.steps, result.feature_names, spec, options, Silent(), command=["save"]).run()

@@ -164,4 +164,5 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
         labels = tuple(run.classes) if run.classes else (run.labels["-1"], run.labels["+1"])
     p = run.record["preparation"]
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
-    return StoredPath(steps, preparation, labels, run, None if training is None else str(training))
+    training = None if training is None else str(training)
+    return StoredPath(steps, preparation, labels, run, training, feature_names=run.feature_names)

@@ -12,8 +12,8 @@ PACKAGE = ROOT / "screenpath"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the top down: each imports from those behind it only.
 ROOMS = (
-    "__main__", "cli", "api", "report", "cv", "runs", "walk", "solvers", "rules", "models", "rows", "data", "numbers",
-    "kernels", "verify", "errors", "__init__",
+    "__main__", "cli", "sklearn", "api", "report", "cv", "runs", "walk", "solvers", "rules", "models", "rows", "data",
+    "numbers", "kernels", "verify", "errors", "__init__",
 )  # fmt: skip
 # Declarations name what serves a model by functions that import it when they are called.
 NAMED_LATER = ("models/spec.py", "models/specs.py", "models/losses.py")
@@ -67,6 +67,15 @@ def test_the_rooms_are_all_there_is():
     assert found == set(ROOMS)
     modules = {path.name for path in PACKAGE.glob("*.py")}
     assert modules == {"__init__.py", "__main__.py", "errors.py"}
+
+
+def test_only_the_estimators_know_scikit_learn():
+    for path in MODULES:
+        if not path.is_relative_to(PACKAGE / "sklearn"):
+            assert not any(name == "sklearn" or name.startswith("sklearn.") for name in imported(path)), path
+    script = "import sys, screenpath; screenpath.svm_path, screenpath.cross_validate; print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "False\n", done
 
 
 def test_declarations_load_no_numerical_library():

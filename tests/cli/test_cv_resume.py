@@ -87,13 +87,13 @@ def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch,
     assert "use --resume to continue it" in call("cv", "svm", data, *GRID, "--out", "cut").err
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    computed, plain = [], run._rows
+    computed, plain = [], run.rows_of
 
-    def rows(samples, task, training):
-        computed.append(training)
-        return plain(samples, task, training)
+    def rows(samples, task):
+        computed.append(samples)
+        return plain(samples, task)
 
-    monkeypatch.setattr(run, "_rows", rows)
+    monkeypatch.setattr(run, "rows_of", rows)
     assert call("cv", "svm", data, *GRID, "--out", "cut", "--resume").code == 0
     assert len(computed) == 1
     found = call("cv", "svm", data, *GRID[:2], "--folds", 3, "--out", "cut", "--resume")
@@ -226,7 +226,7 @@ def test_full_disk_keeps_finished_folds(call, data, monkeypatch, tmp_path):
     assert len(list((tmp_path / "cut/parts.partial/0").iterdir())) == 3
     assert not list((tmp_path / "cut").rglob("*.new"))
     computed = []
-    monkeypatch.setattr(run, "_rows", lambda *arguments: computed.append(arguments))
+    monkeypatch.setattr(run, "rows_of", lambda *arguments: computed.append(arguments))
     assert call("cv", *options, "--out", "cut", "--resume").code == 0
     assert computed == []  # all folds are there
     monkeypatch.undo()

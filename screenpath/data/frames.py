@@ -1,0 +1,77 @@
+"""Tables of pandas, polars and pyarrow as rows and names of features; narwhals reads them, when there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.errors import DataError
+
+SHOWN = 5  # names in a message
+
+
+def is_table(X) -> bool:
+    """Tell whether some data is a table: it has columns with names, and says that it can be exchanged."""
+    exchanged = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
+    return exchanged and (hasattr(X, "columns") or hasattr(X, "column_names"))
+
+
+def names_of(X) -> tuple[str, ...] | None:
+    """Return the names of the columns of a table; None for data without names.
+
+    Raises
+    ------
+    DataError
+        For a name that two columns have.
+    """
+    if not is_table(X):
+        return None
+    names = tuple(map(str, getattr(X, "column_names", None) or X.columns))
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise DataError(f"two columns of the table have the name '{twice}'", "rename one of them")
+    return names
+
+
+def rows_of(X) -> np.ndarray:
+    """Return the rows of a table as float64.
+
+    Raises
+    ------
+    DataError
+        For a column that does not hold numbers.
+    """
+    import narwhals
+
+    names_of(X)
+    table = narwhals.from_native(X, eager_only=True)
+    rows = np.empty(table.shape)
+    for k, name in enumerate(table.columns):
+        column = table[name]
+        if not (column.dtype.is_numeric() or column.dtype == narwhals.Boolean):
+            raise DataError(
+                f"the column '{name}' holds {column.dtype}, not numbers", "encode it as numbers, or leave it out"
+            )
+        rows[:, k] = column.cast(narwhals.Float64).to_numpy()
+    return rows
+
+
+def check_names(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> None:
+    """Refuse new rows whose columns have other names than those of the training data, or another order.
+
+    Raises
+    ------
+    DataError
+    """
+    if given is None or names is None or given == names:
+        return
+    strange = [name for name in given if name not in names][:SHOWN]
+    missing = [name for name in names if name not in given][:SHOWN]
+    if strange:
+        why = f"{', '.join(strange)} were not in the training data"
+    elif missing:
+        why = f"{', '.join(missing)} are missing"
+    else:
+        why = "they are in another order"
+    raise DataError(
+        f"the columns are not those of the training data: {why}", "select the same columns in the same order"
+    )

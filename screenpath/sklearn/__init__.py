@@ -1,0 +1,34 @@
+"""Estimators for scikit-learn: the library's models behind ``fit`` and ``predict``.
+
+Each is a declared model (``screenpath.models.specs``) with its options as parameters, under the same names and with
+the same defaults. ``C`` multiplies the sum of losses, as in scikit-learn. Without ``bias`` there is no intercept; with
+it, a constant feature of that value is appended and penalised like every other (:class:`L1SVMClassifier` has a free
+one). More than two classes are set each against the rest; :class:`SparseSVMClassifier` takes them at once.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+if find_spec("sklearn") is None:
+    raise ImportError("screenpath.sklearn needs scikit-learn 1.6 or newer: pip install 'screenpath[sklearn]'")
+
+from screenpath.sklearn.classifiers import L1SVMClassifier, SparseSVMClassifier, SVMClassifier
+from screenpath.sklearn.classifiers_cv import L1SVMClassifierCV, SparseSVMClassifierCV, SVMClassifierCV
+from screenpath.sklearn.regressors import LADRegressor, QuantileRegressor, SVMRegressor
+from screenpath.sklearn.regressors_cv import LADRegressorCV, QuantileRegressorCV, SVMRegressorCV
+
+__all__ = [
+    "L1SVMClassifier",
+    "L1SVMClassifierCV",
+    "LADRegressor",
+    "LADRegressorCV",
+    "QuantileRegressor",
+    "QuantileRegressorCV",
+    "SVMClassifier",
+    "SVMClassifierCV",
+    "SVMRegressor",
+    "SVMRegressorCV",
+    "SparseSVMClassifier",
+    "SparseSVMClassifierCV",
+]

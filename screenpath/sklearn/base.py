@@ -1,0 +1,251 @@
+"""What all estimators have in common: checked data, the options of the model, and what a walked path leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from screenpath.data.arrays import canonical
+from screenpath.data.prepare import Preparation
+from screenpath.errors import DataError, UsageError
+from screenpath.models.builders import checked_weights
+from screenpath.models.specs import PARAMETERS
+from screenpath.rows.kernel_functions import parse_gamma
+from screenpath.runs.result import PathResult, Result
+from screenpath.sklearn.problem import Problem, Targets, class_targets, real_targets
+from screenpath.walk.step import CERTIFIED
+
+
+@contextlib.contextmanager
+def value_errors():
+    """Turn the library's errors about data and parameters into those that scikit-learn's users expect."""
+    try:
+        yield
+    except (DataError, UsageError) as error:
+        raise ValueError(str(error)) from error
+
+
+class PathEstimator(BaseEstimator):
+    """Base of the estimators; a subclass names the model and the parameters that are options of its path.
+
+    Attributes
+    ----------
+    path_ : PathResult, or list of them with one a class
+        The walked path on all data; what is predicted with is its step ``best_index_``, or the only one.
+    """
+
+    _model = ""
+    _options: tuple = ("bias", "scale", "rule", "solver", "tol", "max_epochs", "threads", "seed")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- from parameters and data to a problem --
+
+    def _given(self, width: int) -> dict[str, Any]:
+        """Return the options of the path that the parameters describe, those of the grid left out."""
+        given = {name: getattr(self, name) for name in self._options}
+        kernel = getattr(self, "kernel", None)
+        if kernel is not None:
+            given["kernel"] = kernel
+            given |= {name: getattr(self, name) for name in PARAMETERS.get(kernel, ())}
+            if "gamma" in given:
+                given["gamma"] = repr(parse_gamma(self.gamma, width))
+        return given
+
+    def _grid_options(self) -> dict[str, Any]:
+        """Return the options of the grid."""
+        raise NotImplementedError
+
+    def _encoded(self, y) -> Targets:
+        """Return labels or targets as the model takes them."""
+        raise NotImplementedError
+
+    def _class_weight(self) -> Any:
+        """Return the weights of the classes by their numbers."""
+        return None
+
+    def _problem(self, X, y, sample_weight=None) -> Problem:
+        """Return the checked data and parameters."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=isinstance(self, RegressorMixin)
+        )
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights is not None and not weights.any():
+            raise ValueError("all sample weights are zero: no sample is left")
+        weights = checked_weights(y, weights)
+        given = {**self._given(X.shape[1]), **self._grid_options()}
+        targets = self._encoded(y)
+        if weights is not None and isinstance(self, ClassifierMixin):
+            left = np.unique(targets.codes[weights > 0.0])
+            if left.size < 2:
+                raise ValueError(
+                    "a classifier needs samples of two classes with a weight above 0, these are of 1 class"
+                )
+        return Problem(self._model, given, X, targets, weights, self._class_weight())
+
+    # -- from paths to attributes --
+
+    def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
+        """Set the attributes of a step of the paths, and warn where it is not certified, see :meth:`_warn`."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            paths = [replace(path, feature_names=tuple(names.tolist())) for path in paths]
+        steps = [path.solved(at) for path in paths]
+        self.path_ = paths[0] if len(paths) == 1 else list(paths)
+        self._at = at
+        self.n_iter_ = int(max(step.epochs for step in steps))
+        gaps = np.array([step.gap for step in steps])
+        self.dual_gap_ = float(gaps[0]) if gaps.size == 1 else gaps
+        self._preparation: Preparation = paths[0].preparation
+        for name in ("coef_", "intercept_", "support_", "dual_coef_"):  # of an earlier fit with another kernel
+            self.__dict__.pop(name, None)
+        if getattr(self, "kernel", None) is None:
+            linear = cast(Sequence[PathResult], paths)
+            self._take_weights([path.coef(at) for path in linear], [path.intercept(at) for path in linear])
+        else:
+            alphas = np.array([path.coef(at) for path in paths])
+            self.support_ = np.flatnonzero(alphas.any(axis=0))
+            self.dual_coef_ = alphas[:, self.support_]
+        for name, value in steps[0].parameters.items():
+            setattr(self, *self._fitted_parameter(name, value))
+        self._warn([step.record() for step in steps], "the fit", level)
+
+    def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
+        """Return the attribute for a parameter of the path: its name and its value."""
+        return f"{name}_", value
+
+    coef_: Any
+    intercept_: Any
+
+    def _take_weights(self, weights: list, intercepts: list) -> None:
+        """Set ``coef_`` and ``intercept_``, with a row for each class or, of two, for the second."""
+        if sp.issparse(weights[0]):  # few of very many features have a column
+            self.coef_ = sp.csr_array(sp.vstack(weights))
+        else:
+            self.coef_ = np.concatenate([np.atleast_2d(one) for one in weights])
+        self.intercept_ = np.concatenate([np.atleast_1d(one) for one in intercepts]).astype(np.float64)
+
+    def _warn(self, rows: Sequence[dict], what: str, level: int) -> None:
+        """Warn of steps that are not certified, with the largest gap; ``level`` is that of ``warnings.warn``."""
+        left = [row for row in rows if row["status"] != CERTIFIED]
+        if not left:
+            return
+        worst = max(left, key=lambda row: row["rel_gap"])
+        many = f" at {len(left)} of {len(rows)} solutions" if len(rows) > 1 else ""
+        why = ": ".join(filter(None, (worst["status"], worst.get("reason"))))
+        warnings.warn(
+            f"{what} is not certified{many}: the relative duality gap is {worst['rel_gap']:.2e}, tol={self.tol:g} was "
+            f"asked for ({why}); raise max_epochs or tol, or scale the data",
+            ConvergenceWarning,
+            stacklevel=level,
+        )
+
+    # -- predictions --
+
+    def _forms(self, X) -> np.ndarray:
+        """Return the linear forms of new rows, of shape (m,), or (m, classes)."""
+        check_is_fitted(self)
+        X = canonical(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+        if hasattr(self, "dual_coef_"):
+            paths = self.path_ if isinstance(self.path_, list) else [self.path_]
+            forms = np.column_stack([path.decision_function(X, self._at) for path in paths])
+        else:
+            if self._preparation.kind == "l2":  # the only scaling that the weights do not undo
+                X = Preparation("l2", None, None, 0.0, X.shape[1]).apply(X)
+            weights = np.atleast_2d(self.coef_) if isinstance(self.coef_, np.ndarray) else self.coef_
+            forms = X @ weights.T
+            forms = (forms.toarray() if sp.issparse(forms) else forms) + self.intercept_
+        return forms.ravel() if forms.shape[1] == 1 else forms
+
+
+class Classifier(ClassifierMixin, PathEstimator):
+    """Labels of any type, weights of classes, decisions.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted; of two, the second is +1.
+    """
+
+    _joint = False  # whether the model takes more than two classes at once
+
+    def _encoded(self, y) -> Targets:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"a classifier needs samples of two classes, all of these are of 1 class: {y[0]!r}")
+        return class_targets(codes.ravel(), self.classes_, self._joint)
+
+    def _class_weight(self) -> Any:
+        given = getattr(self, "class_weight", None)
+        if given is None or isinstance(given, str):
+            return given
+        known = self.classes_.tolist()
+        strange = [label for label in given if label not in known]
+        if strange:
+            raise ValueError(f"class_weight names {strange[0]!r}; the classes are {known[:20]}")
+        return {known.index(label): weight for label, weight in given.items()}
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the linear forms of rows: above 0 the second of two classes, else the largest decides.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m,), or (m, classes) with more than two
+        """
+        return self._forms(X)
+
+    def predict(self, X) -> np.ndarray:
+        """Return the labels of rows.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        forms = self._forms(X)
+        return self.classes_[forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)]
+
+
+class Regressor(RegressorMixin, PathEstimator):
+    """Real targets."""
+
+    def _encoded(self, y) -> Targets:
+        return real_targets(np.asarray(y, dtype=np.float64))
+
+    def _take_weights(self, weights: list, intercepts: list) -> None:
+        super()._take_weights(weights, intercepts)
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+
+    def predict(self, X) -> np.ndarray:
+        """Return the values of rows.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return self._forms(X)

@@ -1,0 +1,103 @@
+"""From held-out decision values to probabilities: Platt's sigmoid, or a monotone step function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+METHODS = ("sigmoid", "isotonic")
+ROUNDING = 1e-14
+STEPS = 100  # of Newton's method, which takes about ten
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """``p(f) = 1 / (1 + exp(-(slope f + offset)))``.
+
+    Parameters
+    ----------
+    slope, offset : float
+    """
+
+    slope: float
+    offset: float
+
+    def predict(self, forms: np.ndarray) -> np.ndarray:
+        """Return the probabilities of decision values."""
+        return _logistic(self.slope * forms + self.offset)
+
+
+def calibrated(method: str, forms, positive, weights=None):
+    """Return the map from decision values to probabilities of the positive class.
+
+    Parameters
+    ----------
+    method : {"sigmoid", "isotonic"}
+    forms : ndarray of shape (n,)
+        Decision values of samples that were held out.
+    positive : ndarray of bool of shape (n,)
+    weights : ndarray of shape (n,), optional
+        How often each sample stands in the data.
+
+    Returns
+    -------
+    Sigmoid or IsotonicRegression
+        With ``predict(forms)``.
+    """
+    weights = np.ones(forms.size) if weights is None else weights
+    if method == "isotonic":
+        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        return steps.fit(forms, positive.astype(np.float64), sample_weight=weights)
+    return fitted_sigmoid(forms, positive, weights)
+
+
+def fitted_sigmoid(forms, positive, weights) -> Sigmoid:
+    """Fit the sigmoid by maximum likelihood, targets drawn in by a sample a class (Platt 1999; Lin et al. 2007)."""
+    many, few = weights[positive].sum(), weights[~positive].sum()
+    targets = np.where(positive, (many + 1.0) / (many + 2.0), 1.0 / (few + 2.0))
+    size = max(float(np.abs(forms).max(initial=0.0)), np.finfo(np.float64).tiny)  # the scale of values that may be huge
+    columns = np.column_stack([forms / size, np.ones(forms.size)])
+    at = np.array([0.0, np.log((many + 1.0) / (few + 1.0))])
+    value = _loss(columns @ at, targets, weights)
+    for _ in range(STEPS):
+        p = _logistic(columns @ at)
+        slope = columns.T @ (weights * (p - targets))
+        bend = (columns.T * (weights * p * (1.0 - p))) @ columns
+        move = np.linalg.lstsq(bend, -slope, rcond=None)[0]  # equal values of all samples leave the slope open
+        allowed = value + ROUNDING * abs(value)  # near the end the loss no longer tells better from worse
+        while (new := _loss(columns @ (at + move), targets, weights)) > allowed and np.abs(move).max() > 0.0:
+            move *= 0.5
+        at, value = at + move, new
+        if np.abs(move).max() <= ROUNDING * np.abs(at).max():
+            break
+    return Sigmoid(float(at[0] / size), float(at[1]))
+
+
+def probabilities(maps: list, forms: np.ndarray) -> np.ndarray:
+    """Return the probabilities of all classes, one map a class, or one in all for two.
+
+    Parameters
+    ----------
+    maps : list
+    forms : ndarray of shape (m,) or (m, classes)
+
+    Returns
+    -------
+    ndarray of shape (m, classes)
+    """
+    if forms.ndim == 1:
+        p = maps[0].predict(forms)
+        return np.column_stack([1.0 - p, p])
+    each = np.column_stack([one.predict(form) for one, form in zip(maps, forms.T, strict=True)])
+    total = each.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, each / np.where(total > 0.0, total, 1.0), 1.0 / len(maps))
+
+
+def _logistic(z: np.ndarray) -> np.ndarray:
+    return np.exp(-np.logaddexp(0.0, -z))
+
+
+def _loss(z, targets, weights) -> float:
+    return float(weights @ (np.logaddexp(0.0, z) - targets * z))

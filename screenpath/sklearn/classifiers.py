@@ -1,0 +1,234 @@
+"""Classifiers at one value of their parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from screenpath.models.options import Option
+from screenpath.sklearn.base import Classifier, value_errors
+
+C_VALUE = Option("C", 1.0, "positive")
+
+
+class SVMClassifier(Classifier):
+    """Certified support vector machine, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``, linear or with a kernel.
+
+    Parameters
+    ----------
+    C : float, default 1
+        Weight of the sum of losses.
+    kernel : {"rbf", "linear", "poly"}, optional
+        ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``; a linear model with ``coef_`` by default.
+    gamma : float or str, default "1/d"
+        A number, or ``NUMBER/d`` with the number of features ``d``.
+    degree : int, default 3
+    coef0 : float, default 0
+    class_weight : dict or "balanced", optional
+        Weight of each label in the loss.
+    bias : float, default 0
+        Value of a constant feature, penalised like every other; 0 for no intercept.
+    scale : {"none", "maxabs", "standard", "l2"}
+        Scaling before the model; ``coef_`` is in the units of the data all the same.
+    rule : str, default "dvi+gap"
+        Screening rule, as of :func:`screenpath.svm_path`.
+    solver : str, default "auto"
+    tol : float, default 1e-6
+        Relative duality gap on the full data, every rounding error counted.
+    max_epochs : int, default 100000
+        Sweeps or Newton iterations.
+    threads : int, default 1
+        Results do not depend on it.
+    seed : int, default 0
+        Of the random order of ``solver="cd"``.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_ : ndarray of shape (1, d), or (classes, d) with more than two
+    intercept_ : ndarray of shape (1,) or (classes,)
+    support_ : ndarray of int
+        With a kernel: the support vectors among the samples.
+    dual_coef_ : ndarray of shape (1, n_support) or (classes, n_support)
+        With a kernel: ``y_i alpha_i``.
+    n_iter_ : int
+        Sweeps or Newton iterations; of several classes the most.
+    dual_gap_ : float, or ndarray of shape (classes,)
+        Upper bound of the exact duality gap.
+    path_ : PathResult or KernelPathResult, or a list with one a class
+    C_ : float
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the data have names.
+
+    Examples
+    --------
+    >>> from screenpath.sklearn import SVMClassifier
+    >>> model = SVMClassifier(C=0.1, bias=1.0).fit([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0]], ["yes", "yes", "no"])
+    >>> model.predict([[1.0, 1.0]]).tolist()
+    ['yes']
+    """
+
+    _model = "svm"
+
+    def __init__(
+        self, C=1.0, *, kernel=None, gamma="1/d", degree=3, coef0=0.0, class_weight=None, bias=0.0, scale="none",
+        rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+    ):  # fmt: skip
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        return {"c": C_VALUE.checked(self.C)}
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data.
+
+        Returns
+        -------
+        SVMClassifier
+        """
+        with value_errors():
+            self._take(self._problem(X, y, sample_weight).paths(), 0)
+        return self
+
+
+class L1SVMClassifier(Classifier):
+    """Certified L1-regularised squared-hinge SVM, ``min ||w||_1 + C sum max(0, 1 - y_i (x_i.w + b))^2``.
+
+    The bias ``b`` is free: it is not penalised.
+
+    Parameters
+    ----------
+    C : float, default 1
+        As of scikit-learn's ``LinearSVC(penalty="l1")``; ``1 / (2 lambda)`` of :func:`screenpath.l1_svm_path`.
+    scale, solver, tol, max_epochs, threads
+        As of :class:`SVMClassifier`.
+    rule : {"vi+gap", "vi", "gap", "none"}
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
+        As of :class:`SVMClassifier`.
+    """
+
+    _model = "l1svm"
+    _options = ("scale", "rule", "solver", "tol", "max_epochs", "threads")
+
+    def __init__(
+        self, C=1.0, *, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1
+    ):  # fmt: skip
+        self.C = C
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+
+    def _grid_options(self) -> dict[str, Any]:
+        return {"lambda_list": [0.5 / C_VALUE.checked(self.C)]}
+
+    def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
+        return "C_", 0.5 / value
+
+    def fit(self, X, y):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+
+        Returns
+        -------
+        L1SVMClassifier
+        """
+        with value_errors():
+            self._take(self._problem(X, y).paths(), 0)
+        return self
+
+
+class SparseSVMClassifier(Classifier):
+    r"""Certified sparse SVM, ``min 1/n sum l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
+
+    ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others.
+
+    Parameters
+    ----------
+    alpha, beta : float, default 0.01
+        Weights of the two penalties beside the *mean* loss.
+    smoothing : float, default 0.5
+        Width of the hinge's quadratic part, in (0, 1).
+    bias, scale, solver, tol, max_epochs, seed
+        As of :class:`SVMClassifier`.
+    rule : str, default "sifs+gap"
+        As of :func:`screenpath.sparse_svm_path`.
+    first : {"features", "samples"}
+
+    Attributes
+    ----------
+    alpha_, beta_ : float
+    classes_, coef_, intercept_, n_iter_, dual_gap_, path_, n_features_in_, feature_names_in_
+        As of :class:`SVMClassifier`.
+    """
+
+    _model = "sparse-svm"
+    _options = ("smoothing", "bias", "scale", "rule", "first", "solver", "tol", "max_epochs", "seed")
+    _joint = True
+
+    def __init__(
+        self, alpha=0.01, beta=0.01, *, smoothing=0.5, bias=0.0, scale="none", rule="sifs+gap", first="features",
+        solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
+    ):  # fmt: skip
+        self.alpha = alpha
+        self.beta = beta
+        self.smoothing = smoothing
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.first = first
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        return {name: [Option(name, kind="positive").checked(getattr(self, name))] for name in ("alpha", "beta")}
+
+    def fit(self, X, y):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+
+        Returns
+        -------
+        SparseSVMClassifier
+        """
+        with value_errors():
+            self._take(self._problem(X, y).paths(), 0)
+        return self

@@ -1,0 +1,338 @@
+"""Classifiers whose parameters are chosen by cross-validation, whole paths at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from screenpath.cv.certify import Certified
+from screenpath.cv.refine import refine
+from screenpath.models.options import CERTIFY
+from screenpath.sklearn.base import value_errors
+from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
+from screenpath.sklearn.classifiers import C_VALUE, L1SVMClassifier, SparseSVMClassifier, SVMClassifier
+from screenpath.sklearn.crossval import CrossValidated, c_grid, held_out_forms
+from screenpath.sklearn.problem import Problem
+
+TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
+
+
+class SVMClassifierCV(CrossValidated, SVMClassifier):
+    """:class:`SVMClassifier` with C chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Parameters
+    ----------
+    grid : int or sequence of float, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values.
+    cmin, cmax : float
+        Ends of the log-spaced grid.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
+    scoring : str, optional
+        ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
+    step : {"best", "one-se"}
+        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
+    n_jobs : int, optional
+        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    certify : bool, default False
+        Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. 2015).
+    certify_to : float, optional
+        Add values of C to the grid until none of the range can be better than the best found by more than this share.
+    certify_points : int, default 1000
+        How many may be added.
+    calibration : {"sigmoid", "isotonic"}, optional
+        What makes probabilities of the forms of held-out samples, which the folds have: ``predict_proba`` is there with
+        one of them. Near a decision it may favour another class than ``predict``, which goes by the forms.
+    kernel, gamma, degree, coef0, class_weight, bias, scale, rule, solver, tol, max_epochs, threads, seed
+        As of :class:`SVMClassifier`.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, n_splits_
+        See :class:`screenpath.sklearn.crossval.CrossValidated`.
+    certificate_ : dict
+        With ``certify``: ``best_error`` found at ``best_C``, ``lower_bound`` of the error at every C from ``cmin`` to
+        ``cmax``, and their ``difference``: no C of the range is better by more.
+    classes_, coef_, intercept_, support_, dual_coef_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
+        As of :class:`SVMClassifier`; ``path_`` has all steps of the grid.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from screenpath.sklearn import SVMClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVMClassifierCV(grid=10, bias=1.0, calibration="sigmoid").fit(X, y)
+    >>> bool(model.best_score_ > 0.9), model.predict_proba(X[:1]).shape
+    (True, (1, 3))
+    """
+
+    def __init__(
+        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None,
+        certify=False, certify_to=None, certify_points=1000, calibration=None, kernel=None, gamma="1/d",
+        degree=3, coef0=0.0, class_weight=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto",
+        tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+    ):  # fmt: skip
+        self.grid = grid
+        self.cmin = cmin
+        self.cmax = cmax
+        self.cv = cv
+        self.scoring = scoring
+        self.step = step
+        self.n_jobs = n_jobs
+        self.certify = certify
+        self.certify_to = certify_to
+        self.certify_points = certify_points
+        self.calibration = calibration
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        return c_grid(self.grid, self.cmin, self.cmax)
+
+    def _kept(self, problem: Problem) -> dict[str, Any]:
+        if self.calibration not in (None, *METHODS):
+            raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
+        if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
+            raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
+        return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": self._certifies}
+
+    @property
+    def _certifies(self) -> bool:
+        return bool(self.certify) or self.certify_to is not None
+
+    def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
+        if not self._certifies:
+            return folds, grid
+        if len(grid) < 2:
+            raise ValueError("certify needs a range of C: a grid of 2 points or more")
+        found = folds[0]
+        certified = Certified([fold.held_out for fold in found])
+
+        def solve(points: list, tol: float) -> bool:
+            more = walk(np.array(points), tol)[0]
+            found[:] = [fold.merged(other) for fold, other in zip(found, more, strict=True)]
+            certified.update([fold.held_out for fold in found], again=points)
+            return True
+
+        if self.certify_to is not None:
+            target = TARGET.checked(self.certify_to)
+            refine(certified, target, POINTS.checked(self.certify_points), self.tol, solve)
+        self.certificate_ = certified.record()
+        return [found], np.array(certified.grid)
+
+    def _after(self, problem: Problem, folds: list, splits: list) -> None:
+        if self.calibration is None:
+            return
+        held_out = np.concatenate([split.held_out for split in splits])
+        weights = None if problem.samples.weights is None else problem.samples.weights[held_out]
+        parts = zip(held_out_forms(folds, self.best_index_).T, problem.targets.parts, strict=True)
+        self._maps = [calibrated(self.calibration, forms, signs[held_out] > 0.0, weights) for forms, signs in parts]
+
+    @available_if(lambda self: self.calibration is not None)
+    def predict_proba(self, X) -> np.ndarray:
+        """Return the probabilities of the classes, calibrated by the held-out samples of the folds.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m, classes)
+        """
+        forms = self._forms(X)
+        return probabilities(self._maps, forms)
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data, in held-out parts too.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        SVMClassifierCV
+        """
+        with value_errors():
+            self._search(X, y, sample_weight, groups)
+        return self
+
+
+class L1SVMClassifierCV(CrossValidated, L1SVMClassifier):
+    """:class:`L1SVMClassifier` with C chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Parameters
+    ----------
+    grid : int or sequence of float, default 20
+        Number K of values ``lambda_max / k``, k = 1..K, with ``C = 1 / (2 lambda)``; or the values of C.
+    log : bool, default False
+        Space them evenly in the logarithm, from ``lambda_max`` to ``lambda_min_ratio * lambda_max``.
+    lambda_min_ratio : float, default 0.05
+        Used with ``log``.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
+    scoring : str, optional
+        ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
+    step : {"best", "one-se"}
+        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
+    n_jobs : int, optional
+        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    scale, rule, solver, tol, max_epochs, threads
+        As of :class:`L1SVMClassifier`.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, n_splits_
+        See :class:`screenpath.sklearn.crossval.CrossValidated`.
+    classes_, coef_, intercept_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
+        As of :class:`L1SVMClassifier`; ``path_`` has all steps of the grid.
+    """
+
+    def __init__(
+        self, grid=20, log=False, lambda_min_ratio=0.05, *, cv=None, scoring=None, step="best", n_jobs=None,
+        scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
+    ):  # fmt: skip
+        self.grid = grid
+        self.log = log
+        self.lambda_min_ratio = lambda_min_ratio
+        self.cv = cv
+        self.scoring = scoring
+        self.step = step
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+
+    def _grid_options(self) -> dict[str, Any]:
+        if np.ndim(self.grid) > 0:
+            return {"lambda_list": [0.5 / C_VALUE.checked(value) for value in self.grid]}
+        return {"grid": self.grid, **({"log": True, "lambda_min_ratio": self.lambda_min_ratio} if self.log else {})}
+
+    def fit(self, X, y, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        L1SVMClassifierCV
+        """
+        with value_errors():
+            self._search(X, y, groups=groups)
+        return self
+
+
+class SparseSVMClassifierCV(CrossValidated, SparseSVMClassifier):
+    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Parameters
+    ----------
+    betas, alphas : int or sequence of float, default 10 and 100
+        Numbers of values, or the values, as of :func:`screenpath.sparse_svm_path`.
+    beta_min_ratio, alpha_min_ratio : float, default 0.05 and 0.01
+        Ends of the values from ``beta_max`` and, for each, ``alpha_max`` down.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
+    scoring : str, optional
+        ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
+    step : {"best", "one-se"}
+        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
+    n_jobs : int, optional
+        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    smoothing, bias, scale, rule, first, solver, tol, max_epochs, seed
+        As of :class:`SparseSVMClassifier`.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, n_splits_
+        See :class:`screenpath.sklearn.crossval.CrossValidated`.
+    alpha_, beta_, classes_, coef_, intercept_, n_iter_, dual_gap_, path_, n_features_in_, feature_names_in_
+        As of :class:`SparseSVMClassifier`; ``path_`` has all steps of the grid.
+    """
+
+    def __init__(
+        self, betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01, *, cv=None, scoring=None,
+        step="best", n_jobs=None, smoothing=0.5, bias=0.0, scale="none", rule="sifs+gap", first="features",
+        solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
+    ):  # fmt: skip
+        self.betas = betas
+        self.alphas = alphas
+        self.beta_min_ratio = beta_min_ratio
+        self.alpha_min_ratio = alpha_min_ratio
+        self.cv = cv
+        self.scoring = scoring
+        self.step = step
+        self.n_jobs = n_jobs
+        self.smoothing = smoothing
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.first = first
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for one, values, ratio in (("beta", "betas", "beta_min_ratio"), ("alpha", "alphas", "alpha_min_ratio")):
+            if np.ndim(getattr(self, values)) > 0:
+                given[one] = [float(value) for value in getattr(self, values)]
+            else:
+                given |= {values: getattr(self, values), ratio: getattr(self, ratio)}
+        return given
+
+    def fit(self, X, y, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        SparseSVMClassifierCV
+        """
+        with value_errors():
+            self._search(X, y, groups=groups)
+        return self

@@ -1,0 +1,161 @@
+"""Cross-validation inside an estimator: one certified path a fold, the choice, and the path on all data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.stats import rankdata
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import check_cv
+
+from screenpath.cv import folds as drawing
+from screenpath.cv.folds import Split
+from screenpath.cv.run import FoldPath, fold_paths
+from screenpath.errors import UsageError
+from screenpath.models.scores import SCORES, Score, choose_score
+from screenpath.rows.budget import free_memory
+from screenpath.runs.choose import Choice, choose
+from screenpath.sklearn.base import PathEstimator
+from screenpath.sklearn.problem import Problem
+from screenpath.walk.step import CERTIFIED
+
+# Names of scorers of scikit-learn besides the library's own.
+SCORERS = {
+    "balanced_accuracy": "balanced-accuracy", "roc_auc": "auc", "neg_mean_absolute_error": "mae",
+    "neg_mean_squared_error": "mse",
+}  # fmt: skip
+STEPS = ("best", "one-se")
+
+
+def c_grid(grid, cmin: float, cmax: float) -> dict[str, Any]:
+    """Return the options of a grid of C: a number of points and the ends, or the values."""
+    if np.ndim(grid) > 0:
+        return {"c_list": [float(value) for value in grid]}
+    return {"grid": grid, "cmin": cmin, "cmax": cmax}
+
+
+class CrossValidated(PathEstimator):
+    """The part of an estimator that chooses its parameters on a grid.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to ndarray
+        ``params``, ``param_NAME``, ``splitK_test_score``, ``mean_test_score``, ``std_test_score``, ``se_test_score``
+        (standard error), ``rank_test_score``, and ``certified``: whether the fits of all folds are. Errors of
+        regressions are negated, so that more is better.
+    best_index_ : int
+    best_params_ : dict
+    best_score_ : float
+    n_splits_ : int
+    """
+
+    def _search(self, X, y, sample_weight=None, groups=None) -> None:
+        """Cross-validate the grid, choose, and take the step from the path on all data."""
+        if self.step not in STEPS:
+            raise ValueError(f"step must be one of {', '.join(STEPS)}, not {self.step!r}")
+        self.__dict__.pop("certificate_", None)  # of an earlier fit
+        problem = self._problem(X, y, sample_weight)
+        score, grid = self._score_of(problem), problem.grid()
+        splits = self._splits(problem, groups, score)
+        jobs = min(effective_n_jobs(self.n_jobs), len(splits))
+        options = problem.task.options
+        if problem.spec.rows is not None and jobs > 1:  # each process has a kernel matrix
+            options = {**options, "matrix_memory": free_memory() // 2 // jobs}
+        task = replace(problem.task, options=options, score=score, **self._kept(problem))
+
+        def walk(points, tol: float) -> list[list[FoldPath]]:
+            return [list(fold_paths(part, task, splits, points, tol, jobs)) for part in problem.parts]
+
+        folds, grid = self._refined(walk(grid, self.tol), grid, walk)
+        self._warn([row for part in folds for fold in part for row in fold.rows], "cross-validation", 4)
+        scores = _scores(problem, folds, splits, score)
+        choice = choose(scores, score.higher)
+        at = choice.best if self.step == "best" else choice.one_se
+        self._note(problem, grid, scores if score.higher else -scores, choice, at, folds)
+        self._take(problem.paths(grid), at, 5)
+        self._after(problem, folds, splits)
+
+    def _kept(self, problem: Problem) -> dict[str, Any]:
+        """Return what the folds are to keep: the forms of held-out samples where classes are decided between."""
+        return {"keep": len(problem.targets.parts) > 1}
+
+    def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
+        """Return the folds of every problem and the grid, where need be with further points of it."""
+        return folds, grid
+
+    def _after(self, problem: Problem, folds: list, splits: list) -> None:
+        """Make use of what the folds have kept."""
+
+    def _score_of(self, problem: Problem) -> Score:
+        name, classes = self.scoring, len(np.unique(problem.targets.codes))
+        if name is not None and not isinstance(name, str):
+            raise ValueError("scoring is the name of a score: a path has too many steps for a callable")
+        name = SCORERS.get(name, name)
+        if name is not None and name not in SCORES:
+            raise ValueError(f"there is no score {name!r}; use one of {', '.join((*SCORERS, *SCORES))}")
+        return choose_score(name, problem.spec, problem.kind, classes, problem.task.options.get("tau"))
+
+    def _splits(self, problem: Problem, groups, score: Score) -> list[Split]:
+        """Return the checked folds of scikit-learn's splitter."""
+        codes, weights, n = problem.targets.codes, problem.samples.weights, problem.samples.y.size
+        classifier = isinstance(self, ClassifierMixin)
+        labels = codes.astype(np.int64) if classifier else codes
+        splitter, found = check_cv(self.cv, labels, classifier=classifier), []
+        for k, (trained, held_out) in enumerate(splitter.split(problem.samples.X, labels, groups)):
+            trained, held_out = (np.sort(np.arange(n)[part]) for part in (trained, held_out))
+            rest = np.setdiff1d(np.arange(n), held_out)
+            found.append(Split(0, k, held_out, None if np.array_equal(rest, trained) else trained))
+        if len(found) < 2:
+            raise UsageError("cross-validation needs two folds or more", "use for example cv=5")
+        if classifier:
+            everywhere = score.name in drawing.ALL_CLASSES
+            drawing.check_classes(codes, found, everywhere, lambda code: str(self.classes_[int(code)]), weights)
+        if weights is not None:
+            drawing.check_weights(weights, found)
+        self.n_splits_ = len(found)
+        return found
+
+    def _note(self, problem: Problem, grid, scores, choice: Choice, at: int, folds: list) -> None:
+        """Set the tables of the search."""
+        points = [self._named(problem, parameter) for parameter in grid]
+        mean = scores.mean(axis=0)
+        met = [[row["status"] == CERTIFIED for row in fold.rows] for part in folds for fold in part]
+        self.cv_results_ = {
+            "params": points,
+            **{f"param_{name}": np.array([point[name] for point in points]) for name in points[0]},
+            **{f"split{k}_test_score": row for k, row in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "se_test_score": choice.se,
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+            "certified": np.all(met, axis=0),
+        }
+        self.best_index_, self.best_params_, self.best_score_ = at, points[at], float(mean[at])
+
+    def _named(self, problem: Problem, parameter) -> dict[str, float]:
+        """Return a grid point by the names of the estimator's parameters."""
+        names = ("alpha", "beta") if np.ndim(parameter) else (problem.spec.parameter,)
+        pairs = zip(names, np.ravel(parameter).tolist(), strict=True)
+        return {name.removesuffix("_"): value for name, value in (self._fitted_parameter(*pair) for pair in pairs)}
+
+
+def _scores(problem: Problem, folds: list[list[FoldPath]], splits: list[Split], score: Score) -> np.ndarray:
+    """Return the scores of all folds and steps; those of several problems are of the decision between them."""
+    if len(folds) == 1:
+        return np.array([[row["score"] for row in fold.rows] for fold in folds[0]])
+    codes, weights = problem.targets.codes, problem.samples.weights
+    rows = []
+    for k, split in enumerate(splits):
+        truth, given = codes[split.held_out], None if weights is None else weights[split.held_out]
+        steps = zip(*(part[k].products for part in folds), strict=True)
+        rows.append([score.function(np.column_stack(forms), truth, given) for forms in steps])
+    return np.array(rows)
+
+
+def held_out_forms(folds: list[list[FoldPath]], at: int) -> np.ndarray:
+    """Return the forms of all held-out samples at one step, fold behind fold, of shape (m, problems)."""
+    return np.column_stack([np.concatenate([fold.products[at] for fold in part]) for part in folds])

@@ -1,0 +1,233 @@
+"""Regressions whose C is chosen by cross-validation, whole paths at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from screenpath.sklearn.base import value_errors
+from screenpath.sklearn.crossval import CrossValidated, c_grid
+from screenpath.sklearn.regressors import LADRegressor, QuantileRegressor, SVMRegressor
+
+
+class LADRegressorCV(CrossValidated, LADRegressor):
+    """:class:`LADRegressor` with C chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Parameters
+    ----------
+    grid : int or sequence of float, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values.
+    cmin, cmax : float
+        Ends of the log-spaced grid.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
+    scoring : str, optional
+        ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball``; of held-out samples.
+    step : {"best", "one-se"}
+        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
+    n_jobs : int, optional
+        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    bias, scale, rule, solver, tol, max_epochs, threads, seed
+        As of :class:`LADRegressor`.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, n_splits_
+        See :class:`screenpath.sklearn.crossval.CrossValidated`.
+    coef_, intercept_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
+        As of :class:`LADRegressor`; ``path_`` has all steps of the grid.
+    """
+
+    def __init__(
+        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, bias=0.0,
+        scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+    ):  # fmt: skip
+        self.grid = grid
+        self.cmin = cmin
+        self.cmax = cmax
+        self.cv = cv
+        self.scoring = scoring
+        self.step = step
+        self.n_jobs = n_jobs
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        return c_grid(self.grid, self.cmin, self.cmax)
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data, in held-out parts too.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        LADRegressorCV
+        """
+        with value_errors():
+            self._search(X, y, sample_weight, groups)
+        return self
+
+
+class QuantileRegressorCV(CrossValidated, QuantileRegressor):
+    """:class:`QuantileRegressor` with C chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Parameters
+    ----------
+    grid : int or sequence of float, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values.
+    cmin, cmax : float
+        Ends of the log-spaced grid.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
+    scoring : str, optional
+        ``pinball`` at ``tau`` (default), ``neg_mean_absolute_error``, ``neg_mean_squared_error``; of held-out samples.
+    step : {"best", "one-se"}
+        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
+    n_jobs : int, optional
+        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    tau, bias, scale, rule, solver, tol, max_epochs, threads, seed
+        As of :class:`QuantileRegressor`.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, n_splits_
+        See :class:`screenpath.sklearn.crossval.CrossValidated`.
+    coef_, intercept_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
+        As of :class:`QuantileRegressor`; ``path_`` has all steps of the grid.
+    """
+
+    def __init__(
+        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, tau=0.5,
+        bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+    ):  # fmt: skip
+        self.grid = grid
+        self.cmin = cmin
+        self.cmax = cmax
+        self.cv = cv
+        self.scoring = scoring
+        self.step = step
+        self.n_jobs = n_jobs
+        self.tau = tau
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        return c_grid(self.grid, self.cmin, self.cmax)
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data, in held-out parts too.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        QuantileRegressorCV
+        """
+        with value_errors():
+            self._search(X, y, sample_weight, groups)
+        return self
+
+
+class SVMRegressorCV(CrossValidated, SVMRegressor):
+    """:class:`SVMRegressor` with C chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Parameters
+    ----------
+    grid : int or sequence of float, default 100
+        Number of log-spaced values of C from ``cmin`` to ``cmax``, or the values.
+    cmin, cmax : float
+        Ends of the log-spaced grid.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
+    scoring : str, optional
+        ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball``; of held-out samples.
+    step : {"best", "one-se"}
+        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
+    n_jobs : int, optional
+        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    epsilon, bias, scale, rule, solver, tol, max_epochs, threads, seed
+        As of :class:`SVMRegressor`.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, n_splits_
+        See :class:`screenpath.sklearn.crossval.CrossValidated`.
+    coef_, intercept_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
+        As of :class:`SVMRegressor`; ``path_`` has all steps of the grid.
+    """
+
+    def __init__(
+        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, epsilon=0.1,
+        bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+    ):  # fmt: skip
+        self.grid = grid
+        self.cmin = cmin
+        self.cmax = cmax
+        self.cv = cv
+        self.scoring = scoring
+        self.step = step
+        self.n_jobs = n_jobs
+        self.epsilon = epsilon
+        self.bias = bias
+        self.scale = scale
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.threads = threads
+        self.seed = seed
+
+    def _grid_options(self) -> dict[str, Any]:
+        return c_grid(self.grid, self.cmin, self.cmax)
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data, in held-out parts too.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        SVMRegressorCV
+        """
+        with value_errors():
+            self._search(X, y, sample_weight, groups)
+        return self

@@ -1,0 +1,137 @@
+"""Tables of pandas, polars and pyarrow wherever Python functions take rows, and what becomes of their names."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.data.frames import is_table
+from screenpath.errors import DataError, RunFolderError
+from screenpath.runs.record import _check_entries
+from tests.cli.conftest import clouds
+from tests.conftest import ROOT
+
+NAMES = ("age", "height in $", "[red]weight", "x" * 40)
+LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def table(library, columns):
+    """Return columns by their names as a table of some library."""
+    module = pytest.importorskip(library)
+    return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+
+
+@pytest.fixture
+def data():
+    """Rows and labels."""
+    return clouds(60, 4, seed=1)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_path_function_takes_tables(data, library):
+    X, y = data
+    frame = table(library, dict(zip(NAMES, X.T, strict=True)))
+    assert is_table(frame) and not is_table(X) and not is_table(X.tolist())
+    for function, options in (
+        (screenpath.svm_path, {"grid": [0.1, 1.0]}),
+        (screenpath.lad_path, {"grid": [0.1, 1.0]}),
+        (screenpath.l1_svm_path, {"grid": 3}),
+        (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}),
+        (screenpath.kernel_svm_path, {"grid": [0.1, 1.0]}),
+    ):
+        plain, found = function(X, y, **options), function(frame, y, **options)
+        assert found.feature_names == NAMES and plain.feature_names is None
+        assert np.array_equal(found.coef(), plain.coef())
+        assert np.array_equal(found.decision_function(frame), plain.decision_function(X))
+        assert np.array_equal(found.decision_function(X), plain.decision_function(X))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_types_of_columns(library):
+    y = [1, -1, 1]
+    whole = {"a": np.array([1, 2, 3], dtype=np.int8), "b": [True, False, True], "c": np.array([0.5, 1, 2], dtype="f4")}
+    path = screenpath.svm_path(table(library, whole), y, grid=[1.0])
+    assert np.array_equal(path.coef(), screenpath.svm_path([[1, 1, 0.5], [2, 0, 1], [3, 1, 2]], y, grid=[1.0]).coef())
+    with pytest.raises(DataError, match="the column 'b' holds String, not numbers"):
+        screenpath.svm_path(table(library, {"a": [1.0, 2.0, 3.0], "b": ["u", "v", "w"]}), y)
+    with pytest.raises(DataError, match="nan or infinite"):
+        screenpath.svm_path(table(library, {"a": [1.0, None, 3.0]}), y)
+
+
+def test_new_rows_with_other_columns_are_refused(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    frame = pandas.DataFrame(X, columns=NAMES)
+    path = screenpath.svm_path(frame, y, grid=[1.0])
+    for columns, why in (
+        (NAMES[::-1], "another order"),
+        ((*NAMES[:3], "other"), "other were not in the training data"),
+        (NAMES[:3], "are missing"),
+    ):
+        with pytest.raises(DataError, match=why):
+            path.predict(pandas.DataFrame(X[:, : len(columns)], columns=columns))
+    with pytest.raises(DataError, match="two columns of the table have the name 'a'"):
+        screenpath.svm_path(pandas.DataFrame(X[:, :2], columns=["a", "a"]), y)
+
+
+def test_a_run_keeps_the_names(data, tmp_path, capsys):
+    polars = pytest.importorskip("polars")
+    X, y = data
+    frame = polars.DataFrame(dict(zip(NAMES, X.T, strict=True)))
+    run = screenpath.run("svm", (frame, y), grid=3, test=(frame, y), out=tmp_path / "run", quiet=True)
+    assert run.feature_names == NAMES and screenpath.load_run(run.folder).feature_names == NAMES
+    assert run.predict(frame).tolist() == run.predict(X).tolist()
+    with pytest.raises(DataError, match="another order"):
+        run.predict(frame.select(NAMES[::-1]))
+    with pytest.raises(DataError, match="another order"):
+        other = frame.select(NAMES[::-1])
+        screenpath.run("svm", (frame, y), grid=3, test=(other, y), out=tmp_path / "other", quiet=True)
+    path = screenpath.svm_path(frame, y, grid=3)
+    path.save(tmp_path / "saved")
+    assert screenpath.load_run(tmp_path / "saved").feature_names == NAMES
+    plain = screenpath.run("svm", (X, y), grid=3, out=tmp_path / "plain", quiet=True)
+    assert plain.feature_names is None and np.array_equal(plain.coefficients, run.coefficients)
+    screenpath.export_run(run, "json", tmp_path / "model.json", step=0)
+    assert json.loads((tmp_path / "model.json").read_text())["feature_names"] == list(NAMES)
+    screenpath.export_run(plain, "json", tmp_path / "plain.json", step=0)
+    assert "feature_names" not in json.loads((tmp_path / "plain.json").read_text())
+    screenpath.write_libsvm(tmp_path / "text", frame, y)
+    assert np.array_equal(screenpath.read_libsvm(tmp_path / "text").X.toarray(), X)
+    cv = screenpath.cross_validate("svm", (frame, y), grid=3, folds=3, out=tmp_path / "cv", quiet=True)
+    assert cv.feature_names == NAMES
+    command = [sys.executable, "-m", "screenpath", "plot", str(run.folder), "--kind", "coefficients", "--terminal"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
+    assert "age" in shown and "[red]weight" in shown
+
+
+def test_names_stand_in_pictures(data, tmp_path):
+    pytest.importorskip("matplotlib")
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    run = screenpath.run("svm", (pandas.DataFrame(X, columns=NAMES), y), grid=3, out=tmp_path / "run", quiet=True)
+    screenpath.plot_run(run, "coefficients", tmp_path / "picture.svg")
+    screenpath.report_run(run, tmp_path / "report.html")
+    text = (tmp_path / "picture.svg").read_text()
+    assert (
+        all(name in text for name in ("age", "height in $", "[red]weight", "x" * 23 + "…")) and "feature 1" not in text
+    )
+
+
+def test_names_of_another_number_of_features_are_damage(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    run = screenpath.run("svm", (pandas.DataFrame(X, columns=NAMES), y), grid=3, out=tmp_path / "run", quiet=True)
+    record = json.loads((run.folder / "run.json").read_text())
+    assert record["data"]["feature_names"] == list(NAMES)
+    record["data"]["feature_names"].pop()
+    with pytest.raises(RunFolderError, match="feature_names"):
+        _check_entries(run.folder / "run.json", record)
+
+
+def test_arrays_need_no_reader_of_tables():
+    script = "import sys, screenpath; screenpath.svm_path([[1.0], [2.0]], [1, -1]); print('narwhals' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "False\n", done

@@ -1,0 +1,24 @@
+"""The comparison with scikit-learn's search runs on a small set, and names what is not there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_small_run():
+    sample = ROOT / "data_samples" / "wang_toy1.libsvm"
+    command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "sklearn_cv.py"), str(sample), "none"]
+    options = ["--folds", "3", "--grid", "4", "--repeats", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if line.startswith("| wang_toy1"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert abs(float(cells[4]) - float(cells[5])) <= 3 * float(cells[6]) + 0.01 and float(cells[4]) > 0.8
+    assert "none.libsvm.gz is not here" in done.stdout
