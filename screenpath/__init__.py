@@ -29,6 +29,7 @@ _HOMES = {
     "read_libsvm": "screenpath.data.libsvm",
     "report_run": "screenpath.api.runs",
     "run": "screenpath.api.runs",
+    "show_run": "screenpath.api.runs",
     "sparse_svm_path": "screenpath.api.sparse",
     "svm_path": "screenpath.api.losses",
     "svr_path": "screenpath.api.losses",

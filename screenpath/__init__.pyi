@@ -13,6 +13,7 @@ from screenpath.api.runs import options_of as options_of
 from screenpath.api.runs import plot_run as plot_run
 from screenpath.api.runs import report_run as report_run
 from screenpath.api.runs import run as run
+from screenpath.api.runs import show_run as show_run
 from screenpath.api.sparse import SparsePathResult as SparsePathResult
 from screenpath.api.sparse import sparse_svm_path as sparse_svm_path
 from screenpath.data.generate import generate as generate

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -19,6 +19,9 @@ from screenpath.models.options import completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
 from screenpath.runs.stored import StoredPath, load_run
+
+if TYPE_CHECKING:
+    from screenpath.report.show import RunSummary
 
 DataLike: TypeAlias = FileLike | tuple[RowsLike, ArrayLike]
 RunLike: TypeAlias = StoredPath | FileLike
@@ -160,6 +163,36 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     output = Output(os.fspath(out), force, [opened.folder])
     output.write(exported(opened.run, opened.run.choose(str(step)), to))
     return Path(out)
+
+
+def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> RunSummary:
+    """Return a run and one of its steps in words, as ``screenpath show RUN`` prints them.
+
+    Parameters
+    ----------
+    path : StoredPath or path-like
+    step : int or str, optional
+        As of :func:`export_run`; the best where steps have scores, else the last.
+    top : int, default 20
+        Features shown at most, the largest by scaled size first.
+
+    Returns
+    -------
+    RunSummary
+        ``print`` it; its attributes ``scores``, ``features``, ``intercepts`` and ``step`` have the numbers.
+
+    Raises
+    ------
+    UsageError, RunFolderError
+
+    Examples
+    --------
+    >>> import screenpath
+    >>> print(screenpath.show_run("runs/svm-breast_cancer"))  # doctest: +SKIP
+    """
+    from screenpath.report.show import summary_of
+
+    return summary_of(_opened(path).run, None if step is None else str(step), top)
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:

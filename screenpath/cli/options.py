@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import click
@@ -120,6 +121,12 @@ def flag(option: Option, *, help: str | None = None, **changed):
 def flags(options):
     """Return the decorator that adds several options."""
     return stack(*(flag(one) for one in options))
+
+
+def say(text: str) -> None:
+    """Print text for people to standard output, whatever its encoding can hold."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
 
 
 data_argument = click.argument("data", metavar="DATA", type=click.Path())

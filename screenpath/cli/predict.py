@@ -18,6 +18,9 @@ STEP_HELP = (
 )
 step_option = click.option("--step", "step", metavar="STEP", required=True, help=STEP_HELP)
 run_argument = click.argument("run", metavar="RUN", type=click.Path())
+training_option = click.option(
+    "--training", metavar="DATA", type=click.Path(), help="The training data of the run, if it has moved."
+)
 
 
 @click.command("predict")
@@ -28,7 +31,7 @@ run_argument = click.argument("run", metavar="RUN", type=click.Path())
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
-@click.option("--training", metavar="DATA", type=click.Path(), help="A kernel run's training data, if it has moved.")
+@training_option
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
 def command(run, data, step, decision, out, force, zero_based, training, quiet):
     """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.

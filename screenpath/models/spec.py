@@ -106,6 +106,8 @@ class Spec:
         Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
     spreads : bool
         Whether a cluster is given parts of its grid, and not passes over shards.
+    selects : bool
+        Whether its penalty leaves features out of the model, one after the other along the path.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
     copies : bool
@@ -138,6 +140,7 @@ class Spec:
     walk: Callable | None = None
     rows: Callable | None = None
     kernel_modules: tuple = ()
+    selects: bool = False
     streams: bool = True
     spreads: bool = False
     copies: bool = False

@@ -1,0 +1,179 @@
+"""The dual variables of one step: which rows carry a solution, and for which of them that is proven of the optimum.
+
+A run folder holds them where the run was made with ``certificate``. Else the one problem of the step is solved again
+from the data, certified to the tolerance of the run: that is a pair of the same problem, within the same gap, and what
+its ball proves is proven of the same optimum.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from screenpath.data.labels import label_text
+from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.models.losses import LOSSES
+from screenpath.models.specs import SPECS
+from screenpath.runs.certificates import proven, states_of
+from screenpath.runs.load import ARRAYS, load_training
+from screenpath.runs.open import Run
+from screenpath.runs.training import training_data, training_path
+from screenpath.verify import file as form
+from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.step import CERTIFIED
+
+SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
+STORED, AGAIN = "certificate.bin", "solved again"
+# Options that say how a path is walked or kept; a single problem is solved without them.
+WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference", "scheduler",
+          "local_cluster", "resume")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Duals:
+    """The dual variables of a step.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        As the data file has them.
+    values : ndarray of shape (n,)
+        ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression.
+    sides : ndarray of str of shape (n,)
+        ``R`` at its lower end, ``L`` at its upper end, ``E`` between. Of ``svr``, which has two a row: ``R`` where both
+        are 0, within the tube; ``L`` where one is at its upper end.
+    certified : ndarray of bool of shape (n,)
+        Whether the row is proven to be on this side in the optimum.
+    source : {"certificate.bin", "solved again"}
+        Where the numbers are from.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    sides: np.ndarray
+    certified: np.ndarray
+    source: str
+
+    @property
+    def support(self) -> np.ndarray:
+        """Return the numbers (from 0) of the rows with a part in ``w``: the support vectors."""
+        return np.flatnonzero(self.values)
+
+    def csv(self) -> str:
+        """Return the table ``row, label, value, side, certified``, rows numbered from 1."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["row", "label", "value", "side", "certified"])
+        columns = (self.labels.tolist(), self.values.tolist(), self.sides.tolist(), self.certified.tolist())
+        for row, (label, value, side, sure) in enumerate(zip(*columns, strict=True), 1):
+            writer.writerow([row, label_text(label), repr(value), side, int(sure)])
+        return text.getvalue()
+
+
+def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
+    """Return the dual variables of a step.
+
+    Parameters
+    ----------
+    run : Run
+    step : dict
+        Row of the step table.
+    training : str, optional
+        The training data, where they are no longer where the run read them.
+
+    Raises
+    ------
+    UsageError
+        For a model whose solutions are not made of rows, or are several paths.
+    DataError
+        If the training data are not there, or are not those of the run.
+    RunFolderError
+        If the certificate is damaged, or the step could not be certified again.
+    """
+    _check(run)
+    data = training_data(run, training)
+    loss, options = LOSSES[run.model], run.record["options"]
+    if run.has(form.NAME) and step["status"] == CERTIFIED:
+        theta, states, sure = _stored(run, step, loss, data.n)
+        source = STORED
+    else:
+        theta, states, sure = _again(run, step, training_path(run, training))
+        source = AGAIN
+    signs = SPECS[run.model].targets(data.y, options, run.labels)[0] if loss.signed else 1.0
+    if loss.mirrored:
+        (theta, mirror), (states, other) = np.split(theta, 2), np.split(states, 2)
+        theta, (first, second) = theta - mirror, np.split(sure, 2)
+        sure = np.where(states == form.HIGH, first, np.where(other == form.HIGH, second, first & second))
+        states = np.where((states == form.HIGH) | (other == form.HIGH), form.HIGH, np.maximum(states, other))
+    sides = np.array([SIDES[code] for code in range(len(SIDES))])[states]
+    values = signs * step["C"] * theta + 0.0  # no row has the part -0
+    return Duals(data.y, values, sides, sure & (states != form.BETWEEN), source)
+
+
+def _check(run: Run) -> None:
+    """Refuse runs whose dual variables cannot be given."""
+    if run.model not in LOSSES:
+        raise UsageError(
+            f"dual variables are given for {', '.join(LOSSES)}, not for {run.model}",
+            "its run folder keeps weights of features only; leave out `duals`",
+        )
+    if run.classes:
+        raise UsageError(
+            "a run with `one_vs_rest` has a set of dual variables for each class", "use a run with `positive=LABEL`"
+        )
+    if run.record["data"].get("path") == ARRAYS:
+        raise UsageError(
+            "the run was computed from arrays, which are not in its folder", "compute it from a file to get `duals`"
+        )
+
+
+def _stored(run: Run, step: dict, loss, n: int) -> tuple:
+    """Return theta, where each is in its box, and what is proven, from the certificate of the run."""
+    header, steps = form.read_certificate(run.path / form.NAME)
+    entry, size = steps[step["step"]], n * (2 if loss.mirrored else 1)
+    values = {one.name: run.record["options"].get(one.name, one.default) for one in loss.options}
+    low, high = loss.slopes(SimpleNamespace(**values))
+    s = header.get("weights", np.ones(n))
+    s = np.concatenate([s, s]) if loss.mirrored else s
+    try:
+        states, claims = (form.unpack(entry[name], 0, size) for name in ("states", "claims"))
+        sure = claims != form.NOTHING
+        if entry.get("after") is not None:
+            sure = sure | (form.unpack(entry["after"], 0, size) != form.NOTHING)
+        theta = np.where(states == form.HIGH, high * s, low * s)
+        theta[states == form.BETWEEN] = entry["between"]
+    except (KeyError, ValueError, IndexError) as error:
+        raise form.damaged(run.path / form.NAME, f"step {step['step']} does not fit the data ({error})") from None
+    return theta, states, sure
+
+
+def _again(run: Run, step: dict, path: str) -> tuple:
+    """Return the same from the problem of the step, solved anew from the data."""
+    declared = SPECS[run.model]
+    names = {one.name: one.default for one in declared.path_options}
+    options = {**names, **run.record["options"], **{name: names.get(name) for name in WALKED}, "data": path}
+    if options["weights"] == ARRAYS or (options["weights"] and not Path(options["weights"]).exists()):
+        raise DataError(f"the sample weights of the run are not there: {options['weights']}", "put them back")
+    spec = declared.resolved(declared, options)
+    data = load_training(spec, options)
+    try:
+        if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
+            raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
+        model = spec.build(data.rows, data.targets, data.weights, options)
+        solver = spec.solver(options["solver"], options["seed"])
+        limits = PathOptions(options["tol"], options["max_epochs"])
+        found, pair = next(iter(walk(model, [step["C"]], spec.rule("gap"), solver, limits)))
+        if found.status != CERTIFIED:
+            raise RunFolderError(
+                f"{run.describe(step)} could not be certified again: {found.reason}",
+                "compute the path with `certificate`, which keeps its dual variables",
+            )
+        states = states_of(pair.theta, model.lo, model.hi)
+        return pair.theta, states, proven(model, pair, step["C"], states)
+    finally:
+        data.close()
