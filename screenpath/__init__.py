@@ -28,6 +28,7 @@ _HOMES = {
     "quantile_path": "screenpath.api.losses",
     "read_libsvm": "screenpath.data.libsvm",
     "report_run": "screenpath.api.runs",
+    "rules_of": "screenpath.rules.catalogue",
     "run": "screenpath.api.runs",
     "show_run": "screenpath.api.runs",
     "sparse_svm_path": "screenpath.api.sparse",

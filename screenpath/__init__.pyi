@@ -21,6 +21,7 @@ from screenpath.data.inspect import inspect as inspect
 from screenpath.data.libsvm import read_libsvm as read_libsvm
 from screenpath.data.write_libsvm import write_libsvm as write_libsvm
 from screenpath.models.grid import EpsilonGrid as EpsilonGrid
+from screenpath.rules.catalogue import rules_of as rules_of
 from screenpath.runs.result import PathResult as PathResult
 from screenpath.runs.stored import StoredPath as StoredPath
 from screenpath.runs.stored import load_run as load_run

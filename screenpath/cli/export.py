@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.options import force_option
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument, say_step, step_option
 from screenpath.errors import tell
 
 
-@click.command("export")
+@click.command(
+    "export",
+    cls=Helped,
+    examples=(
+        "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
+        "screenpath export runs/svm-data --step C=0.1 --to json -o -",
+    ),
+)
 @run_argument
 @step_option
 @click.option(
@@ -21,7 +29,7 @@ from screenpath.errors import tell
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@quiet_option
 def command(run, step, kind, out, force, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 

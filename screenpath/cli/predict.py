@@ -8,7 +8,8 @@ import warnings
 
 import click
 
-from screenpath.cli.options import force_option
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option
 from screenpath.errors import RunFolderError, UsageError, tell
 from screenpath.models.specs import SPECS
 
@@ -23,7 +24,14 @@ training_option = click.option(
 )
 
 
-@click.command("predict")
+@click.command(
+    "predict",
+    cls=Helped,
+    examples=(
+        "screenpath predict runs/svm-data new.libsvm --step C=0.1",
+        "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
+    ),
+)
 @run_argument
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
@@ -32,7 +40,7 @@ training_option = click.option(
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
 @training_option
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@quiet_option
 def command(run, data, step, decision, out, force, zero_based, training, quiet):
     """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.
 

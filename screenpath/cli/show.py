@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.options import flag, force_option, say
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option, say
 from screenpath.cli.predict import STEP_HELP, run_argument, training_option
 from screenpath.errors import UsageError, tell
-from screenpath.models.options import QUIET
 
 
-@click.command("show")
+@click.command(
+    "show",
+    cls=Helped,
+    examples=("screenpath show runs/svm-data", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv"),
+)
 @run_argument
 @click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best where steps have scores, else the last]")
 @click.option(
@@ -19,7 +23,7 @@ from screenpath.models.options import QUIET
 @click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
 @force_option
 @training_option
-@flag(QUIET)
+@quiet_option
 def command(run, step, top, duals, force, training, quiet):
     """Show what the run folder RUN holds: model, certificate, scores, and one step in detail.
 

@@ -79,6 +79,8 @@ class Spec:
         Of its paths, besides those of all models (``models.options.PATH``).
     resolved : callable
         ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it.
+    example : str
+        Options of the second example in ``--help``.
     fixed : tuple
         Pairs (name, value) of options that the others have and this one does not.
     parameter : str, default "C"
@@ -130,6 +132,7 @@ class Spec:
     fixed: tuple = ()
     parameter: str = "C"
     about: str = ""
+    example: str = "--test test.libsvm"
     rule: Callable = box_rule
     solver: Callable = Later("solvers", "make_solver")
     contradicted: Callable = Later("walk.audit", "contradicted")
@@ -150,6 +153,11 @@ class Spec:
     def path_options(self) -> tuple:
         """Return every option of a path."""
         return (*PATH, *self.options)
+
+    @property
+    def default_rule(self) -> str:
+        """Return the rule that screens where none is named."""
+        return next(one.default for one in self.options if one.name == "rule")
 
     def completed(self, given: dict) -> dict:
         """Return the value of every option of a path, see :func:`screenpath.models.options.completed`."""
