@@ -33,6 +33,7 @@ from screenpath.walk.step import CERTIFIED
 class CvSession(Session):
     """A path on all data whose steps carry cross-validated scores."""
 
+    cross_validated = True
     folds_certified = None  # not known yet
 
     # -- data, folds and score: all checked before anything is computed --
@@ -42,6 +43,7 @@ class CvSession(Session):
         o = self.options
         load.named_cluster(o)
         raw = load.read_training(o)
+        load.say_notices(raw, o["data"], self.console.say)
         # The rows are here in any case; it is the folds that go on a cluster.
         self.data = load.load_training(
             self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once}, data=raw

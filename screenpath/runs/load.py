@@ -173,6 +173,12 @@ def read_training(options: dict):
     return data
 
 
+def say_notices(data: Dataset, source, tell) -> None:
+    """Tell what was ignored in a file."""
+    for notice in data.notices:
+        tell(f"{name_of(source)}: {notice}")
+
+
 def load_training(spec, options: dict, tell=None, data=None) -> Training:
     """Read and prepare the training data; the limit in force promises what the path will take.
 
@@ -181,7 +187,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     spec : models.spec.Spec
     options : dict
     tell : callable, optional
-        Hears what a kernel model says about its memory.
+        Hears of what is ignored in the data, and what a kernel model says about its memory.
     data : Dataset, optional
         What :func:`read_training` has returned already, and somebody keeps.
     """
@@ -192,6 +198,8 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         if not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder)
     data = read_training(options) if data is None else data
+    if tell is not None:
+        say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
     targets, labels = spec.targets(data.y, options)
     given = checked_weights(data.y, read_weights(options.get("weights")))
