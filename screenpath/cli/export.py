@@ -6,7 +6,7 @@ import click
 
 from screenpath.cli.help import Helped
 from screenpath.cli.options import force_option, quiet_option
-from screenpath.cli.predict import run_argument, say_step, step_option
+from screenpath.cli.predict import run_argument, say_step, step_option, usual_step
 from screenpath.errors import tell
 
 
@@ -41,9 +41,10 @@ def command(run, step, kind, out, force, quiet):
 
     run = open_run(run)
     output = Output(out, force, [run.path])
+    step = step or usual_step(run)
     chosen = run.choose(step)
     output.write(exported(run, chosen, kind))
     if not quiet:
-        say_step(run, chosen)
+        say_step(run, chosen, step)
         if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":
             tell("the labels other than --positive are one label of the model file, the second")

@@ -6,7 +6,7 @@ import click
 
 from screenpath.cli.help import Helped
 from screenpath.cli.options import force_option, quiet_option, say
-from screenpath.cli.predict import STEP_HELP, run_argument, training_option
+from screenpath.cli.predict import STEP_HELP, run_argument, say_choice, training_option
 from screenpath.errors import UsageError, tell
 
 
@@ -34,7 +34,7 @@ def command(run, step, top, duals, force, training, quiet):
     to be on that side in the optimum. They come from the certificate of the run, else the step's problem is solved
     again. For svm (also with a kernel), lad, quantile and svr.
     """
-    from screenpath.report.show import summary_of
+    from screenpath.report.show import default_step, summary_of
     from screenpath.runs.duals import duals_of
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
@@ -44,10 +44,12 @@ def command(run, step, top, duals, force, training, quiet):
     run = open_run(run)
     inputs = [run.path, training or run.record["data"].get("path")]
     output = None if duals is None else Output(duals, force, inputs)
+    step = step or default_step(run)
     summary = summary_of(run, step, top)
     if not quiet:
         for notice in run.notices:
             tell(notice)
+        say_choice(run, step)
     if output is None:
         say(str(summary))
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 import os
+import re
 from typing import BinaryIO
 
 import numpy as np
@@ -21,6 +22,10 @@ from screenpath.kernels import parse
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 PARSED = 20  # bytes of scratch space for each byte of a block
+GIVEN, MARKED, ABSENT = "given", "marked", "absent"
+UNKNOWN = b"-1.7976931348623157e308"  # stands for a label that is not known while text is parsed
+MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
+BARE = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)(?=[0-9]+:)", re.MULTILINE)
 GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is unused at the end
 
 
@@ -73,9 +78,14 @@ class Parser:
         Lines of the source that come before the first one fed.
     limit : MemoryLimit, optional
         Asked as the arrays grow.
+    labels : {"given", "marked", "absent"}
+        See :func:`read_libsvm`.
     """
 
-    def __init__(self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None):
+    def __init__(
+        self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None, labels="given"
+    ):
+        self.known = labels
         self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
         self.labels, self.counts = _Growing(np.float64), _Growing(np.int64)
         self.values, self.indices = _Growing(dtype), _Growing(np.int32)
@@ -86,6 +96,9 @@ class Parser:
 
     def feed(self, text: np.ndarray, stop: int) -> None:
         """Parse the lines in ``text[:stop]``; the last byte is a newline."""
+        if self.known != GIVEN:
+            text = relabelled(text, stop, self.known)
+            stop = text.size
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
             self._ask(PARSED * text.size)
             self._scratch = _Scratch(text.size, self.max_faults)
@@ -185,7 +198,20 @@ class Parser:
         np.cumsum(counts, out=indptr[1:])
         X = sp.csr_array((values, indices.astype(kind, copy=False), indptr), shape=(n, d))
         notices = ("query ids (qid:) are ignored",) if self.seen[0] else ()
-        return Dataset(X, self.labels.finish(), self.source, notices)
+        y = self.labels.finish()
+        if self.known != GIVEN:
+            y[(y == float(UNKNOWN)) | (self.known == ABSENT)] = np.nan
+        return Dataset(X, y, self.source, notices)
+
+
+def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
+    """Return a block in which unknown labels, written ``?`` or not at all, are a number that no label is."""
+    block = text[:stop].tobytes()
+    if b"?" in block:
+        block = MARK.sub(rb"\g<1>" + UNKNOWN, block)
+    if labels == ABSENT:
+        block = BARE.sub(rb"\g<1>" + UNKNOWN + b" ", block)
+    return np.frombuffer(bytearray(block), dtype=np.uint8)
 
 
 def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
@@ -218,6 +244,7 @@ def read_libsvm(
     dtype: DTypeLike = np.float64,
     block: int = BLOCK,
     limit: MemoryLimit | None = None,
+    labels: str = "given",
 ) -> Dataset:
     """Read LIBSVM text, plain or compressed.
 
@@ -234,6 +261,9 @@ def read_libsvm(
         Bytes parsed at once.
     limit : MemoryLimit, optional
         Of the private memory of this process.
+    labels : {"given", "marked", "absent"}
+        ``given``: every line has one. ``marked``: ``?`` stands for one that is not known. ``absent``: they say nothing,
+        and lines may begin with the first index. A label that is not known is nan.
 
     Returns
     -------
@@ -253,7 +283,7 @@ def read_libsvm(
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
     """
     with open_source(source) as (stream, name):
-        parser = Parser(name, zero_based, dtype, limit=limit)
+        parser = Parser(name, zero_based, dtype, limit=limit, labels=labels)
         parse_stream(stream, parser, block)
         if parser.faults:
             raise parser.faults[0].error()
