@@ -14,6 +14,7 @@ _HOMES = {
     "SparsePathResult": "screenpath.api.sparse",
     "StoredPath": "screenpath.runs.stored",
     "compare": "screenpath.api.runs",
+    "compare_runs": "screenpath.api.runs",
     "convert": "screenpath.api.runs",
     "cross_validate": "screenpath.api.runs",
     "export_run": "screenpath.api.runs",

@@ -6,6 +6,7 @@ from screenpath.api.losses import quantile_path as quantile_path
 from screenpath.api.losses import svm_path as svm_path
 from screenpath.api.losses import svr_path as svr_path
 from screenpath.api.runs import compare as compare
+from screenpath.api.runs import compare_runs as compare_runs
 from screenpath.api.runs import convert as convert
 from screenpath.api.runs import cross_validate as cross_validate
 from screenpath.api.runs import export_run as export_run

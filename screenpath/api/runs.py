@@ -22,6 +22,7 @@ from screenpath.runs.stored import StoredPath, load_run
 
 if TYPE_CHECKING:
     from screenpath.report.show import RunSummary
+    from screenpath.report.side_by_side import RunComparison
 
 DataLike: TypeAlias = FileLike | tuple[RowsLike, ArrayLike]
 RunLike: TypeAlias = StoredPath | FileLike
@@ -193,6 +194,34 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
     from screenpath.report.show import summary_of
 
     return summary_of(_opened(path).run, None if step is None else str(step), top)
+
+
+def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileLike | None = None) -> RunComparison:
+    """Compare runs on the folds or the test data that they share, as ``screenpath runs RUN RUN`` does.
+
+    Parameters
+    ----------
+    paths : sequence of StoredPath or path-like
+    step : int or str, default "best"
+        As of :func:`export_run`, for every run.
+    test : path-like, optional
+        Data on which all runs are scored.
+
+    Returns
+    -------
+    RunComparison
+        ``print`` it; a sequence of its sides (``score``, ``features``, ``support``, ``seconds``), with ``best`` and
+        ``differences`` (``mean``, ``error``, ``clear``).
+
+    Raises
+    ------
+    UsageError
+        For runs that cannot be compared, saying why.
+    DataError, RunFolderError
+    """
+    from screenpath.report.side_by_side import compare_runs as compared
+
+    return compared([_opened(path).run for path in paths], str(step), None if test is None else os.fspath(test))
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:

@@ -134,7 +134,7 @@ class RunSummary:
         for title, texts in parts:
             lines += [title] if title else []
             for text in texts:
-                lines += _folded(shown(text), "  " if title else "")
+                lines += folded(text, "  " if title else "")
         return "\n".join(lines) + "\n"
 
     def _certificate(self) -> list:
@@ -194,10 +194,12 @@ def _entered(run, row: dict) -> str:
     return f"{row['step']} ({', '.join(f'{row[name]:.3g}' for name in run.parameters)})"
 
 
-def _folded(text: str, indent: str) -> list:
+def folded(text: str, indent: str = "") -> list:
+    """Return a text as lines of at most ``WIDTH`` characters that show what a terminal would obey."""
+    text = shown(text)
     if len(indent) + len(text) <= WIDTH:
         return [indent + text]
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
 
 
 def _fitted(run) -> list:

@@ -16,7 +16,7 @@ HINT = "name the training data with `training`"
 def training_path(run: Run, path: str | None = None) -> str:
     """Return where the training data of a run are.
 
-    A relative name is looked up from here, then from the folders above the run: both may have been moved together.
+    A relative name is looked up as :func:`found_path` does: data and run may have been moved together.
 
     Parameters
     ----------
@@ -34,6 +34,11 @@ def training_path(run: Run, path: str | None = None) -> str:
     named = run.record["data"]["path"]
     if named == "-":
         raise DataError("the run read its training data from standard input", HINT)
+    return found_path(run, named)
+
+
+def found_path(run: Run, named: str) -> str:
+    """Return where a file is that a run names, from here or from the folders above the run."""
     places = [Path(named)]
     if not places[0].is_absolute():
         places += [folder / named for folder in run.path.resolve().parents]
