@@ -204,7 +204,7 @@ class CvSession(Session):
             found.append(fold)
             self.signals.check()
             if self.console.progress:
-                self.console.say(f"cv {self.spec.name}: fold {len(found)}/{len(self.splits)}{what}")
+                self.console.say(f"cv {self.spec.name}: {len(found)} of {len(self.splits)} folds done{what}")
         return found
 
     def certify(self) -> None:
@@ -342,7 +342,9 @@ class CvSession(Session):
         for what, step in (("best", self.choice.best), ("one standard error", self.choice.one_se)):
             where = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters[step].items())
             mean, se = self.choice.mean[step], self.choice.se[step]
-            lines.append((what, f"{where}: {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds"))
+            lines.append(
+                (what, f"step {step} ({where}): {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds")
+            )
         if self.boundary:
             lines.append(("warning", f"best has {self.boundary}: a wider grid may hold a better one"))
         record = self.certified_record()
