@@ -42,15 +42,15 @@ class Helped(click.Command):
         self.examples = tuple(examples)
 
     def format_options(self, ctx, formatter):
-        """Write the options group by group; those without a group come last."""
+        """Write the options group by group where each has its group; else as one list."""
+        if not all(isinstance(one, GroupedOption) for one in self.params if isinstance(one, click.Option)):
+            super().format_options(ctx, formatter)
+            return
         groups: dict[str, list] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and not isinstance(parameter, click.Argument):
                 groups.setdefault(getattr(parameter, "group", OTHER), []).append(record)
-        if list(groups) == [OTHER]:
-            super().format_options(ctx, formatter)
-            return
         for name in (*GROUPS, OTHER):
             if name in groups:
                 with formatter.section(f"{name[0].upper()}{name[1:]}"):

@@ -24,6 +24,7 @@ from screenpath.rows.dask_cluster import tasks_on
 from screenpath.runs import load
 from screenpath.runs.choose import at_boundary, choose, nothing_reached
 from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
+from screenpath.runs.hints import wider
 from screenpath.runs.interrupts import Stopped
 from screenpath.runs.load import matrix_memory
 from screenpath.runs.session import Session, default_folder
@@ -346,7 +347,8 @@ class CvSession(Session):
                 (what, f"step {step} ({where}): {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds")
             )
         if self.boundary:
-            lines.append(("warning", f"best has {self.boundary}: a wider grid may hold a better one"))
+            more = wider(self.options, self.parameters[self.choice.best], self.boundary)
+            lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
         record = self.certified_record()
         if record is not None:
             across = f"[{record['cmin']:g}, {record['cmax']:g}]"

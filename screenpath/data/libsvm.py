@@ -16,7 +16,7 @@ from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
-from screenpath.errors import DataError
+from screenpath.errors import DataError, UsageError
 from screenpath.kernels import parse
 
 BLOCK = 1 << 20  # bytes of text parsed at once
@@ -282,6 +282,8 @@ def read_libsvm(
     >>> data.X.toarray().tolist(), data.y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
     """
+    if labels not in (GIVEN, MARKED, ABSENT):
+        raise UsageError(f"`labels={labels}` is not known", f"use {GIVEN}, {MARKED} or {ABSENT}")
     with open_source(source) as (stream, name):
         parser = Parser(name, zero_based, dtype, limit=limit, labels=labels)
         parse_stream(stream, parser, block)

@@ -125,7 +125,7 @@ class RunSummary:
             ("fitted", _fitted(self.run)),
             ("certificate", self._certificate()),
             ("step", self._step()),
-            ("scores", [str(score) for score in self.scores] or ["none: no --test data and no cross-validation"]),
+            ("scores", self._scored()),
             ("dual variables", _ends(self.run, self.step)),
             ("intercept", self._intercept()),
             (f"{self.run.unit}s", self._features()),
@@ -141,6 +141,17 @@ class RunSummary:
         gaps = [row["rel_gap"] for row in self.run.steps if row.get("rel_gap") is not None]
         worst = f", worst relative gap {max(gaps):.1e}" if gaps else ""
         return [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
+
+    def _scored(self) -> list:
+        lines = [str(score) for score in self.scores] or ["none: no --test data and no cross-validation"]
+        if not self.run.has("cv.json"):
+            return lines
+        record = read_cv(self.run).record
+        lines.append(f"chosen: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
+        if record.get("certified"):
+            across = f"C = {record['certified']['cmin']:.6g} to {record['certified']['cmax']:.6g}"
+            lines.append(f"certified: better by at most {record['certified']['difference']:.3g} anywhere in {across}")
+        return lines
 
     def _step(self) -> list:
         step = self.step

@@ -15,7 +15,7 @@ HARDLY = 0.2  # share of the dual variables below which hardly anything was scre
 APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size
 FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
 OFF = 0.5  # share of the mean row in the mean square of the rows from which the data are away from the origin
-CELLS = 1 << 17  # of dense rows that are in hand at a time
+CELLS = 1 << 17  # values that are in hand at a time
 
 
 def tested(session) -> list[dict]:
@@ -72,11 +72,16 @@ def _end_of_grid(session):
     if None in ends:  # as good inside of the grid
         return
     at = ends[0]
-    more = "a wider grid"
-    if names == ["C"] and session.options.get("c_list") is None:
-        high = row["C"] == max(point["C"] for point in points)
-        more = f"`cmax={10.0 * row['C']:g}`" if high else f"`cmin={row['C'] / 10.0:g}`"
+    more = wider(session.options, row, at)
     yield f"the best step on the test data has {at}: {more} may hold a better one"
+
+
+def wider(options: dict, parameters: dict, at: str) -> str:
+    """Return what to type where the best step is at an end of the grid, as ``choose.at_boundary`` says it."""
+    if "C" not in parameters or options.get("c_list") is not None:
+        return "a wider grid"
+    C = parameters["C"]
+    return f"`cmax={10.0 * C:g}`" if "upper" in at else f"`cmin={C / 10.0:g}`"
 
 
 def _rows(session):
@@ -87,7 +92,8 @@ def _rows(session):
     d = session.data.preparation.n_features
     if not rows.sparse:
         return rows.X[:, :d]
-    return sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d))[:, :d]
+    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d))
+    return X if rows.d == d else X[:, :d]
 
 
 def _unscaled(session):
@@ -114,12 +120,23 @@ def _no_intercept(session):
     preparation = session.data.preparation
     if preparation.has_intercept or session.spec.free_bias or (X := _rows(session)) is None:
         return
-    square, mean = 0.0, np.zeros(X.shape[1])
+    mean, square = _moments(X)
+    if square > 0.0 and float(mean @ mean) >= OFF * square:
+        yield "there is no intercept, and the rows lie off the origin: `bias=1` may fit them better"
+
+
+def _moments(X) -> tuple[np.ndarray, float]:
+    """Return the mean row, and the mean square of the rows; some values are in hand at a time."""
+    total, square = np.zeros(X.shape[1]), 0.0
+    if sp.issparse(X):
+        for start in range(0, X.data.size, CELLS):
+            values, columns = (part[start : start + CELLS] for part in (X.data, X.indices))
+            np.add.at(total, columns, values)
+            square += float(np.square(values, dtype=np.float64).sum())
+        return total / X.shape[0], square / X.shape[0]
     step = max(1, CELLS // max(X.shape[1], 1))
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]
-        mean += np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
-        square += float(np.square(block.data if sp.issparse(block) else block, dtype=np.float64).sum())
-    mean /= X.shape[0]
-    if square > 0.0 and float(mean @ mean) * X.shape[0] >= OFF * square:
-        yield "there is no intercept, and the rows lie off the origin: `bias=1` may fit them better"
+        total += block.sum(axis=0, dtype=np.float64)
+        square += float(np.square(block, dtype=np.float64).sum())
+    return total / X.shape[0], square / X.shape[0]

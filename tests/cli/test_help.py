@@ -40,6 +40,12 @@ def test_options_stand_in_groups(names):
         assert text.count(f"  {one.opts[-1]}") + text.count(f"  {one.opts[0]}, ") >= 1
 
 
+def test_short_lists_have_no_groups():
+    for names in ("show", "convert", "report"):
+        command, here = found(names)
+        assert "\nOptions:\n" in command.get_help(here)
+
+
 @pytest.mark.parametrize("names", ALL)
 def test_two_examples_that_the_command_takes(names):
     command, _ = found(names)

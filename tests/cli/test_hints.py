@@ -101,3 +101,11 @@ def test_the_best_score_of_a_resumed_run(call, data):
     whole = call("svm", data, "--grid", 40, "--test", data, "-o", "w", "--scale", "standard")
     lines = [next(line for line in one.err.splitlines() if line.startswith("best on")) for one in (result, whole)]
     assert lines[0] == lines[1]
+
+
+def test_a_cross_validation_at_an_end_says_what_to_type(call, centred):
+    result = call("cv", "svm", centred, "--folds", 3, "--c-list", "1e-6,0.05", "-o", "r", "--seed", 0)
+    assert "warning" in result.err and "a wider grid may" in result.err
+    result = call("cv", "svm", centred, "--folds", 3, "--cmin", 1e-6, "--cmax", 0.05, "--grid", 2, "-o", "s")
+    end = "--cmax 0.5 may" if "upper end" in result.err else "--cmin 1e-07 may"
+    assert end in result.err and "hint" not in result.err

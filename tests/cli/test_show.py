@@ -17,6 +17,9 @@ def test_a_run_with_scores(call, data):
     flat = " ".join(found.out.split())
     assert f"accuracy {float(best['mean']):.6g} +- {float(best['se']):.2g} (standard error over 3 folds)" in flat
     assert "on 120 test rows; 95 % interval" in flat
+    one_se = next(row["step"] for row in read_csv("r/cv.csv") if row["one_se"] == "1")
+    assert f"chosen: step {best['step']} is the best, step {one_se} one-se" in flat
+    assert call("show", "r", "--duals", "-", "--quiet").out.count("\n") == 121
     assert call("show", "r", "--step", "one-se", "--top", 1).out.count("\n") < found.out.count("\n")
 
 

@@ -119,6 +119,16 @@ def test_any_runs_on_one_file(folder):
     assert len(found) == 2 and found.differences[0].error is not None
 
 
+def test_regressions_are_better_when_lower(folder):
+    screenpath.run(
+        "lad", folder / "two", c=1e-4, out=folder / "lad-2", quiet=True, test=str(folder / "new"), force=True
+    )
+    found = screenpath.compare_runs([folder / "lad-2", folder / "lad"], step=0)
+    assert found.score == "mae" and found[found.best].score == min(side.score for side in found)
+    assert found.differences[0].mean > 0.0 and " lower than " in " ".join(str(found).split())
+    assert found[0].support is None  # at the lower end a row has its say too
+
+
 def test_folds_of_another_number(folder, tmp_path):
     """A table of folds that was cut is no ground for a comparison."""
     import shutil
