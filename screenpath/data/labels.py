@@ -15,6 +15,11 @@ def label_text(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
+def are_targets(labels: np.ndarray) -> bool:
+    """Tell whether different labels look like the targets of a regression: fractions, or very many."""
+    return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
+
+
 def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[np.ndarray, dict]:
     """Turn two labels into signs: sorted, the larger is +1.
 
@@ -53,7 +58,7 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
             )
         rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
-    if labels.size > MANY or np.any(labels != np.floor(labels)):
+    if are_targets(labels):
         raise DataError(
             f"{where}two labels are needed, these are {labels.size}: {named}",
             "they look like the targets of a regression: use lad, svr or quantile; for classes choose one against the "

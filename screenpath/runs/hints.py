@@ -46,13 +46,21 @@ def where(row: dict, names) -> str:
 
 
 def best_lines(session) -> list[tuple[str, str]]:
-    """Return the line of the closing table about the test data."""
-    row = best_tested(session)
+    """Return the line of the closing table about the test data: of the best step on them, or of the one that was chosen.
+
+    A cross-validation chooses without them, so that its score on them is an honest one.
+    """
+    what, row = "best on test data", None
+    if not session.cross_validated:
+        row = best_tested(session)
+    elif session.test is not None:
+        what, best = "best, on test data", session.choice.best
+        row = next((one for one in tested(session) if one["step"] == best), None)
     if row is None:
         return []
     *names, column = list(row)[1:]
     score = column.removeprefix("test_").replace("_", " ")
-    return [("best on test data", f"{score} {row[column]:.6g} at {where(row, names)}")]
+    return [(what, f"{score} {row[column]:.6g} at {where(row, names)}")]
 
 
 def hints(session) -> list[str]:

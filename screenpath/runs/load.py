@@ -14,6 +14,7 @@ from screenpath.data import needs
 from screenpath.data.arrays import dataset_of
 from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
+from screenpath.data.labels import are_targets
 from screenpath.data.libsvm import BLOCK, read_libsvm
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
@@ -202,6 +203,8 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
     targets, labels = spec.targets(data.y, options)
+    if tell is not None and "classes" in (labels or {}) and are_targets(np.array(labels["classes"])):
+        tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")
     given = checked_weights(data.y, read_weights(options.get("weights")))
     weights = row_weights(data.y, class_weights(options.get("class_weight")), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns

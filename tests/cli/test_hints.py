@@ -70,6 +70,10 @@ def test_targets_of_a_regression(call, tmp_path):
     data.write_text("".join(f"{t!r} 1:{x!r}\n" for t, x in rng.normal(size=(30, 2)).tolist()))
     result = call("svm", data, "-o", "r")
     assert result.code == 1 and "lad, svr or quantile" in result.err
+    for command in (["svm", "--one-vs-rest", "--c", 1], ["sparse-svm", "--betas", 1, "--alphas", 1]):
+        result = call(command[0], data, *command[1:], "-o", "r", "--force")
+        assert hints(result)[0].startswith("hint: 30 labels look like the targets of a regression: see lad")
+        assert call(command[0], data, *command[1:], "-o", "r", "--force", "--quiet").err == ""
     data.write_text("".join(f"{k % 3} 1:{x!r}\n" for k, x in enumerate(rng.normal(size=30).tolist())))
     result = call("svm", data, "-o", "r")
     assert result.code == 1 and "lad" not in result.err and "--one-vs-rest" in result.err
@@ -92,6 +96,12 @@ def test_the_summary_names_the_best_score(call, data):
     assert f"accuracy {scores[best]:.6g} at step {best} (C = " in line
     assert "best on test data" in call("svm", data, "--grid", 3, "--test", data, "-o", "-").err
     assert "best on test data" not in call("svm", data, "--grid", 3, "-o", "-").err
+    result = call("cv", "svm", data, "--grid", 3, "--folds", 3, "--test", data, "-o", "c")
+    chosen = next(row for row in read_csv("c/steps.csv") if row["step"] == [
+        one["step"] for one in read_csv("c/cv.csv") if one["best"] == "1"
+    ][0])  # fmt: skip
+    line = next(line for line in result.err.splitlines() if line.startswith("best, on test data"))
+    assert f"accuracy {float(chosen['test_accuracy']):.6g} at step {chosen['step']} (C = " in line
 
 
 def test_the_best_score_of_a_resumed_run(call, data):
