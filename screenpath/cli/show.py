@@ -32,7 +32,7 @@ def command(run, step, top, duals, force, training, quiet):
     --duals writes row, label, value, side, certified: the value is the row's part in the weights (y alpha, of a
     regression alpha); the side is R (lower end), L (upper end) or E (between); certified is 1 where the row is proven
     to be on that side in the optimum. They come from the certificate of the run, else the step's problem is solved
-    again. For svm (also with a kernel), lad, quantile and svr.
+    again. For svm (also with a kernel), lad, quantile, svr and sparse-svm of two labels.
     """
     from screenpath.report.show import default_step, summary_of
     from screenpath.runs.duals import duals_of

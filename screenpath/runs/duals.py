@@ -12,13 +12,14 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from screenpath.data.labels import label_text
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.losses import LOSSES
-from screenpath.models.specs import SPECS
+from screenpath.models.specs import SPARSE_SVM, SPECS
 from screenpath.runs.certificates import proven, states_of
 from screenpath.runs.load import ARRAYS, load_training
 from screenpath.runs.open import Run
@@ -32,6 +33,7 @@ STORED, AGAIN = "certificate.bin", "solved again"
 # Options that say how a path is walked or kept; a single problem is solved without them.
 WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference", "scheduler",
           "local_cluster", "resume")  # fmt: skip
+GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Duals:
         As the data file has them.
     values : ndarray of shape (n,)
         ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression.
+        Of ``sparse-svm`` ``y_i theta_i / n``, whose sum is soft-thresholded by beta and divided by alpha to give ``w``.
     sides : ndarray of str of shape (n,)
         ``R`` at its lower end, ``L`` at its upper end, ``E`` between. Of ``svr``, which has two a row: ``R`` where both
         are 0, within the tube; ``L`` where one is at its upper end.
@@ -97,34 +100,36 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     """
     _check(run)
     data = training_data(run, training)
-    loss, options = LOSSES[run.model], run.record["options"]
-    if run.has(form.NAME) and step["status"] == CERTIFIED:
+    loss, options = LOSSES.get(run.model), run.record["options"]
+    if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED:
         theta, states, sure = _stored(run, step, loss, data.n)
         source = STORED
     else:
         theta, states, sure = _again(run, step, training_path(run, training))
         source = AGAIN
-    signs = SPECS[run.model].targets(data.y, options, run.labels)[0] if loss.signed else 1.0
-    if loss.mirrored:
+    signs = 1.0 if run.labels is None else SPECS[run.model].targets(data.y, options, run.labels)[0]
+    if loss is not None and loss.mirrored:
         (theta, mirror), (states, other) = np.split(theta, 2), np.split(states, 2)
         theta, (first, second) = theta - mirror, np.split(sure, 2)
         sure = np.where(states == form.HIGH, first, np.where(other == form.HIGH, second, first & second))
         states = np.where((states == form.HIGH) | (other == form.HIGH), form.HIGH, np.maximum(states, other))
     sides = np.array([SIDES[code] for code in range(len(SIDES))])[states]
-    values = signs * step["C"] * theta + 0.0  # no row has the part -0
+    part = step["C"] if loss is not None else 1.0 / data.n
+    values = signs * part * theta + 0.0  # no row has the part -0
     return Duals(data.y, values, sides, sure & (states != form.BETWEEN), source)
 
 
 def _check(run: Run) -> None:
     """Refuse runs whose dual variables cannot be given."""
-    if run.model not in LOSSES:
+    if run.model not in GIVEN:
         raise UsageError(
-            f"dual variables are given for {', '.join(LOSSES)}, not for {run.model}",
+            f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
             "its run folder keeps weights of features only; leave out `duals`",
         )
     if run.classes:
         raise UsageError(
-            "a run with `one_vs_rest` has a set of dual variables for each class", "use a run with `positive=LABEL`"
+            "a run with more than two labels has a set of dual variables for each class",
+            "use a run with `positive=LABEL`",
         )
     if run.record["data"].get("path") == ARRAYS:
         raise UsageError(
@@ -157,8 +162,9 @@ def _again(run: Run, step: dict, path: str) -> tuple:
     declared = SPECS[run.model]
     names = {one.name: one.default for one in declared.path_options}
     options = {**names, **run.record["options"], **{name: names.get(name) for name in WALKED}, "data": path}
-    if options["weights"] == ARRAYS or (options["weights"] and not Path(options["weights"]).exists()):
-        raise DataError(f"the sample weights of the run are not there: {options['weights']}", "put them back")
+    weights = options.get("weights")
+    if weights == ARRAYS or (weights and not Path(weights).exists()):
+        raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")
     spec = declared.resolved(declared, options)
     data = load_training(spec, options)
     try:
@@ -167,13 +173,18 @@ def _again(run: Run, step: dict, path: str) -> tuple:
         model = spec.build(data.rows, data.targets, data.weights, options)
         solver = spec.solver(options["solver"], options["seed"])
         limits = PathOptions(options["tol"], options["max_epochs"])
-        found, pair = next(iter(walk(model, [step["C"]], spec.rule("gap"), solver, limits)))
+        several = len(run.parameters) > 1
+        at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
+        found, pair = next(iter(walk(model, [at], spec.rule("gap"), solver, limits)))
         if found.status != CERTIFIED:
             raise RunFolderError(
                 f"{run.describe(step)} could not be certified again: {found.reason}",
                 "compute the path with `certificate`, which keeps its dual variables",
             )
-        states = states_of(pair.theta, model.lo, model.hi)
-        return pair.theta, states, proven(model, pair, step["C"], states)
+        if run.model in LOSSES:
+            states = states_of(pair.theta, model.lo, model.hi)
+            return pair.theta, states, proven(model, pair, at, states)
+        states, decided = states_of(pair.theta, 0.0, 1.0), spec.rule("gap").again(model, pair, at).duals
+        return pair.theta, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
     finally:
         data.close()

@@ -46,7 +46,7 @@ def where(row: dict, names) -> str:
 
 
 def best_lines(session) -> list[tuple[str, str]]:
-    """Return the line of the closing table about the test data: of the best step on them, or of the one that was chosen.
+    """Return the line of the closing table about the test data: the best step on them, or the one that was chosen.
 
     A cross-validation chooses without them, so that its score on them is an honest one.
     """

@@ -133,8 +133,9 @@ class StoredPath(Result):
     def duals(self, step: int | None = None, **parameters: float) -> Duals:
         """Return the dual variables of a step: value, side and proof of every row, see :meth:`position`.
 
-        Of ``svm`` (with or without a kernel), ``lad``, ``quantile`` and ``svr``. A run with ``certificate`` has them in
-        its folder; else the problem of the step is solved again from the training data, which both take labels from.
+        Of ``svm`` (with or without a kernel), ``lad``, ``quantile``, ``svr``, and ``sparse-svm`` of two labels. A run
+        with ``certificate`` has them in its folder (but for ``sparse-svm``); else the problem of the step is solved
+        again from the training data, which both take labels from.
 
         Returns
         -------

@@ -74,7 +74,7 @@ def test_where_there_are_none(tmp_path):
         run.duals(1)
     (tmp_path / "three").write_text(libsvm_text(X, np.arange(60) % 3))
     rest = screenpath.run("svm", str(tmp_path / "three"), c=1.0, one_vs_rest=True, out=str(tmp_path / "o"), quiet=True)
-    with pytest.raises(UsageError, match="one_vs_rest"):
+    with pytest.raises(UsageError, match="more than two labels"):
         rest.duals(0)
     arrays = screenpath.run("svm", (X, y), c=1.0, out=str(tmp_path / "a"), quiet=True)
     with pytest.raises(UsageError, match="arrays"):
@@ -107,3 +107,23 @@ def test_weights_that_have_changed_are_refused(tmp_path):
     weights.unlink()
     with pytest.raises(DataError, match="are not there"):
         path.duals(0)
+
+
+def test_rows_of_a_sparse_model(tmp_path):
+    """Their sum, soft-thresholded, is the solution; and what is marked is where an accurate solution has it."""
+    X, y = clouds(80, 6, seed=4)
+    (tmp_path / "two").write_text(libsvm_text(X, y))
+    grid = {"alpha": [0.5, 0.05], "beta": [0.05], "scale": "standard", "quiet": True}
+    runs = [
+        screenpath.run("sparse-svm", tmp_path / "two", tol=tol, out=tmp_path / f"{tol}", **grid) for tol in (1e-3, 1e-9)
+    ]
+    rough, exact = (run.duals(1) for run in runs)
+    scale, shift = (np.array(runs[1].run.record["preparation"][key]) for key in ("scale", "shift"))
+    u = exact.values @ ((X - shift) / scale)
+    weights = np.sign(u) * np.maximum(abs(u) - 0.05, 0.0) / 0.05 / scale
+    np.testing.assert_allclose(weights, runs[1].coef(1), atol=1e-3)
+    assert 0 < rough.certified.sum() <= exact.certified.sum()
+    np.testing.assert_array_equal(rough.sides[rough.certified], exact.sides[rough.certified])
+    assert [int((exact.sides == side).sum()) for side in "REL"] == [
+        getattr(runs[1][1], name) for name in ("n_R", "n_E", "n_L")
+    ]
