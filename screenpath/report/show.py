@@ -9,11 +9,13 @@ import math
 import textwrap
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import SimpleNamespace
 
 import numpy as np
 
 from screenpath.data.labels import label_text
 from screenpath.errors import RunFolderError, shown
+from screenpath.models.losses import LOSSES
 from screenpath.models.specs import SPECS
 from screenpath.report.series import read_cv
 from screenpath.runs.open import Run
@@ -140,7 +142,12 @@ class RunSummary:
     def _certificate(self) -> list:
         gaps = [row["rel_gap"] for row in self.run.steps if row.get("rel_gap") is not None]
         worst = f", worst relative gap {max(gaps):.1e}" if gaps else ""
-        return [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
+        asked = self.run.record["options"].get("tol")
+        lines = [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
+        lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
+        if self.run.has("certificate.bin"):
+            lines.append("certificate.bin holds what is claimed: screenpath verify checks it")
+        return lines
 
     def _scored(self) -> list:
         lines = [str(score) for score in self.scores] or ["none: no --test data and no cross-validation"]
@@ -176,7 +183,9 @@ class RunSummary:
         total = run.width if run.kernel else run.n_features
         if run.stored is None:
             return ["the run folder has no coefficients"]
-        lines = [f"{self.nonzero:,} of {total:,} have a weight" + _shown_of(len(self.features), self.nonzero)]
+        lines = [f"{self.nonzero:,} of {total:,} have a weight"]
+        if 0 < len(self.features) < self.nonzero:
+            lines[0] += f"; the {len(self.features)} largest{'' if run.kernel else ', scaled'}"
         if not self.features:
             return lines
         sparse, several = SPECS[run.model].selects, bool(run.classes)
@@ -192,13 +201,9 @@ class RunSummary:
         if run.kernel:
             return lines
         if sparse:
-            lines.append("enters at: the first step of the path, in its order, with a weight")
+            lines.append(f"enters at: the first step ({', '.join(run.parameters)}) of the path with a weight")
         kind = run.record["preparation"].get("scaling") or "none"
         return [*lines, f"scaled: {SCALED[kind]}"]
-
-
-def _shown_of(count: int, nonzero: int) -> str:
-    return "" if count == nonzero else f"; the {count} of the largest scaled size" if count else ""
 
 
 def _entered(run, row: dict) -> str:
@@ -244,9 +249,20 @@ def _ends(run, step: dict) -> list:
         + (", over all classes" if run.classes else "")
     ]
     fixed = [f"{step[name]:,} {side}" for side, name in (("R", "screened_R"), ("L", "screened_L")) if step.get(name)]
-    if fixed:
-        lines.append(f"fixed before the solve: {' and '.join(fixed)}")
-    return lines
+    support = support_vectors(run, step)
+    lines += [] if support is None else [f"support vectors: {support:,}"]
+    return lines + ([f"fixed before the solve: {' and '.join(fixed)}"] if fixed else [])
+
+
+def support_vectors(run, step: dict) -> int | None:
+    """Return how many dual variables are not 0, of a model for which 0 is the lower end; None of others."""
+    if run.kernel:
+        return step["nnz_w"]
+    loss = LOSSES.get(run.model)
+    if loss is None or run.classes or step.get("n_E") is None:
+        return None
+    low = loss.slopes(SimpleNamespace(**{one.name: one.default for one in loss.options}))[0]
+    return step["n_E"] + step["n_L"] if low == 0.0 else None
 
 
 def _scores(run, step: dict) -> list:

@@ -7,19 +7,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import SimpleNamespace
 
 import numpy as np
 
 from screenpath.data.libsvm import MARKED, read_libsvm
 from screenpath.data.shards import ShardFolder, is_shard_folder
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.models.losses import LOSSES
 from screenpath.models.scores import SCORES, of_rows
 from screenpath.models.specs import SPECS
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import read_cv
-from screenpath.report.show import folded
+from screenpath.report.show import folded, support_vectors
 from screenpath.runs.load import ARRAYS
 from screenpath.runs.open import Run
 from screenpath.runs.predict import decision_values, known_rows
@@ -221,18 +219,7 @@ def _side(run, step: dict, score: float, parts) -> Side:
     features = None
     if not run.kernel and run.stored is not None:
         features = int(np.count_nonzero(np.any(run.coefficients(step)[0] != 0.0, axis=0)))
-    return Side(run, step, score, features, _support(run, step), _seconds(run), parts)
-
-
-def _support(run, step: dict) -> int | None:
-    """Return the dual variables that are not 0, of a model for which 0 is the lower end."""
-    if run.kernel:
-        return step["nnz_w"]
-    loss = LOSSES.get(run.model)
-    if loss is None or run.classes or step.get("n_E") is None:
-        return None
-    low = loss.slopes(SimpleNamespace(**{one.name: one.default for one in loss.options}))[0]
-    return step["n_E"] + step["n_L"] if low == 0.0 else None
+    return Side(run, step, score, features, support_vectors(run, step), _seconds(run), parts)
 
 
 def _seconds(run) -> float:

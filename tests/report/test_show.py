@@ -60,3 +60,11 @@ def test_wilson_interval():
     low, high = wilson(0.5, 100)
     assert low == pytest.approx(0.4038, abs=1e-4) and high == pytest.approx(0.5962, abs=1e-4)
     assert wilson(1.0, 20)[0] == pytest.approx(0.8389, abs=1e-4) and wilson(1.0, 20)[1] == 1.0
+
+
+def test_support_vectors_are_counted_where_there_are_any(runs):
+    row = runs["path"].steps[-1]
+    assert f"support vectors: {row['n_E'] + row['n_L']:,}\n" in str(summary_of(runs["path"]))
+    assert f"support vectors: {runs['kernel'].steps[-1]['nnz_w']:,}\n" in str(summary_of(runs["kernel"]))
+    assert "support vectors" not in str(summary_of(runs["regression"]))
+    assert "asked: relative gap of at most 1e-06" in str(summary_of(runs["regression"]))
