@@ -92,7 +92,7 @@ class FeatureShown:
     entered: dict | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSummary:
     """What a run is, and what one of its steps says; ``str()`` of it is a page of text.
 
@@ -120,6 +120,9 @@ class RunSummary:
     features: list
     nonzero: int
     intercepts: list
+
+    def __repr__(self) -> str:
+        return f"<RunSummary: {self.run.model}, {self.run.describe(self.step)}>"
 
     def __str__(self) -> str:
         parts = [

@@ -26,7 +26,7 @@ from screenpath.runs.training import found_path
 CLEAR = 2.0  # standard errors from which a difference is called clear
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Side:
     """One run of a comparison.
 
@@ -53,6 +53,9 @@ class Side:
     support: int | None
     seconds: float
     parts: np.ndarray | None
+
+    def __repr__(self) -> str:
+        return f"<Side: {self.name}, {self.run.describe(self.step)}, {self.score:.6g}>"
 
     @property
     def name(self) -> str:
@@ -84,7 +87,7 @@ class Difference:
         return None if self.error is None else self.mean > CLEAR * self.error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunComparison(Sequence):
     """Runs side by side; ``str()`` of it says so in words.
 
@@ -115,6 +118,9 @@ class RunComparison(Sequence):
 
     def __len__(self) -> int:
         return len(self.sides)
+
+    def __repr__(self) -> str:
+        return f"<RunComparison: {len(self)} runs, best {self.score} {self.sides[self.best].score:.6g}>"
 
     def __str__(self) -> str:
         lines = folded(f"{len(self.sides)} runs on {self.basis}")
@@ -172,7 +178,7 @@ def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = Non
         return _on_rows(runs, rows, test, step)
     why_not = _no_common_folds(runs)
     if why_not is None:
-        return _on_folds(runs, rows)
+        return _on_folds(runs, rows, step)
     tests = [run.record.get("test") or {} for run in runs]
     if all(tests) and len({one["sha256"] for one in tests}) == 1:
         return _on_rows(runs, rows, None, step)
@@ -259,7 +265,7 @@ def _no_common_folds(runs) -> str | None:
     return None
 
 
-def _on_folds(runs, rows) -> RunComparison:
+def _on_folds(runs, rows, step: str) -> RunComparison:
     records = [read_cv(run).record for run in runs]
     folds, repeats = records[0]["folds"], records[0].get("repeats") or 1
     scores = [_fold_scores(run, row["step"]) for run, row in zip(runs, rows, strict=True)]
@@ -272,6 +278,8 @@ def _on_folds(runs, rows) -> RunComparison:
     # Nadeau and Bengio 2003: folds share training rows, which the plain standard error does not know.
     factor = math.sqrt(1.0 / count + 1.0 / (folds - 1))
     notes = ["+- is one standard error over paired folds, corrected for the rows they share (Nadeau and Bengio 2003)"]
+    if step == "best":
+        notes.append("the steps were chosen on these folds, which flatters all scores a little")
     return _compared(sides, records[0]["score"], f"the same {folds} folds{times} of {name}", factor, notes)
 
 

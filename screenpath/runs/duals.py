@@ -36,7 +36,7 @@ WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_for
 GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Duals:
     """The dual variables of a step.
 
@@ -61,6 +61,10 @@ class Duals:
     sides: np.ndarray
     certified: np.ndarray
     source: str
+
+    def __repr__(self) -> str:
+        sure = int(self.certified.sum())
+        return f"<Duals: {self.values.size} rows, {self.support.size} with a part in w, {sure} sides certified>"
 
     @property
     def support(self) -> np.ndarray:

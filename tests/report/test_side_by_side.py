@@ -53,6 +53,7 @@ def test_on_the_same_folds(folder):
         error = paired.std(ddof=1) * math.sqrt(1 / 8 + 1 / 3)  # Nadeau and Bengio: 1/J + n_test/n_train
         assert difference.error == pytest.approx(error)
         assert difference.clear == (difference.mean > 2.0 * error)
+    assert "flatters" in found.notes[-1] and repr(found).startswith("<RunComparison: 3 runs, best accuracy 0.")
     assert found.score == "accuracy" and "4 folds, 2 times" in found.basis
     assert found[2].features is None and found[2].support == found[2].step["nnz_w"]
     assert found[0].support == found[0].step["n_E"] + found[0].step["n_L"] and found[1].support is None

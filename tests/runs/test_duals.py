@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, RunFolderError, UsageError
 from tests.cli.conftest import clouds, libsvm_text
 
 MODELS = {
@@ -127,3 +127,19 @@ def test_rows_of_a_sparse_model(tmp_path):
     assert [int((exact.sides == side).sum()) for side in "REL"] == [
         getattr(runs[1][1], name) for name in ("n_R", "n_E", "n_L")
     ]
+
+
+def test_a_step_that_cannot_be_certified_again(tmp_path):
+    path, *_ = computed(tmp_path, "svm", solver="cd", max_epochs=1, tol=1e-12, scale="none")
+    with pytest.raises(RunFolderError, match="could not be certified again"):
+        path.duals(1)
+
+
+def test_a_short_word_for_it(tmp_path):
+    path, *_ = computed(tmp_path, "svm")
+    found = path.duals(0)
+    assert (
+        repr(found)
+        == f"<Duals: 80 rows, {found.support.size} with a part in w, {found.certified.sum()} sides certified>"
+    )
+    assert repr(screenpath.show_run(path, 0)) == "<RunSummary: svm, step 0 (C = 0.05)>"
