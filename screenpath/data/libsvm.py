@@ -22,6 +22,7 @@ from screenpath.kernels import parse
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 PARSED = 20  # bytes of scratch space for each byte of a block
+MOST = 2**53  # features: their numbers are exact as float64
 GIVEN, MARKED, ABSENT = "given", "marked", "absent"
 UNKNOWN = b"-1.7976931348623157e308"  # stands for a label that is not known while text is parsed
 MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
@@ -189,6 +190,8 @@ class Parser:
                 f"{self.source}: the index {largest} lies beyond `n_features={n_features}`",
                 f"use `n_features={width}` or more",
             )
+        if n_features is not None and n_features > MOST:
+            raise DataError(f"{self.source}: `n_features={n_features}` is too much", "no index is beyond 2^53")
         d = max(width, 1) if n_features is None else n_features
         indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()
         if not self.zero_based:

@@ -83,7 +83,7 @@ class Option:
             return self.default
         try:
             found = CHECKS[self.kind](self, value)
-        except (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError, AttributeError, OverflowError):
             found = None
         if found is None:
             raise UsageError(f"`{self.name}` {self._must()}, not {value!r}", self.hint)

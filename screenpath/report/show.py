@@ -19,6 +19,7 @@ from screenpath.models.losses import LOSSES
 from screenpath.models.specs import SPECS
 from screenpath.report.series import read_cv
 from screenpath.runs.open import Run
+from screenpath.runs.record import COMPLETE
 
 WIDTH = 60
 Z95 = 1.959963984540054  # of the standard normal distribution: 95 % are nearer to 0
@@ -58,6 +59,8 @@ class ScoreShown:
 
     def __str__(self) -> str:
         text = f"{self.name.replace('-', ' ')} {self.value:.6g}"
+        if self.kind == "cv" and self.error is None:
+            return text
         if self.kind == "cv":
             over = f" over {self.count} folds" if self.count else ""
             return f"{text} +- {self.error:.2g} (standard error{over})"
@@ -148,7 +151,7 @@ class RunSummary:
         asked = self.run.record["options"].get("tol")
         lines = [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
         lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
-        if self.run.has("certificate.bin"):
+        if self.run.record["options"].get("certificate") is True and self.run.record["status"] == COMPLETE:
             lines.append("certificate.bin holds what is claimed: screenpath verify checks it")
         return lines
 
@@ -173,6 +176,8 @@ class RunSummary:
         run, values = self.run, [f"{value:.6g}" for value in self.intercepts]
         if run.kernel:
             return ["none: --bias adds a constant to the kernel"]
+        if not values:
+            return ["not known: the run folder has no coefficients"]
         if run.classes:
             named = zip(run.classes, values, strict=True)
             return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
@@ -209,7 +214,9 @@ class RunSummary:
         return [*lines, f"scaled: {SCALED[kind]}"]
 
 
-def _entered(run, row: dict) -> str:
+def _entered(run, row: dict | None) -> str:
+    if row is None:  # at a step without a solution: its row of the table was lost
+        return "?"
     return f"{row['step']} ({', '.join(f'{row[name]:.3g}' for name in run.parameters)})"
 
 
@@ -280,7 +287,7 @@ def _scores(run, step: dict) -> list:
             if run.has("cv.json"):
                 record = read_cv(run).record
                 count = record["folds"] * (record.get("repeats") or 1)
-            found.append(ScoreShown(name, kind, value, step[f"{column}_se"], None, count))
+            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count))
         else:
             rows = (run.record.get("test") or {}).get("n_samples")
             interval = wilson(value, rows) if name == "accuracy" and rows else None
@@ -290,7 +297,7 @@ def _scores(run, step: dict) -> list:
 
 def wilson(share: float, count: int) -> tuple[float, float]:
     """Return the 95 % interval of a share of ``count`` rows (Wilson 1927): never empty, never beyond 0 and 1."""
-    z = Z95 * Z95 / count
+    z, share = Z95 * Z95 / count, min(max(share, 0.0), 1.0)
     middle = (share + 0.5 * z) / (1.0 + z)
     half = Z95 * math.sqrt(share * (1.0 - share) / count + 0.25 * z / count) / (1.0 + z)
     return max(0.0, middle - half), min(1.0, middle + half)
@@ -328,7 +335,7 @@ def _entries(run, features, blocks: int) -> list:
         int(columns.indices[a:b].min()) // blocks for a, b in zip(columns.indptr, columns.indptr[1:], strict=False)
     ]
     rows = {row["step"]: row for row in run.steps}
-    return [rows[first] for first in firsts]
+    return [rows.get(first) for first in firsts]
 
 
 def default_step(run) -> str:

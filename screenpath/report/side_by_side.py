@@ -21,6 +21,7 @@ from screenpath.report.show import folded, support_vectors
 from screenpath.runs.load import ARRAYS
 from screenpath.runs.open import Run
 from screenpath.runs.predict import decision_values, known_rows
+from screenpath.runs.record import is_number
 from screenpath.runs.training import found_path
 
 CLEAR = 2.0  # standard errors from which a difference is called clear
@@ -180,7 +181,7 @@ def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = Non
     if why_not is None:
         return _on_folds(runs, rows, step)
     tests = [run.record.get("test") or {} for run in runs]
-    if all(tests) and len({one["sha256"] for one in tests}) == 1:
+    if all(tests) and len({one.get("sha256") for one in tests}) == 1:
         return _on_rows(runs, rows, None, step)
     lacking = [str(run.path) for run, one in zip(runs, tests, strict=True) if not one]
     no_tests = f"{lacking[0]} has no test data" if lacking else "their test data differ"
@@ -229,9 +230,9 @@ def _side(run, step: dict, score: float, parts) -> Side:
 
 
 def _seconds(run) -> float:
-    spent = (run.record.get("totals") or {}).get("seconds") or {}
-    folds = read_cv(run).record.get("seconds", 0.0) if run.has("cv.json") else 0.0
-    return float(sum(spent.values()) + folds)
+    spent = list(((run.record.get("totals") or {}).get("seconds") or {}).values())
+    spent += [read_cv(run).record.get("seconds")] if run.has("cv.json") else []
+    return float(sum(seconds for seconds in spent if is_number(seconds)))
 
 
 def _compared(sides, score: str, basis: str, factor: float, notes) -> RunComparison:
@@ -260,7 +261,7 @@ def _no_common_folds(runs) -> str | None:
         return f"{without[0]} is no cross-validation"
     identities = [run.record.get("identity") or {} for run in runs]
     for name, what in (("data_sha256", "data"), ("folds_sha256", "folds"), ("score", "score")):
-        if len({one.get(name) for one in identities}) > 1:
+        if len({str(one.get(name)) for one in identities}) > 1:
             return f"the {what} of their cross-validations differ{'s' if what == 'score' else ''}"
     return None
 
@@ -270,7 +271,7 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
     folds, repeats = records[0]["folds"], records[0].get("repeats") or 1
     scores = [_fold_scores(run, row["step"]) for run, row in zip(runs, rows, strict=True)]
     count = scores[0].size
-    if any(parts.size != count or np.isnan(parts).any() for parts in scores):
+    if any(parts.size != count or not np.isfinite(parts).all() for parts in scores):
         raise UsageError("some folds did not reach the steps that are compared", "let the runs go on with `resume`")
     sides = [_side(run, row, float(parts.mean()), parts) for run, row, parts in zip(runs, rows, scores, strict=True)]
     name = PurePath(runs[0].record["data"].get("path", "data")).name
@@ -334,7 +335,7 @@ def _row_parts(run, row: dict, test: str | None, score: str) -> np.ndarray:
         data = ShardFolder(path).dataset()
     else:
         data = read_libsvm(path, zero_based=zero_based, labels=MARKED)
-    if test is None and data.fingerprint() != run.record["test"]["sha256"]:
+    if test is None and data.fingerprint() != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
     known = np.isfinite(data.y) if run.labels is None else known_rows(run, data.y)

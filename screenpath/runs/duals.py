@@ -23,6 +23,7 @@ from screenpath.models.specs import SPARSE_SVM, SPECS
 from screenpath.runs.certificates import proven, states_of
 from screenpath.runs.load import ARRAYS, load_training
 from screenpath.runs.open import Run
+from screenpath.runs.predict import known_rows
 from screenpath.runs.training import training_data, training_path
 from screenpath.verify import file as form
 from screenpath.walk.loop import PathOptions, walk
@@ -32,7 +33,7 @@ SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
 STORED, AGAIN = "certificate.bin", "solved again"
 # Options that say how a path is walked or kept; a single problem is solved without them.
 WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference", "scheduler",
-          "local_cluster", "resume")  # fmt: skip
+          "local_cluster", "resume", "cache", "test", "out")  # fmt: skip
 GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
 
 
@@ -104,6 +105,8 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     """
     _check(run)
     data = training_data(run, training)
+    if run.labels is not None:
+        known_rows(run, data.y)  # labels that the run does not know are an error
     loss, options = LOSSES.get(run.model), run.record["options"]
     if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED:
         theta, states, sure = _stored(run, step, loss, data.n)
@@ -144,19 +147,20 @@ def _check(run: Run) -> None:
 def _stored(run: Run, step: dict, loss, n: int) -> tuple:
     """Return theta, where each is in its box, and what is proven, from the certificate of the run."""
     header, steps = form.read_certificate(run.path / form.NAME)
-    entry, size = steps[step["step"]], n * (2 if loss.mirrored else 1)
-    values = {one.name: run.record["options"].get(one.name, one.default) for one in loss.options}
+    size = n * (2 if loss.mirrored else 1)
+    values = {one.name: one.checked(run.record["options"].get(one.name, one.default)) for one in loss.options}
     low, high = loss.slopes(SimpleNamespace(**values))
     s = header.get("weights", np.ones(n))
     s = np.concatenate([s, s]) if loss.mirrored else s
     try:
+        entry = steps[step["step"]]
         states, claims = (form.unpack(entry[name], 0, size) for name in ("states", "claims"))
         sure = claims != form.NOTHING
         if entry.get("after") is not None:
             sure = sure | (form.unpack(entry["after"], 0, size) != form.NOTHING)
         theta = np.where(states == form.HIGH, high * s, low * s)
         theta[states == form.BETWEEN] = entry["between"]
-    except (KeyError, ValueError, IndexError) as error:
+    except (KeyError, ValueError, IndexError, TypeError) as error:
         raise form.damaged(run.path / form.NAME, f"step {step['step']} does not fit the data ({error})") from None
     return theta, states, sure
 
@@ -164,8 +168,9 @@ def _stored(run: Run, step: dict, loss, n: int) -> tuple:
 def _again(run: Run, step: dict, path: str) -> tuple:
     """Return the same from the problem of the step, solved anew from the data."""
     declared = SPECS[run.model]
-    names = {one.name: one.default for one in declared.path_options}
-    options = {**names, **run.record["options"], **{name: names.get(name) for name in WALKED}, "data": path}
+    named = {one.name for one in declared.path_options}.difference(WALKED)
+    kept = {name: value for name, value in run.record["options"].items() if name in named}
+    options = {**declared.completed(kept), "data": path, "n_features": run.n_features}
     weights = options.get("weights")
     if weights == ARRAYS or (weights and not Path(weights).exists()):
         raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import screenpath
 from screenpath.report.show import WIDTH, default_step, summary_of, wilson
+from tests.cli.conftest import clouds, libsvm_text
 from tests.report.conftest import COMMANDS
 
 
@@ -68,3 +70,10 @@ def test_support_vectors_are_counted_where_there_are_any(runs):
     assert f"support vectors: {runs['kernel'].steps[-1]['nnz_w']:,}\n" in str(summary_of(runs["kernel"]))
     assert "support vectors" not in str(summary_of(runs["regression"]))
     assert "asked: relative gap of at most 1e-06" in str(summary_of(runs["regression"]))
+
+
+def test_a_run_without_coefficients(tmp_path):
+    (tmp_path / "two").write_text(libsvm_text(*clouds(40, 3)))
+    run = screenpath.run("svm", tmp_path / "two", c=1.0, coefficients="none", out=tmp_path / "r", quiet=True)
+    text = str(screenpath.show_run(run))
+    assert "not known: the run folder has no coefficients" in text and "certified on the full data" in text

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.errors import UsageError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.report.show import WIDTH
 from tests.cli.conftest import clouds, libsvm_text, read_csv
 from tests.run_folders import reseal
@@ -141,4 +141,8 @@ def test_folds_of_another_number(folder, tmp_path):
     reseal(cut)
     assert json.loads((cut / "run.json").read_text())["files"]
     with pytest.raises(UsageError, match="some folds did not reach"):
+        screenpath.compare_runs([folder / "cv-a", cut])
+    (cut / "folds.csv").write_text("\n".join(lines).replace("0.", "x.") + "\n")
+    reseal(cut)
+    with pytest.raises(RunFolderError, match="folds.csv is damaged"):
         screenpath.compare_runs([folder / "cv-a", cut])
