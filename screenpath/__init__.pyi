@@ -6,6 +6,7 @@ from screenpath.api.losses import quantile_path as quantile_path
 from screenpath.api.losses import svm_path as svm_path
 from screenpath.api.losses import svr_path as svr_path
 from screenpath.api.runs import compare as compare
+from screenpath.api.runs import compare_runs as compare_runs
 from screenpath.api.runs import convert as convert
 from screenpath.api.runs import cross_validate as cross_validate
 from screenpath.api.runs import export_run as export_run
@@ -13,6 +14,7 @@ from screenpath.api.runs import options_of as options_of
 from screenpath.api.runs import plot_run as plot_run
 from screenpath.api.runs import report_run as report_run
 from screenpath.api.runs import run as run
+from screenpath.api.runs import show_run as show_run
 from screenpath.api.sparse import SparsePathResult as SparsePathResult
 from screenpath.api.sparse import sparse_svm_path as sparse_svm_path
 from screenpath.data.generate import generate as generate
@@ -20,6 +22,7 @@ from screenpath.data.inspect import inspect as inspect
 from screenpath.data.libsvm import read_libsvm as read_libsvm
 from screenpath.data.write_libsvm import write_libsvm as write_libsvm
 from screenpath.models.grid import EpsilonGrid as EpsilonGrid
+from screenpath.rules.catalogue import rules_of as rules_of
 from screenpath.runs.result import PathResult as PathResult
 from screenpath.runs.stored import StoredPath as StoredPath
 from screenpath.runs.stored import load_run as load_run

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -19,6 +19,10 @@ from screenpath.models.options import completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
 from screenpath.runs.stored import StoredPath, load_run
+
+if TYPE_CHECKING:
+    from screenpath.report.show import RunSummary
+    from screenpath.report.side_by_side import RunComparison
 
 DataLike: TypeAlias = FileLike | tuple[RowsLike, ArrayLike]
 RunLike: TypeAlias = StoredPath | FileLike
@@ -160,6 +164,64 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     output = Output(os.fspath(out), force, [opened.folder])
     output.write(exported(opened.run, opened.run.choose(str(step)), to))
     return Path(out)
+
+
+def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> RunSummary:
+    """Return a run and one of its steps in words, as ``screenpath show RUN`` prints them.
+
+    Parameters
+    ----------
+    path : StoredPath or path-like
+    step : int or str, optional
+        As of :func:`export_run`; the best where steps have scores, else the last.
+    top : int, default 20
+        Features shown at most, the largest by scaled size first.
+
+    Returns
+    -------
+    RunSummary
+        ``print`` it; its attributes ``scores``, ``features``, ``intercepts`` and ``step`` have the numbers.
+
+    Raises
+    ------
+    UsageError, RunFolderError
+
+    Examples
+    --------
+    >>> import screenpath
+    >>> print(screenpath.show_run("runs/svm-breast_cancer"))  # doctest: +SKIP
+    """
+    from screenpath.report.show import summary_of
+
+    return summary_of(_opened(path).run, None if step is None else str(step), top)
+
+
+def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileLike | None = None) -> RunComparison:
+    """Compare runs on the folds or the test data that they share, as ``screenpath runs RUN RUN`` does.
+
+    Parameters
+    ----------
+    paths : sequence of StoredPath or path-like
+    step : int or str, default "best"
+        As of :func:`export_run`, for every run.
+    test : path-like, optional
+        Data on which all runs are scored.
+
+    Returns
+    -------
+    RunComparison
+        ``print`` it; a sequence of its sides (``score``, ``features``, ``support``, ``seconds``), with ``best`` and
+        ``differences`` (``mean``, ``error``, ``clear``).
+
+    Raises
+    ------
+    UsageError
+        For runs that cannot be compared, saying why.
+    DataError, RunFolderError
+    """
+    from screenpath.report.side_by_side import compare_runs as compared
+
+    return compared([_opened(path).run for path in paths], str(step), None if test is None else os.fspath(test))
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:

@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from screenpath import __version__
+from screenpath.cli.help import Suggesting
 from screenpath.cli.models import command_of
 from screenpath.errors import ScreenpathError, flags, shown, shown_lines
 from screenpath.models.specs import SPECS
@@ -20,6 +21,8 @@ from screenpath.models.specs import SPECS
 COMMANDS = {
     **{name: (None, f"Path of {spec.title}.") for name, spec in SPECS.items()},
     "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
+    "show": ("show", "A run and one of its steps in words: certificate, scores, features, dual variables."),
+    "runs": ("runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
     "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),
@@ -29,6 +32,8 @@ COMMANDS = {
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
+    "rules": ("rules", "List the screening rules of each model, a line each."),
+    "help": ("help", "Show the page of a command: screenpath help svm."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
 }
 
@@ -46,7 +51,7 @@ Exit codes:
 """
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Suggesting):
     """Group whose commands are imported when they are used; the list of commands needs no import."""
 
     def list_commands(self, ctx):
@@ -68,7 +73,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup, epilog=EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.version_option(__version__, prog_name="screenpath")
+@click.version_option(__version__, "-V", "--version", prog_name="screenpath")
 def cli():
     """Certified regularization paths of large-margin models with safe screening."""
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from screenpath.cli.help import Suggesting
 from screenpath.cli.options import force_option
 from screenpath.errors import tell
 
 
-@click.group("cache")
+@click.group("cache", cls=Suggesting)
 def command():
     """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
 

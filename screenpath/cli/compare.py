@@ -10,6 +10,7 @@ from dataclasses import replace
 import click
 
 from screenpath.cli import options as shared
+from screenpath.cli.help import Helped
 from screenpath.errors import flags
 from screenpath.models.losses import LOSSES
 from screenpath.models.options import FORCE, QUIET, Option
@@ -26,12 +27,12 @@ ABOUT = {
     variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
 }
 FORMAT = Option(
-    "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json"), stated=True
+    "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json"), stated=True, group="output"
 )  # fmt: skip
-OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]")
+OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
 
 
-class Comparison(click.Command):
+class Comparison(Helped):
     """The comparison of rules; the models of ``ABOUT`` have options of their own."""
 
     def make_context(self, info_name, args, parent=None, **extra):
@@ -49,10 +50,20 @@ def _options(model: str):
 
 def study_command(model: str) -> click.Command:
     """Return the command of a model that has configurations or grids of its own."""
-    return click.command(model, help=ABOUT[model])(_options(model)(lambda **options: run_study(model, **options)))
+    examples = (f"screenpath compare {model} data.libsvm", f"screenpath compare {model} data.libsvm --scale maxabs")
+    return click.command(model, cls=Helped, help=ABOUT[model], examples=examples)(
+        _options(model)(lambda **options: run_study(model, **options))
+    )
 
 
-@click.command("compare", cls=Comparison)
+@click.command(
+    "compare",
+    cls=Comparison,
+    examples=(
+        "screenpath compare svm data.libsvm --rules none,dvi,it",
+        "screenpath compare lad targets.libsvm --repeats 5 --format csv -o table.csv",
+    ),
+)
 @click.argument("model", type=click.Choice(list(LOSSES)))
 @_options("svm")
 def command(model, **options):

@@ -5,11 +5,19 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
+from screenpath.cli.help import Helped
 from screenpath.errors import UsageError, flags
-from screenpath.models.options import MAX_MEMORY
+from screenpath.models.options import MAX_MEMORY, QUIET
 
 
-@click.command("convert")
+@click.command(
+    "convert",
+    cls=Helped,
+    examples=(
+        "screenpath convert data.libsvm data.shards",
+        "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
+    ),
+)
 @click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
@@ -39,7 +47,7 @@ from screenpath.models.options import MAX_MEMORY
 )
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@shared.flag(QUIET)
 def command(data, out, quiet, **options):
     """Turn LIBSVM text (plain, .gz, .bz2, .xz; - for stdin) into a folder of binary shards.
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
+from screenpath.cli.help import Helped, Suggesting
 from screenpath.cv.options import cv_resolved, cv_spec
 from screenpath.models.specs import SPECS
 
 
-class CvGroup(click.Group):
+class CvGroup(Suggesting):
     """One command a model, made of the model's own options when it is used."""
+
+    def parse_args(self, ctx, args):
+        """Say in a few lines how it is used where nothing is named."""
+        if not args:
+            raise click.UsageError(MISSING, ctx)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx):
         """Return the models."""
@@ -37,7 +44,11 @@ def make_command(name: str) -> click.Command:
         return run_job(*cv_resolved(spec, options), CvSession)
 
     summary = f"Cross-validate the path of {name} on DATA, choose a step, and compute the path on all data."
-    made = click.command(name, help=f"{summary}\n\n{DETAILS}")
+    examples = (
+        f"screenpath cv {name} data.libsvm --folds 10 --jobs 2",
+        f"screenpath cv {name} data.libsvm --repeats 3",
+    )
+    made = click.command(name, cls=Helped, help=f"{summary}\n\n{DETAILS}", examples=examples)
     return made(shared.stack(shared.data_argument, shared.flags(spec.path_options))(callback))
 
 
@@ -46,6 +57,12 @@ DETAILS = """All folds share one grid, made from all data; every fold is a warm-
 or one-se), and cv.csv, cv.json and folds.csv. Of equal scores the most regularised is the best; one-se is the most
 regularised within one standard error of it. Folds and steps that are done survive a crash: --resume continues. The exit
 code is 3 if some step of a fold or of the path on all data is not certified."""
+
+
+MISSING = f"""Missing model.
+  screenpath cv MODEL DATA [OPTIONS]
+  MODEL: {", ".join(SPECS)}
+  for example: screenpath cv svm data.libsvm --folds 5"""
 
 
 @click.group("cv", cls=CvGroup)

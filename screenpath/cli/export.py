@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.options import force_option
-from screenpath.cli.predict import run_argument, say_step, step_option
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option
+from screenpath.cli.predict import run_argument, say_step, step_option, usual_step
 from screenpath.errors import tell
 
 
-@click.command("export")
+@click.command(
+    "export",
+    cls=Helped,
+    examples=(
+        "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
+        "screenpath export runs/svm-data --step C=0.1 --to json -o -",
+    ),
+)
 @run_argument
 @step_option
 @click.option(
@@ -21,7 +29,7 @@ from screenpath.errors import tell
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@quiet_option
 def command(run, step, kind, out, force, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
@@ -33,9 +41,10 @@ def command(run, step, kind, out, force, quiet):
 
     run = open_run(run)
     output = Output(out, force, [run.path])
+    step = step or usual_step(run)
     chosen = run.choose(step)
     output.write(exported(run, chosen, kind))
     if not quiet:
-        say_step(run, chosen)
+        say_step(run, chosen, step)
         if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":
             tell("the labels other than --positive are one label of the model file, the second")

@@ -5,13 +5,18 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.app import DONE, ERROR
+from screenpath.cli.help import Helped
 from screenpath.errors import flags, shown
 
 COLUMNS = 5  # columns named in the lists of widest ranges
 CLASSES_SHOWN = 20
 
 
-@click.command("inspect")
+@click.command(
+    "inspect",
+    cls=Helped,
+    examples=("screenpath inspect data.libsvm", "screenpath inspect data.libsvm --max-faults 100"),
+)
 @click.argument("data")
 @click.option("--zero-based", is_flag=True, help="Indices in the file start at 0.")
 @click.option(

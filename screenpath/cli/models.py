@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from screenpath.cli.help import Helped, examples_of
 from screenpath.cli.options import data_argument, flags, stack
 from screenpath.errors import flags as flags_of
 from screenpath.models.specs import SPECS
@@ -23,7 +24,9 @@ def command_of(name: str) -> click.Command:
         f"Minimises {spec.objective.removeprefix('min ')}, at every {spec.parameter} of the grid. "
         f"{flags_of(spec.about)}"
     )
-    return click.command(name, help=text)(stack(data_argument, flags(spec.path_options))(callback))
+    return click.command(name, cls=Helped, help=text, examples=examples_of(spec))(
+        stack(data_argument, flags(spec.path_options))(callback)
+    )
 
 
 def resolve(name: str, options: dict) -> tuple:

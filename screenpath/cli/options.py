@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import click
 
+from screenpath.cli.help import GroupedOption
 from screenpath.data.memory import parse_bytes
 from screenpath.errors import UsageError
 from screenpath.errors import flags as shell
-from screenpath.models.options import FORCE, Option
+from screenpath.models.options import FORCE, QUIET, Option
 
 
 def stack(*decorators):
@@ -114,7 +116,7 @@ def flag(option: Option, *, help: str | None = None, **changed):
         how.update(multiple=True, metavar=option.metavar)
     else:
         how.update(type=_type(option), metavar=option.metavar, default=option.default, show_default=option.stated)
-    return click.option(*names, **{**how, **changed})
+    return click.option(*names, cls=GroupedOption, group=option.group, **{**how, **changed})
 
 
 def flags(options):
@@ -122,5 +124,12 @@ def flags(options):
     return stack(*(flag(one) for one in options))
 
 
+def say(text: str) -> None:
+    """Print text for people to standard output, whatever its encoding can hold."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+
+
 data_argument = click.argument("data", metavar="DATA", type=click.Path())
 force_option = flag(FORCE)
+quiet_option = flag(QUIET)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from screenpath.cli.options import force_option
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument
 from screenpath.errors import UsageError, tell
 
@@ -14,13 +15,17 @@ from screenpath.errors import UsageError, tell
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 
 
-@click.command("plot")
+@click.command(
+    "plot",
+    cls=Helped,
+    examples=("screenpath plot runs/svm-data", "screenpath plot runs/svm-data --kind gap --terminal"),
+)
 @run_argument
 @click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
 @click.option("-o", "--out", metavar="FILE", help="Picture ending in .png or .svg.  [default: RUN/KIND.png]")
 @force_option
 @click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@quiet_option
 def command(run, kind, out, force, terminal, quiet):
     """Draw the run folder RUN.
 

@@ -8,7 +8,8 @@ import warnings
 
 import click
 
-from screenpath.cli.options import force_option
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option
 from screenpath.errors import RunFolderError, UsageError, tell
 from screenpath.models.specs import SPECS
 
@@ -16,11 +17,21 @@ STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
     "for example C=0.1."
 )
-step_option = click.option("--step", "step", metavar="STEP", required=True, help=STEP_HELP)
+step_option = click.option("--step", "step", metavar="STEP", help=f"{STEP_HELP}  [default: best of a cv run]")
 run_argument = click.argument("run", metavar="RUN", type=click.Path())
+training_option = click.option(
+    "--training", metavar="DATA", type=click.Path(), help="The training data of the run, if it has moved."
+)
 
 
-@click.command("predict")
+@click.command(
+    "predict",
+    cls=Helped,
+    examples=(
+        "screenpath predict runs/svm-data new.libsvm --step C=0.1",
+        "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
+    ),
+)
 @run_argument
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
@@ -28,25 +39,28 @@ run_argument = click.argument("run", metavar="RUN", type=click.Path())
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
-@click.option("--training", metavar="DATA", type=click.Path(), help="A kernel run's training data, if it has moved.")
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def command(run, data, step, decision, out, force, zero_based, training, quiet):
+@click.option("--no-labels", is_flag=True, help="The labels of DATA say nothing, or are left out: there is no score.")
+@training_option
+@quiet_option
+def command(run, data, step, decision, out, force, zero_based, no_labels, training, quiet):
     """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.
 
     One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
     and width are those of the run; a kernel run reads its support vectors from its training data. The score goes to
-    stderr where DATA has labels; where it has none, write 0.
+    stderr where DATA has labels; where one is not known, write ?.
     """
-    from screenpath.data.libsvm import read_libsvm
+    from screenpath.data.libsvm import ABSENT, MARKED, read_libsvm
     from screenpath.data.shards import ShardFolder, is_shard_folder
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
     from screenpath.runs.predict import decision_values
+    from screenpath.runs.training import training_path
 
     run = open_run(run)
-    support = run.record["data"]["path"] if run.kernel and training is None else training
+    support = training_path(run, training) if run.kernel else training
     output = Output(out, force, [run.path, data, support])
     spec = model_spec(run)
+    step = step or usual_step(run)
     chosen = run.choose(step)
     if training is not None and run.kernel is None:
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
@@ -57,13 +71,16 @@ def command(run, data, step, decision, out, force, zero_based, training, quiet):
         if quiet:
             warnings.simplefilter("ignore")
         stored = is_shard_folder(data)
-        read = ShardFolder(data).dataset() if stored else read_libsvm(data, zero_based=zero_based)
+        labels = ABSENT if no_labels else MARKED
+        read = ShardFolder(data).dataset() if stored else read_libsvm(data, zero_based=zero_based, labels=labels)
     values, notice = decision_values(run, chosen, read.X, training)
-    score = score_line(spec, run, values, read.y)  # before anything is written: wrong data must not leave a file
+    score = (
+        "" if no_labels else score_line(spec, run, values, read.y)
+    )  # before anything is written: wrong data must not leave a file
     output.write(table(run, values, decision))
     if not quiet:
-        say_step(run, chosen)
-        for line in (notice, score):
+        say_step(run, chosen, step)
+        for line in (*read.notices, notice, score):
             if line:
                 tell(line)
 
@@ -81,13 +98,41 @@ def model_spec(run):
     return SPECS[run.model]
 
 
-def say_step(run, step) -> None:
-    """Name the step on stderr, with its test score and the notices of the run."""
+def usual_step(run) -> str:
+    """Return the step that is meant where none is named.
+
+    Raises
+    ------
+    UsageError
+        Unless a cross-validation has chosen one, or there is only one.
+    """
+    if (run.score_column or "").startswith("cv_"):
+        return "best"
+    if len(run.steps) == 1:
+        return str(run.steps[0]["step"])
+    first, last = run.steps[0], run.steps[-1]
+    raise UsageError(
+        f"which step of {run.path}? It has {run.describe(first)} to {run.describe(last)}",
+        "name one with --step; a run of screenpath cv has a best one",
+    )
+
+
+def say_choice(run, text: str) -> None:
+    """Say so on stderr where a step is the best on the test data, which promises too much."""
+    if text == "best" and run.score_column.startswith("test_"):
+        tell(
+            "note: this step is the best on the --test data, whose score is too good for that: new data may have worse"
+        )
+
+
+def say_step(run, step, text: str) -> None:
+    """Name the step that was chosen by ``text`` on stderr, with its test score and the notices of the run."""
     for notice in run.notices:
         tell(notice)
     column = run.score_column
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
     tell(f"{run.model}: {run.describe(step)}, {step['status']}{score}")
+    say_choice(run, text)
 
 
 def score_line(spec, run, values, y) -> str:
@@ -97,11 +142,11 @@ def score_line(spec, run, values, y) -> str:
     from screenpath.runs.predict import known_rows
 
     name = spec.score.replace("-", " ")
-    if run.labels is None:
-        return f"{name}: {spec.score_of(values, y):.6g} on {y.size} rows"
-    known = known_rows(run, y)
+    known = np.isfinite(y) if run.labels is None else known_rows(run, y)
     if not known.any():
         return "no score: the data has no labels"
+    if run.labels is None:
+        return f"{name}: {spec.score_of(values[known], y[known]):.6g} on {int(known.sum())} rows"
     targets, _ = spec.targets(y[known], {"positive": run.record["options"].get("positive")}, run.labels)
     score = spec.score_of(values[known], np.asarray(targets))
     return f"{name}: {score:.6g} on {int(known.sum())} rows"

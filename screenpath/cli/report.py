@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.options import force_option
+from screenpath.cli.help import Helped
+from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument
 from screenpath.errors import tell
 
 
-@click.command("report")
+@click.command(
+    "report",
+    cls=Helped,
+    examples=("screenpath report runs/svm-data -o report.html", "screenpath report runs/cv-svm-data -o -"),
+)
 @run_argument
 @click.option("-o", "--out", metavar="FILE", required=True, help="HTML file; - is standard output.")
 @force_option
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@quiet_option
 def command(run, out, force, quiet):
     """Write a page about the run folder RUN: problem, certificate, pictures, steps, and the command to repeat it.
 

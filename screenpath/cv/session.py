@@ -24,6 +24,7 @@ from screenpath.rows.dask_cluster import tasks_on
 from screenpath.runs import load
 from screenpath.runs.choose import at_boundary, choose, nothing_reached
 from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
+from screenpath.runs.hints import wider
 from screenpath.runs.interrupts import Stopped
 from screenpath.runs.load import matrix_memory
 from screenpath.runs.session import Session, default_folder
@@ -33,6 +34,7 @@ from screenpath.walk.step import CERTIFIED
 class CvSession(Session):
     """A path on all data whose steps carry cross-validated scores."""
 
+    cross_validated = True
     folds_certified = None  # not known yet
 
     # -- data, folds and score: all checked before anything is computed --
@@ -42,6 +44,7 @@ class CvSession(Session):
         o = self.options
         load.named_cluster(o)
         raw = load.read_training(o)
+        load.say_notices(raw, o["data"], self.console.say)
         # The rows are here in any case; it is the folds that go on a cluster.
         self.data = load.load_training(
             self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once}, data=raw
@@ -202,7 +205,7 @@ class CvSession(Session):
             found.append(fold)
             self.signals.check()
             if self.console.progress:
-                self.console.say(f"cv {self.spec.name}: fold {len(found)}/{len(self.splits)}{what}")
+                self.console.say(f"cv {self.spec.name}: {len(found)} of {len(self.splits)} folds done{what}")
         return found
 
     def certify(self) -> None:
@@ -335,9 +338,12 @@ class CvSession(Session):
         for what, step in (("best", self.choice.best), ("one standard error", self.choice.one_se)):
             where = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters[step].items())
             mean, se = self.choice.mean[step], self.choice.se[step]
-            lines.append((what, f"{where}: {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds"))
+            lines.append(
+                (what, f"step {step} ({where}): {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds")
+            )
         if self.boundary:
-            lines.append(("warning", f"best has {self.boundary}: a wider grid may hold a better one"))
+            more = wider(self.options, self.parameters[self.choice.best], self.boundary)
+            lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
         record = self.certified_record()
         if record is not None:
             across = f"[{record['cmin']:g}, {record['cmax']:g}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.errors import DataError
+from screenpath.errors import DataError, UsageError
 
 SHOWN = 5  # names in a message
 
@@ -39,10 +39,16 @@ def rows_of(X) -> np.ndarray:
     ------
     DataError
         For a column that does not hold numbers.
+    UsageError
+        Without narwhals.
     """
-    import narwhals
-
     names_of(X)
+    try:
+        import narwhals
+    except ImportError:
+        raise UsageError(
+            "tables need narwhals, which is not installed", "pip install 'screenpath[frames]', or pass an array"
+        ) from None
     table = narwhals.from_native(X, eager_only=True)
     rows = np.empty(table.shape)
     for k, name in enumerate(table.columns):

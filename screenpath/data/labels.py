@@ -7,11 +7,17 @@ import numpy as np
 from screenpath.errors import DataError
 
 SHOWN = 8  # labels named in a message
+MANY = 100  # different labels from which they are no classes, most likely
 
 
 def label_text(value: float) -> str:
     """Return a label as a file would have it: ``3`` rather than ``3.0``."""
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def are_targets(labels: np.ndarray) -> bool:
+    """Tell whether different labels look like the targets of a regression: fractions, or very many."""
+    return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
 
 
 def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[np.ndarray, dict]:
@@ -52,6 +58,12 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
             )
         rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
+    if are_targets(labels):
+        raise DataError(
+            f"{where}two labels are needed, these are {labels.size}: {named}",
+            "they look like the targets of a regression: use lad, svr or quantile; for classes choose one against the "
+            "rest (`positive=LABEL`), or fit all: svm with `one_vs_rest`, sparse-svm",
+        )
     raise DataError(
         f"{where}two labels are needed, these are {labels.size}: {named}",
         "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm with "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 import os
+import re
 from typing import BinaryIO
 
 import numpy as np
@@ -15,12 +16,17 @@ from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
-from screenpath.errors import DataError
+from screenpath.errors import DataError, UsageError
 from screenpath.kernels import parse
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 PARSED = 20  # bytes of scratch space for each byte of a block
+MOST = 2**53  # features: their numbers are exact as float64
+GIVEN, MARKED, ABSENT = "given", "marked", "absent"
+UNKNOWN = b"-1.7976931348623157e308"  # stands for a label that is not known while text is parsed
+MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
+BARE = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)(?=[0-9]+:)", re.MULTILINE)
 GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is unused at the end
 
 
@@ -73,9 +79,14 @@ class Parser:
         Lines of the source that come before the first one fed.
     limit : MemoryLimit, optional
         Asked as the arrays grow.
+    labels : {"given", "marked", "absent"}
+        See :func:`read_libsvm`.
     """
 
-    def __init__(self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None):
+    def __init__(
+        self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None, labels="given"
+    ):
+        self.known = labels
         self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
         self.labels, self.counts = _Growing(np.float64), _Growing(np.int64)
         self.values, self.indices = _Growing(dtype), _Growing(np.int32)
@@ -86,6 +97,9 @@ class Parser:
 
     def feed(self, text: np.ndarray, stop: int) -> None:
         """Parse the lines in ``text[:stop]``; the last byte is a newline."""
+        if self.known != GIVEN:
+            text = relabelled(text, stop, self.known)
+            stop = text.size
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
             self._ask(PARSED * text.size)
             self._scratch = _Scratch(text.size, self.max_faults)
@@ -176,6 +190,8 @@ class Parser:
                 f"{self.source}: the index {largest} lies beyond `n_features={n_features}`",
                 f"use `n_features={width}` or more",
             )
+        if n_features is not None and n_features > MOST:
+            raise DataError(f"{self.source}: `n_features={n_features}` is too much", "no index is beyond 2^53")
         d = max(width, 1) if n_features is None else n_features
         indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()
         if not self.zero_based:
@@ -185,7 +201,20 @@ class Parser:
         np.cumsum(counts, out=indptr[1:])
         X = sp.csr_array((values, indices.astype(kind, copy=False), indptr), shape=(n, d))
         notices = ("query ids (qid:) are ignored",) if self.seen[0] else ()
-        return Dataset(X, self.labels.finish(), self.source, notices)
+        y = self.labels.finish()
+        if self.known != GIVEN:
+            y[(y == float(UNKNOWN)) | (self.known == ABSENT)] = np.nan
+        return Dataset(X, y, self.source, notices)
+
+
+def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
+    """Return a block in which unknown labels, written ``?`` or not at all, are a number that no label is."""
+    block = text[:stop].tobytes()
+    if b"?" in block:
+        block = MARK.sub(rb"\g<1>" + UNKNOWN, block)
+    if labels == ABSENT:
+        block = BARE.sub(rb"\g<1>" + UNKNOWN + b" ", block)
+    return np.frombuffer(bytearray(block), dtype=np.uint8)
 
 
 def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
@@ -218,6 +247,7 @@ def read_libsvm(
     dtype: DTypeLike = np.float64,
     block: int = BLOCK,
     limit: MemoryLimit | None = None,
+    labels: str = "given",
 ) -> Dataset:
     """Read LIBSVM text, plain or compressed.
 
@@ -234,6 +264,9 @@ def read_libsvm(
         Bytes parsed at once.
     limit : MemoryLimit, optional
         Of the private memory of this process.
+    labels : {"given", "marked", "absent"}
+        ``given``: every line has one. ``marked``: ``?`` stands for one that is not known. ``absent``: they say nothing,
+        and lines may begin with the first index. A label that is not known is nan.
 
     Returns
     -------
@@ -252,8 +285,10 @@ def read_libsvm(
     >>> data.X.toarray().tolist(), data.y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
     """
+    if labels not in (GIVEN, MARKED, ABSENT):
+        raise UsageError(f"`labels={labels}` is not known", f"use {GIVEN}, {MARKED} or {ABSENT}")
     with open_source(source) as (stream, name):
-        parser = Parser(name, zero_based, dtype, limit=limit)
+        parser = Parser(name, zero_based, dtype, limit=limit, labels=labels)
         parse_stream(stream, parser, block)
         if parser.faults:
             raise parser.faults[0].error()

@@ -181,7 +181,7 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
         spread = np.sqrt(_mean(X, weights, shift))
         return Preparation(scale, spread_or_one(spread, shift), shift, bias, d)
     if scale == "maxabs":
-        peak = _peaks(X, weights)
+        peak = peaks(X, weights)
         return Preparation(scale, np.where(peak > 0.0, peak, 1.0), None, bias, d)
     return Preparation(scale, None, None, bias, d)
 
@@ -249,7 +249,7 @@ def _mean(X, weights, shift=None) -> np.ndarray:
     return total / (X.shape[0] if weights is None else weights.sum())
 
 
-def _peaks(X, weights) -> np.ndarray:
+def peaks(X, weights) -> np.ndarray:
     """Return the largest magnitude in every column, over rows whose weight is not 0."""
     peaks = np.zeros(X.shape[1])
     some = weights is not None and not weights.all()

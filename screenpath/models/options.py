@@ -16,6 +16,11 @@ from typing import Any
 from screenpath.data.memory import parse_bytes
 from screenpath.errors import UsageError
 
+# Headings of the help, in its order.
+GROUPS = (
+    "problem", "data", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Option:
@@ -44,6 +49,8 @@ class Option:
         Whether the help says the default (one of None is said in the text).
     changes : bool, default False
         Whether it changes the numbers: ``resume`` compares it.
+    group : str, default "problem"
+        Heading under which the help has it, one of ``GROUPS``.
     valid, demand, hint : callable and str
         Of a number: ``valid(value)``, what it must be, and what to write instead.
     """
@@ -59,6 +66,7 @@ class Option:
     short: str | None = None
     stated: bool = False
     changes: bool = False
+    group: str = "problem"
     valid: Callable | None = None
     demand: str = ""
     hint: str | None = None
@@ -75,7 +83,7 @@ class Option:
             return self.default
         try:
             found = CHECKS[self.kind](self, value)
-        except (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError, AttributeError, OverflowError):
             found = None
         if found is None:
             raise UsageError(f"`{self.name}` {self._must()}, not {value!r}", self.hint)
@@ -177,21 +185,29 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
     return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
 
 
+def grouped(group: str, *options: Option) -> tuple[Option, ...]:
+    """Return options under a heading of the help."""
+    return tuple(replace(one, group=group) for one in options)
+
+
 # -- what all path commands have in common ---------------------------------------------------------------------------
 
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
-FORCE = Option("force", False, "flag", "Replace an existing file.")
-QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.")
+FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
+QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
 MAX_MEMORY = Option(
-    "max_memory", kind="size", metavar="SIZE",
+    "max_memory", kind="size", group="limits", metavar="SIZE",
     help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
     "limit; for a kernel matrix half of the free memory]",
 )  # fmt: skip
 READING = (
     MAX_MEMORY,
-    Option("cache", kind="path", metavar="DIR", help="Keep what was parsed here: the same file is parsed once."),
-    Option("n_features", help="Number of features, where the file shows fewer.", changes=True, **POSITIVE_COUNT),
-    Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", changes=True),
+    *grouped(
+        "data",
+        Option("cache", kind="path", metavar="DIR", help="Keep what was parsed here: the same file is parsed once."),
+        Option("n_features", help="Number of features, where the file shows fewer.", changes=True, **POSITIVE_COUNT),
+        Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", changes=True),
+    ),
 )
 POSITIVE = Option(
     "positive", kind="number", metavar="LABEL", changes=True,
@@ -204,7 +220,8 @@ CLASS_WEIGHT = Option(
 WEIGHTS = Option(
     "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice."
 )
-C_GRID = (
+C_GRID = grouped(
+    "grid",
     Option("grid", metavar="N", help="Number of grid points.  [default: 100]", changes=True, **POSITIVE_COUNT),
     Option("cmin", None, "positive", "Lower end of the log-spaced grid.  [default: 0.01]", changes=True),
     Option("cmax", None, "positive", "Upper end of the log-spaced grid.  [default: 10]", changes=True),
@@ -228,32 +245,47 @@ C_GRID = (
     ),
 )  # fmt: skip
 RULE = Option(
-    "rule", "dvi+gap", stated=True, changes=True,
+    "rule", "dvi+gap", stated=True, changes=True, group="screening and solver",
     help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
     "ssnsv, essnsv; a static one with +gap; or heuristic (guess, check, repeat: safe only by the certificate).",
 )  # fmt: skip
 TOL = Option(
-    "tol", 1e-6, "share", "Relative duality gap of every grid point, on the full data.", stated=True, changes=True
+    "tol",
+    1e-6,
+    "share",
+    "Relative duality gap of every grid point, on the full data.",
+    stated=True,
+    changes=True,
+    group="screening and solver",
 )
 MAX_EPOCHS = Option(
-    "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True,
+    "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True, group="limits",
     **POSITIVE_COUNT,
 )  # fmt: skip
-TIME_LIMIT = Option("time_limit", None, "positive", "For the whole command, from its start.", metavar="SECONDS")
-SEED = Option("seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True)
+TIME_LIMIT = Option(
+    "time_limit", None, "positive", "For the whole command, from its start.", metavar="SECONDS", group="limits"
+)
+SEED = Option(
+    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver"
+)
 THREADS = Option(
-    "threads", 1, stated=True, **POSITIVE_COUNT,
+    "threads", 1, stated=True, group="limits", **POSITIVE_COUNT,
     help="For passes over all rows; on dense rows in memory, for whole grid points.",
 )  # fmt: skip
-AUDIT = Option("audit", False, "flag", "Solve each step unscreened too and count unsafe decisions.", changes=True)
+AUDIT = Option(
+    "audit", False, "flag", "Solve each step unscreened too and count unsafe decisions.", changes=True,
+    group="screening and solver",
+)  # fmt: skip
 BIAS = Option("bias", 0.0, "number", "Value of a constant feature; 0 for none.", stated=True, changes=True)
 SCALE = Option(
-    "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True,
+    "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
     help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
 )  # fmt: skip
 PREPARATION = (
     BIAS,
     SCALE,
+    *grouped(
+        "data",
     Option(
         "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
         choices=("auto", "dense", "sparse"), changes=True,
@@ -262,8 +294,10 @@ PREPARATION = (
         "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
         choices=("float64", "float32"), changes=True,
     ),
+    ),
 )  # fmt: skip
-OUTPUT = (
+OUTPUT = grouped(
+    "output",
     Option(
         "out", short="-o", metavar="DIR",
         help="Run folder; - writes the step table to stdout and nothing else.  [default: runs/MODEL-DATA]",
@@ -284,9 +318,10 @@ OUTPUT = (
 )  # fmt: skip
 CERTIFICATE = Option(
     "certificate", False, "flag", "Write what is claimed, for the independent checker: screenpath verify RUN.",
-    changes=True,
+    changes=True, group="output",
 )  # fmt: skip
-CLUSTER = (
+CLUSTER = grouped(
+    "cluster",
     Option(
         "scheduler", metavar="ADDRESS",
         help="Spread the work over the Dask workers of this scheduler (tcp://node:8786): passes over a shard folder, "
@@ -294,7 +329,7 @@ CLUSTER = (
     ),
     Option("local_cluster", metavar="N", help="The same with N worker processes here.", **POSITIVE_COUNT),
 )  # fmt: skip
-JOBS = Option("jobs", 1, metavar="N", stated=True, **POSITIVE_COUNT)
+JOBS = Option("jobs", 1, metavar="N", stated=True, group="limits", **POSITIVE_COUNT)
 PATH = (*READING, *PREPARATION, *CLUSTER, *OUTPUT)
 
 
@@ -312,6 +347,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
         Whether there is work for several threads.
     """
     solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True)
+    solver = replace(solver, group="screening and solver")
     return (
         rule, solver, TOL, MAX_EPOCHS, TIME_LIMIT, *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT
     )  # fmt: skip
@@ -337,7 +373,8 @@ KERNEL = (
         "  [default: auto]",
     ),
 )  # fmt: skip
-LAMBDA_GRID = (
+LAMBDA_GRID = grouped(
+    "grid",
     Option("grid", metavar="N", help="Points lambda_max / k, k = 1..N.  [default: 20]", changes=True, **POSITIVE_COUNT),
     Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True),
     Option("lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.  [default: 0.05]", changes=True),
@@ -346,7 +383,8 @@ LAMBDA_GRID = (
 L1_RULE = replace(
     RULE, default="vi+gap", help="Screening rule: none, vi (from the previous lambda), gap (dynamic), or vi+gap."
 )
-PAIR_GRID = (
+PAIR_GRID = grouped(
+    "grid",
     Option(
         "betas", metavar="N", help="Values of beta, from beta_max down.  [default: 10]", changes=True, **POSITIVE_COUNT
     ),
@@ -372,7 +410,7 @@ SMOOTHING = Option(
 )
 FIRST = Option(
     "first", "features", "choice", "What sifs screens first; the decisions are the same.",
-    choices=("features", "samples"), stated=True, changes=True,
+    choices=("features", "samples"), stated=True, changes=True, group="screening and solver",
 )  # fmt: skip
 SPARSE_RULE = replace(
     RULE, default="sifs+gap",
@@ -382,6 +420,8 @@ GRID_JOBS = replace(JOBS, help="Processes that share the values of beta; the res
 # -- cross-validation -------------------------------------------------------------------------------------------------
 
 FOLDS = (
+    *grouped(
+        "cross-validation",
     Option("folds", None, "whole", "Number of folds.  [default: 5]", least=2, metavar="K"),
     Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.  [default: 1]", **POSITIVE_COUNT),
     Option(
@@ -393,9 +433,11 @@ FOLDS = (
         "score", None, "choice", "Of the held-out samples.  [default: accuracy; quantile: pinball; other regressions: "
         "mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
     ),
+    ),
     replace(JOBS, help="Processes that share the folds; the results are the same."),
 )  # fmt: skip
-CERTIFY = (
+CERTIFY = grouped(
+    "cross-validation",
     Option("certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`."),
     Option(
         "certify_to",

@@ -36,10 +36,15 @@ def count(chosen, weights=None):
     return np.count_nonzero(chosen) if weights is None else weights[chosen].sum()
 
 
+def right(products, targets) -> np.ndarray:
+    """Tell of each row whether it is decided as labelled."""
+    found, true = decided(products, targets)
+    return found == true
+
+
 def accuracy(products, targets, weights=None) -> float:
     """Return the share of rows decided as labelled."""
-    found, true = decided(products, targets)
-    return mean(found == true, weights)
+    return mean(right(products, targets), weights)
 
 
 def balanced_accuracy(products, targets, weights=None) -> float:
@@ -151,6 +156,12 @@ SCORES = {
         Score("pinball", pinball, False, REGRESSION),
     )
 }
+
+
+def of_rows(name: str, products, targets) -> np.ndarray:
+    """Return what each row contributes to a score that is a mean over rows: accuracy, mae or mse."""
+    parts = {"accuracy": right, "mae": lambda p, t: np.abs(p - t), "mse": lambda p, t: np.square(p - t)}
+    return parts[name](products, targets).astype(np.float64)
 
 
 def higher_is_better(column: str) -> bool:

@@ -79,6 +79,8 @@ class Spec:
         Of its paths, besides those of all models (``models.options.PATH``).
     resolved : callable
         ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it.
+    example : str
+        Options of the second example in ``--help``.
     fixed : tuple
         Pairs (name, value) of options that the others have and this one does not.
     parameter : str, default "C"
@@ -106,6 +108,8 @@ class Spec:
         Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
     spreads : bool
         Whether a cluster is given parts of its grid, and not passes over shards.
+    selects : bool
+        Whether its penalty leaves features out of the model, one after the other along the path.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
     copies : bool
@@ -128,6 +132,7 @@ class Spec:
     fixed: tuple = ()
     parameter: str = "C"
     about: str = ""
+    example: str = "--test test.libsvm"
     rule: Callable = box_rule
     solver: Callable = Later("solvers", "make_solver")
     contradicted: Callable = Later("walk.audit", "contradicted")
@@ -138,6 +143,7 @@ class Spec:
     walk: Callable | None = None
     rows: Callable | None = None
     kernel_modules: tuple = ()
+    selects: bool = False
     streams: bool = True
     spreads: bool = False
     copies: bool = False
@@ -147,6 +153,11 @@ class Spec:
     def path_options(self) -> tuple:
         """Return every option of a path."""
         return (*PATH, *self.options)
+
+    @property
+    def default_rule(self) -> str:
+        """Return the rule that screens where none is named."""
+        return next(one.default for one in self.options if one.name == "rule")
 
     def completed(self, given: dict) -> dict:
         """Return the value of every option of a path, see :func:`screenpath.models.options.completed`."""

@@ -71,6 +71,7 @@ LINEAR_SVM = replace(
         o.POSITIVE, o.ONE_VS_REST, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(), o.CERTIFICATE
     ),
     resolved=_svm_resolved,
+    example="--kernel rbf --gamma 1/d --grid 20",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     "the intercept).\n\n"
     "With `kernel` there is no intercept: `bias=B` adds B^2 to the kernel, `dtype` is that of the stored kernel "
@@ -191,6 +192,7 @@ L1_SVM = Spec(
     options=(o.POSITIVE, *o.LAMBDA_GRID, *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False), o.CERTIFICATE),
     resolved=_l1_resolved,
     parameter="lambda",
+    example="--grid 50 --log --test test.libsvm",
     about="The grid goes from the largest lambda down. The bias b is free: it is not penalised, and `bias` does not "
     "apply. It is feature 0 of the coefficients.",
     fixed=(("seed", 0),),
@@ -199,6 +201,7 @@ L1_SVM = Spec(
     contradicted=Later("rules.l1svm", "contradicted"),
     toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
     free_bias=True,
+    selects=True,
     streams=False,
     copies=True,
     needs=L1,
@@ -279,6 +282,7 @@ SPARSE_SVM = Spec(
     ),
     resolved=_sparse_resolved,
     parameter="pair (alpha, beta)",
+    example="--betas 5 --alphas 20 --jobs 2",
     about="Each beta starts at alpha_max(beta), whose solution is known.",
     fixed=(("threads", 1),),
     rule=SPARSE_RULE,
@@ -288,6 +292,7 @@ SPARSE_SVM = Spec(
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=_sparse_weights,
     walk=_sparse_walk,
+    selects=True,
     streams=False,
     spreads=True,
     needs=SPARSE,

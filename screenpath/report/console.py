@@ -80,7 +80,8 @@ class Console:
             return
         self._said, self._said_at = self._done, now
         where = ", ".join(f"{name} = {value:.4g}" for name, value in step.parameters.items())
-        text = f"{self._title}: step {self._done}/{self._total} ({where}), relative gap {step.rel_gap:.1e}"
+        done = f"{self._done} of {self._total} done"  # a count; the number of the step is the one that --step takes
+        text = f"{self._title}: step {step.step} ({where}), {done}, relative gap {step.rel_gap:.1e}"
         tell(f"{text}, {100.0 * step.rejection_ratio:.1f} % screened")
 
     def stop(self) -> None:

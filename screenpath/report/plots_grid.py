@@ -58,7 +58,7 @@ def draw_cv(run):
         if where is not None:
             at = ", ".join(f"{name} = {record[key]['parameters'][name]:.3g}" for name in names)
             size = 160 if marker == "*" else 45
-            label = f"{text}: {at}"
+            label = f"{text}: step {record[key]['step']} ({at})"
             style = {"edgecolor": "white", "linewidth": 0.6, "clip_on": False, "zorder": 4}
             axes.scatter(axis.x[where], mean[where], marker=marker, s=size, color=color, label=label, **style)
     if cv.bounds.size and record["score"] == "accuracy" and not axis.few:

@@ -30,9 +30,9 @@ class Bar:
         self._progress.start()
 
     def advance(self, step) -> None:
-        """Count a step and show its parameter and gap."""
+        """Count a step and show its number, its parameters and its gap."""
         where = " ".join(f"{name}={value:.3g}" for name, value in step.parameters.items())
-        self._progress.update(self._task, advance=1, note=f"{where} gap {step.rel_gap:.0e}")
+        self._progress.update(self._task, advance=1, note=f"step {step.step} {where} gap {step.rel_gap:.0e}")
 
     def stop(self) -> None:
         """Remove the bar."""

@@ -163,7 +163,7 @@ def fold_grid(steps: list, parameters: list, shown: dict) -> Grid:
     if np.all(spreads <= 1e-6 * np.nanmax(ratios, axis=0)):
         names = [f"{v:.2g}" for v in np.nanmax(ratios, axis=0)]
         return Grid(rows, names, f"{first} / largest {first} of the row", values)
-    return Grid(rows, [str(k + 1) for k in range(width)], f"number of the {first}", values)
+    return Grid(rows, [str(k) for k in range(width)], f"number of the {first} in its row, from 0", values)
 
 
 @dataclass(frozen=True)

@@ -126,17 +126,18 @@ class BoxCertificateFile(CertificateFile):
             self.before = self.decided = None
             return form.frame(form.STEP, fields, {})
         states = self._states(certificate)
-        own = self._proven(certificate, certificate.C, states)
+        own = proven(self.model, certificate, certificate.C, states)
         claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
         if self.before is not None:
-            claims[(claims == form.NOTHING) & self._proven(self.before, certificate.C, states)] = form.BEFORE
+            claims[(claims == form.NOTHING) & proven(self.model, self.before, certificate.C, states)] = form.BEFORE
         between = certificate.theta[states == form.BETWEEN]
         arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
         if not isinstance(certificate.point, KernelPoint):  # which is that of its dual point
             arrays["w"] = certificate.point.vector
         frames = form.frame(form.STEP, fields, arrays)
         if self.before is not None:
-            more = (self.decided == form.NOTHING) & self._proven(certificate, self.before.C, self._states(self.before))
+            there = proven(self.model, certificate, self.before.C, self._states(self.before))
+            more = (self.decided == form.NOTHING) & there
             packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
             frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
         self.before, self.decided = certificate, claims
@@ -145,12 +146,13 @@ class BoxCertificateFile(CertificateFile):
     def _states(self, certificate) -> np.ndarray:
         return states_of(certificate.theta, self.model.lo, self.model.hi)
 
-    def _proven(self, pair, C: float, states: np.ndarray) -> np.ndarray:
-        """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
-        ball = pair_ball(pair, C)
-        radius = (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent
-        status = self.model.screen(Ball(ball.center, radius)).status
-        return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
+
+def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
+    """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
+    ball = pair_ball(pair, C)
+    radius = (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent
+    status = model.screen(Ball(ball.center, radius)).status
+    return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
 
 
 def states_of(theta: np.ndarray, lo, hi) -> np.ndarray:

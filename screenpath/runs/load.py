@@ -15,6 +15,7 @@ from screenpath.data.arrays import dataset_of
 from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import check_names
+from screenpath.data.labels import are_targets
 from screenpath.data.libsvm import BLOCK, read_libsvm
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
@@ -178,6 +179,12 @@ def read_training(options: dict):
     return data
 
 
+def say_notices(data: Dataset, source, tell) -> None:
+    """Tell what was ignored in a file."""
+    for notice in data.notices:
+        tell(f"{name_of(source)}: {notice}")
+
+
 def load_training(spec, options: dict, tell=None, data=None) -> Training:
     """Read and prepare the training data; the limit in force promises what the path will take.
 
@@ -186,7 +193,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     spec : models.spec.Spec
     options : dict
     tell : callable, optional
-        Hears what a kernel model says about its memory.
+        Hears of what is ignored in the data, and what a kernel model says about its memory.
     data : Dataset, optional
         What :func:`read_training` has returned already, and somebody keeps.
     """
@@ -197,8 +204,12 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         if not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder)
     data = read_training(options) if data is None else data
+    if tell is not None:
+        say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
     targets, labels = spec.targets(data.y, options)
+    if tell is not None and "classes" in (labels or {}) and are_targets(np.array(labels["classes"])):
+        tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")
     given = checked_weights(data.y, read_weights(options.get("weights")))
     weights = row_weights(data.y, class_weights(options.get("class_weight")), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns

@@ -126,7 +126,8 @@ class Run:
     def score_column(self) -> str | None:
         """Return the column that ranks the steps: of cross-validation, else of the test data, else None."""
         columns = self.record["columns"]
-        return next((name for name in columns if f"{name}_se" in columns or name.startswith("test_")), None)
+        validated = [name for name in columns if f"{name}_se" in columns]
+        return next((name for name in (*validated, *columns) if name.startswith(("cv_", "test_"))), None)
 
     def describe(self, step: dict) -> str:
         """Return a step in words: ``step 3 (C = 0.1)``."""

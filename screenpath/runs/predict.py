@@ -33,11 +33,13 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
     values : ndarray of shape (m,), or (m, classes)
         ``x.w + intercept``, for ``--scale l2`` with ``x`` divided by its norm.
     notice : str or None
-        What was ignored.
+        What was ignored, or is not there.
     """
     d, notice = run.n_features, None
     if X.shape[1] > d:
         notice = f"features above {d}, the width of the run, are ignored"
+    elif X.shape[1] < d:
+        notice = f"the data shows {X.shape[1]:,} of the {d:,} features of the run; the others are 0 in every row"
     X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
     X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     if run.numbers is not None:
@@ -68,7 +70,7 @@ def _text(label) -> str:
 
 
 def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
-    """Tell which rows carry a label of the run; 0 stands for none where it is not a label.
+    """Tell which rows carry a label of the run; nan stands for none, and 0 where it is not a label.
 
     Parameters
     ----------
@@ -87,13 +89,13 @@ def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
     """
     labels = run.classes or [run.labels["+1"], run.labels["-1"]]
     if "rest" in labels:
-        return np.ones(y.size, dtype=bool)
+        return np.isfinite(y)
     known = np.isin(y, labels)
-    strange = y[~known & (y != UNLABELLED)]
+    strange = y[~known & (y != UNLABELLED) & np.isfinite(y)]
     if strange.size:
         names = ", ".join(_text(label) for label in sorted(labels))
         raise DataError(
             f"the data has the label {label_text(strange[0])}; the run is a classifier of the labels {names}",
-            "predict data of the same task; write the label 0 where it is unknown",
+            "predict data of the same task; write the label ? where it is unknown, or say `no_labels`",
         )
     return known

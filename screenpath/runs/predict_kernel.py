@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.data.dataset import Dataset
-from screenpath.data.libsvm import read_libsvm
 from screenpath.data.prepare import Preparation
-from screenpath.data.shards import ShardFolder, is_shard_folder
-from screenpath.errors import DataError, RunFolderError
+from screenpath.errors import RunFolderError
 from screenpath.rows.gram import HeldOutRows
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction
 from screenpath.runs.open import Run
+from screenpath.runs.training import training_data
 
 
 def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.ndarray:
@@ -47,30 +45,6 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     prepared = preparation.apply(rows.toarray() if dense else rows)
     new = preparation.apply(X.toarray() if dense else X)
     return HeldOutRows(KernelBlocks(prepared, function), new) @ coefficients[support]
-
-
-def training_data(run: Run, path: str | None = None) -> Dataset:
-    """Read the training data of a run and check that they are the same.
-
-    Raises
-    ------
-    DataError
-    """
-    where = run.record["data"]["path"] if path is None else path
-    hint = "name the training data with `training`"
-    if path is None and where == "-":
-        raise DataError("the run read its training data from standard input", hint)
-    zero_based = run.record["options"].get("zero_based", False)
-    try:
-        if is_shard_folder(where):
-            data = ShardFolder(where).dataset(run.n_features)
-        else:
-            data = read_libsvm(where, zero_based=zero_based, n_features=run.n_features)
-    except DataError as error:
-        raise DataError(f"the support vectors are rows of the training data: {error.message}", hint) from None
-    if data.fingerprint() != run.record["data"]["sha256"]:
-        raise DataError(f"{where} is not the training data of {run.path}: its values differ", hint)
-    return data
 
 
 def _function(run: Run) -> KernelFunction:

@@ -217,6 +217,8 @@ POSSIBLE = {
     "preparation.scale": _list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": _list_of(is_number),
     "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_number, "options.zero_based": _flag,
     "options.rule": _rule, "options.solver": _rule, "options.audit": _flag,
+    "test": _mapping, "test.path": _text, "test.sha256": _text, "test.n_samples": is_whole(1),
+    "totals.seconds": _mapping, "options.weights": _text, "options.class_weight": _list_of(_text),
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
     "totals.unsafe": is_whole(0),
     "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,

@@ -17,6 +17,7 @@ from screenpath.errors import ResourceError, UsageError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
 from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.record import SCHEMA_VERSION
@@ -76,6 +77,7 @@ def default_folder(name: str, data) -> Path:
 class Silent:
     """In place of a console (:class:`screenpath.report.console.Console`): nobody hears anything."""
 
+    quiet = True
     progress = False
 
     def say(self, text: str) -> None:
@@ -140,6 +142,9 @@ class Session:
         self.good: bool | None = None
         self.stopped: int | None = None
         self.resumable = False
+        self.scored: list[dict] = []  # of this process: step, parameters and test score
+
+    cross_validated = False  # whether something else than test data chooses the step
 
     # -- the order of things -------------------------------------------------------------------------------------
 
@@ -355,6 +360,9 @@ class Session:
             self.sink.list_file(*self.proof.finish(skipped))
         self.sink.finish(record, skipped)
         self.console.summary(self.summary(status))
+        if not self.console.quiet:
+            for hint in hints(self):
+                self.console.say(f"hint: {hint}")
         self.status, self.good = status, all_good(record)
 
     def keep_for_later(self, error: ResourceError) -> None:
@@ -375,7 +383,9 @@ class Session:
                 weights = self.spec.weights(step, self.data.labels)
                 row = {**step.record(), **self.more_cells(step)}
                 if self.test is not None:
-                    row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
+                    score = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
+                    row[self.spec.score_column] = score
+                    self.scored.append({"step": step.step, **step.parameters, self.spec.score_column: score})
                 self.sink.add(row, self.original(weights))
                 if self.proof is not None:
                     self.proof.add(step, certificate)
@@ -436,7 +446,7 @@ class Session:
         """Return the lines of the closing table: (what, value)."""
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
-        return [*ended, *self.tally.lines(len(self.grid)), *where]
+        return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *where]
 
 
 def all_good(record: dict) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,9 @@ from screenpath.data.prepare import Preparation
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
 from screenpath.runs.result import Result
+
+if TYPE_CHECKING:
+    from screenpath.runs.duals import Duals
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,26 @@ class StoredPath(Result):
             Where no step has a score.
         """
         return self.run.choose("one-se" if one_se else "best")["step"]
+
+    def duals(self, step: int | None = None, **parameters: float) -> Duals:
+        """Return the dual variables of a step: value, side and proof of every row, see :meth:`position`.
+
+        Of ``svm`` (with or without a kernel), ``lad``, ``quantile``, ``svr``, and ``sparse-svm`` of two labels. A run
+        with ``certificate`` has them in its folder (but for ``sparse-svm``); else the problem of the step is solved
+        again from the training data, which both take labels from.
+
+        Returns
+        -------
+        Duals
+            ``.support`` has the rows with a part in the weights (:meth:`support` of a linear path: its features).
+
+        Raises
+        ------
+        UsageError, DataError, RunFolderError
+        """
+        from screenpath.runs.duals import duals_of
+
+        return duals_of(self.run, cast(StoredStep, self.solved(step, **parameters)).row, self.training)
 
     def _forms(self, X, step) -> np.ndarray:
         X = self._checked(X, self.run.numbers is not None)

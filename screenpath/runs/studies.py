@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from screenpath.runs.load import Training
 
 STARTS = ("warm", "cold")
-REPEATS = o.Option("repeats", 3, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
+SOLVING = "screening and solver"
+REPEATS = o.Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
-SOLVER = o.Option("solver", help="The same for all rules.  [default: cd; smo with `kernel`]")
+SOLVER = o.Option("solver", group=SOLVING, help="The same for all rules.  [default: cd; smo with `kernel`]")
 RULES = o.Option(
-    "rules", "none,dvi", help="Comma-separated; the first is what speed-ups refer to.", stated=True
+    "rules", "none,dvi", group=SOLVING, help="Comma-separated; the first is what speed-ups refer to.", stated=True
 )  # fmt: skip
 BOX = (
     RULES,
     o.Option(
-        "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True
+        "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
+        group=SOLVING,
     ),
     REPEATS, SOLVER, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
     *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
@@ -39,7 +41,7 @@ PAIRS = (
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
     o.Option(
-        "starts", "warm", stated=True,
+        "starts", "warm", stated=True, group=SOLVING,
         help="warm, cold or both: begin at the previous grid point, or at theta = 0 (sdca only), with and without "
         "rules.",
     ),
@@ -48,12 +50,12 @@ PAIRS = (
 )  # fmt: skip
 FEATURES = (
     o.Option(
-        "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True,
+        "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True, group=SOLVING,
         help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
         "Newton steps.",
     ),
     *LIMITS, replace(o.TIME_LIMIT, help="For each configuration."),
-    o.Option("steps", False, "flag", "One row a configuration and grid point instead of the totals."),
+    o.Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),
     o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
 )  # fmt: skip
 

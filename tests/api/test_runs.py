@@ -325,3 +325,12 @@ def test_a_path_of_other_data_is_not_saved(here):
     X *= 1.5
     with pytest.raises(UsageError, match="the data have changed"):
         grid.save("s")
+
+
+def test_a_run_in_words(tmp_path):
+    (tmp_path / "two").write_text(libsvm_text(*clouds()))
+    run = screenpath.run("svm", tmp_path / "two", grid=3, out=tmp_path / "r", quiet=True)
+    found = screenpath.show_run(run, step="C=10", top=2)
+    assert str(found) == str(screenpath.show_run(tmp_path / "r", 2, 2)) and len(found.features) == 2
+    assert found.step["step"] == 2 and (found.certified, found.asked) == (3, 3)
+    assert "svm on two" in str(found)

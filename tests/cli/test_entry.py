@@ -16,7 +16,7 @@ from tests.cli.conftest import ROOT, in_process, screenpath
 HEAVY = ("numba", "numpy", "scipy", "rich")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["svm", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["svm", "--help"], ["help", "cv", "svm"]])
 def test_help_imports_nothing_heavy(arguments):
     script = f"""
 import sys

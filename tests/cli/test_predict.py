@@ -148,3 +148,68 @@ def test_a_step_that_says_why_it_is_not_certified(call, data):
     assert read_csv("r/steps.csv")[1]["reason"]
     assert call("predict", "r", data, "--step", "1", "-o", "labels.csv").code == 0
     assert call("report", "r", "-o", "r.html").code == 0
+
+
+def test_a_run_of_cv_predicts_by_its_best_step(call, data):
+    assert call("cv", "svm", data, "--grid", 4, "--folds", 3, "-o", "r", "-q").code == 0
+    found = call("predict", "r", data)
+    assert found.code == 0 and found.out == call("predict", "r", data, "--step", "best").out
+    assert "note:" not in found.err
+    assert call("export", "r", "--to", "json", "-o", "-").code == 0
+    assert call("svm", data, "--c", 1, "-o", "one", "-q").code == 0
+    assert "step 0 (C = 1)" in call("predict", "one", data).err  # there is only one
+    assert call("svm", data, "--c-list", "0.1,1", "-o", "two", "-q").code == 0
+    asked = call("predict", "two", data)
+    assert asked.code == 2 and "which step of two? It has step 0 (C = 0.1) to step 1 (C = 1)" in asked.err
+
+
+def test_a_step_chosen_by_test_data_says_so(call, data):
+    assert call("svm", data, "--c-list", "0.1,1", "--test", data, "-o", "r", "-q").code == 0
+    for command in (["predict", "r", data], ["export", "r", "--to", "json", "-o", "-"], ["show", "r"]):
+        assert call(*command, "--step", "best").err.count("note: this step is the best on the --test data") == 1
+        assert "note:" not in call(*command, "--step", 1).err
+        assert "note:" not in call(*command, "--step", "best", "--quiet").err
+    assert "note: " in call("show", "r").err
+
+
+def test_labels_that_are_not_known(call, tmp_path):
+    """0 is a label here: it must not stand for an unknown one."""
+    data = tmp_path / "clouds"
+    lines = libsvm_text(*clouds(labels=(0.0, 1.0))).splitlines()
+    data.write_text("\n".join(lines) + "\n")
+    assert call("svm", data, "--c", 1, "-o", "r", "-q").code == 0
+    whole = call("predict", "r", data)
+    assert "accuracy: " in whole.err and "on 120 rows" in whole.err
+    features = [line.split(" ", 1)[1] for line in lines]
+    some = tmp_path / "some"
+    some.write_text("\n".join(["  ? " + features[0], "?\t" + features[1], *lines[2:]]) + "\n")
+    found = call("predict", "r", some)
+    assert found.out == whole.out and "on 118 rows" in found.err
+    for text in ("? ", "", "7 "):
+        (tmp_path / "none").write_text("\ufeff" + "\n".join(text + line for line in features))
+        found = call("predict", "r", "none", "--no-labels")
+        assert found.code == 0 and found.out == whole.out and "accuracy" not in found.err, text
+    (tmp_path / "none").write_text("\n".join("? " + line for line in features))
+    assert "no score: the data has no labels" in call("predict", "r", "none").err
+    assert call("predict", "r", "none", "--no-labels", "--zero-based").code == 0
+    wrong = call("svm", "none", "-o", "x")
+    assert wrong.code == 1 and "?" in wrong.err
+    (tmp_path / "none").write_text("? 1:1\n? 2:x\n")
+    assert "none, line 2" in call("predict", "r", "none").err
+
+
+def test_targets_that_are_not_known(call, targets, tmp_path):
+    assert call("lad", targets, "--c", 1, "-o", "r", "-q").code == 0
+    lines = targets.read_text().splitlines()
+    some = tmp_path / "some"
+    some.write_text("\n".join(["? " + lines[0].split(" ", 1)[1], *lines[1:]]) + "\n")
+    found = call("predict", "r", some)
+    assert found.out == call("predict", "r", targets).out and "on 59 rows" in found.err
+    assert "mae" not in call("predict", "r", some, "--no-labels").err
+
+
+def test_fewer_features_than_at_training_are_said(call, data, tmp_path):
+    assert call("svm", data, "--c", 1, "--out", "run", "-q").code == 0
+    (tmp_path / "narrow").write_text("1 2:1.5\n")
+    assert "the data shows 2 of the 5 features of the run" in call("predict", "run", "narrow").err
+    assert "features of the run" not in call("predict", "run", data).err

@@ -57,7 +57,7 @@ def test_predict_needs_the_training_data(call, data):
     before = call("predict", "run", data, "--step", "3", "--decision")
     data.rename("moved.libsvm")
     lost = call("predict", "run", "moved.libsvm", "--step", "3")
-    assert lost.code == 1 and "support vectors" in lost.err and "--training" in lost.err
+    assert lost.code == 1 and "rows of the training data" in lost.err and "--training" in lost.err
     found = call("predict", "run", "moved.libsvm", "--step", "3", "--decision", "--training", "moved.libsvm")
     assert found.code == 0 and found.out == before.out
     Path("other.libsvm").write_text(libsvm_text(*clouds(seed=9)))

@@ -9,7 +9,7 @@ import pytest
 
 import screenpath
 from screenpath.data.frames import is_table
-from screenpath.errors import DataError, RunFolderError
+from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.runs.record import _check_entries
 from tests.cli.conftest import clouds
 from tests.conftest import ROOT
@@ -135,3 +135,11 @@ def test_arrays_need_no_reader_of_tables():
     script = "import sys, screenpath; screenpath.svm_path([[1.0], [2.0]], [1, -1]); print('narwhals' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\n", done
+
+
+def test_a_table_without_its_reader_is_one_clear_error(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(UsageError, match="need narwhals") as caught:
+        screenpath.svm_path(pandas.DataFrame({"a": [1.0, 2.0]}), [1, -1])
+    assert "screenpath[frames]" in caught.value.hint

@@ -15,7 +15,7 @@ from sklearn.datasets import load_svmlight_file
 
 from screenpath.data.libsvm import Parser, parse_stream, read_libsvm
 from screenpath.data.write_libsvm import libsvm_lines
-from screenpath.errors import DataError
+from screenpath.errors import DataError, UsageError
 from tests.data import reference_parser
 
 
@@ -287,3 +287,22 @@ def test_extra_memory_is_bounded(first_index):
         tracemalloc.stop()
     arrays = data.X.data.nbytes + data.X.indices.nbytes + data.X.indptr.nbytes + data.y.nbytes
     assert peak <= 2 * arrays
+
+
+def test_widths_beyond_all_indices_are_refused():
+    with pytest.raises(DataError, match="too much"):
+        read_libsvm(io.BytesIO(b"1 1:2\n"), n_features=10**22)
+
+
+def test_unknown_labels():
+    """``?`` where it is allowed; with ``absent`` no label counts, and none need be there."""
+    text = b"\xef\xbb\xbf? 1:1\n  ?\t2:2\r\n3 1:4\n?\n"
+    marked = read_libsvm(io.BytesIO(text), labels="marked")
+    assert np.isnan(marked.y).tolist() == [True, True, False, True] and marked.y[2] == 3.0
+    assert marked.X.toarray().tolist() == [[1.0, 0.0], [0.0, 2.0], [4.0, 0.0], [0.0, 0.0]]
+    absent = read_libsvm(io.BytesIO(text + b"1:5 2:6\n"), labels="absent", block=16)
+    assert np.isnan(absent.y).all() and absent.X.toarray()[4].tolist() == [5.0, 6.0]
+    with pytest.raises(DataError, match="line 1"):
+        read_libsvm(io.BytesIO(text))
+    with pytest.raises(UsageError, match="labels"):
+        read_libsvm(io.BytesIO(text), labels="some")

@@ -31,7 +31,7 @@ def test_lines_every_tenth(capsys):
         console.advance(Done(k))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 10
-    assert lines[-1] == "svm: step 100/100 (C = 0.5), relative gap 1.0e-07, 25.0 % screened"
+    assert lines[-1] == "svm: step 99 (C = 0.5), 100 of 100 done, relative gap 1.0e-07, 25.0 % screened"
 
 
 def test_a_line_after_a_while(capsys, monkeypatch):

@@ -80,8 +80,8 @@ def test_cross_validation(runs, tmp_path):
     run, mean = write_cv(runs["path"], tmp_path / "cv")
     figure = draw(run, "cv")
     words = texts(figure)
-    assert any(word.startswith("best: C = ") for word in words)
-    assert any(word.startswith("one standard error: C = ") for word in words)
+    assert any(word.startswith("best: step 3 (C = ") for word in words)
+    assert any(word.startswith("one standard error: step ") for word in words)
     assert any("at most 0.02 better anywhere" in word for word in words)
     best = next(c for c in figure.axes[0].collections if c.get_label().startswith("best"))
     assert best.get_offsets().tolist() == [[run.steps[3]["C"], mean[3]]]

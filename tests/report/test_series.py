@@ -43,7 +43,7 @@ def test_an_unfinished_grid_leaves_holes():
     grid = series.fold_grid(steps, ["a", "b"], {"v": np.arange(3.0)})
     assert np.isnan(grid.values["v"][1, 1]) and grid.columns == ["1", "0.5"]
     uneven = [{"a": a, "b": b} for b, a in ((2.0, 1.0), (2.0, 0.5), (1.0, 1.0), (1.0, 0.1))]
-    assert series.fold_grid(uneven, ["a", "b"], {"v": np.arange(4.0)}).columns == ["1", "2"]
+    assert series.fold_grid(uneven, ["a", "b"], {"v": np.arange(4.0)}).columns == ["0", "1"]
 
 
 def test_cross_validation_is_read(runs, tmp_path):

@@ -22,6 +22,7 @@ READERS = (
     ("export", "RUN", "--step", "2", "--to", "json", "-o", "-"),
     ("plot", "RUN", "--terminal"),
     ("plot", "RUN", "--terminal", "--kind", "coefficients"),
+    ("show", "RUN", "--step", "0"),
 )
 CUT = 2  # step behind which a signal stops a run
 

@@ -1,0 +1,106 @@
+"""Help pages: options in groups, examples behind them, and the nearest name for one that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+import click
+
+from screenpath.errors import shown
+from screenpath.models.options import GROUPS
+
+OTHER = "other"
+SAID = 3  # names that are offered for one that does not exist
+
+
+class GroupedOption(click.Option):
+    """An option that knows its group.
+
+    Parameters
+    ----------
+    group : str
+        One of ``models.options.GROUPS``.
+    """
+
+    def __init__(self, *arguments, group: str, **more):
+        super().__init__(*arguments, **more)
+        self.group = group
+
+
+class Helped(click.Command):
+    """A command whose page has examples, and its options in groups where they have any.
+
+    Parameters
+    ----------
+    examples : sequence of str
+        Whole commands.
+    """
+
+    def __init__(self, *arguments, examples=(), **more):
+        super().__init__(*arguments, **more)
+        self.examples = tuple(examples)
+
+    def format_options(self, ctx, formatter):
+        """Write the options group by group where each has its group; else as one list."""
+        if not all(isinstance(one, GroupedOption) for one in self.params if isinstance(one, click.Option)):
+            super().format_options(ctx, formatter)
+            return
+        groups: dict[str, list] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and not isinstance(parameter, click.Argument):
+                groups.setdefault(getattr(parameter, "group", OTHER), []).append(record)
+        for name in (*GROUPS, OTHER):
+            if name in groups:
+                with formatter.section(f"{name[0].upper()}{name[1:]}"):
+                    formatter.write_dl(groups[name])
+
+    def format_epilog(self, ctx, formatter):
+        """Write the examples, each on a line of its own: what is typed is not wrapped."""
+        super().format_epilog(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+class Suggesting(click.Group):
+    """A group that names the nearest commands for one that it does not have."""
+
+    def resolve_command(self, ctx, args):
+        """Return a command, or say which names are near."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(self.no_such(ctx, name), ctx)
+        return super().resolve_command(ctx, args)
+
+    def no_such(self, ctx, name: str) -> str:
+        """Return what is said of a name that is no command."""
+        name = shown(name)
+        near = difflib.get_close_matches(name, self.list_commands(ctx), SAID)
+        if near:
+            return f"No such command '{name}'. Did you mean {' or '.join(repr(one) for one in near)}?"
+        if os.path.exists(name):
+            return f"No such command '{name}'. A command comes before the file: {ctx.command_path} svm {name}"
+        return f"No such command '{name}'."
+
+
+def examples_of(spec) -> tuple:
+    """Return two commands for the page of a model."""
+    first = f"screenpath {spec.name} data.libsvm --scale standard" + ("" if spec.free_bias else " --bias 1")
+    return first, f"screenpath {spec.name} data.libsvm {spec.example}"
+
+
+@click.command("help", cls=Helped, examples=("screenpath help svm", "screenpath help cache pack"))
+@click.argument("names", metavar="[COMMAND]...", nargs=-1)
+@click.pass_context
+def command(ctx, names):
+    """Show the page of a command, as COMMAND --help does; without a command, the list of all."""
+    here = ctx.find_root()
+    for name in names:
+        if not isinstance(here.command, click.Group):
+            raise click.UsageError(f"{here.command_path} has no commands of its own", ctx)
+        _, found, _ = here.command.resolve_command(here, [name])
+        here = click.Context(found, info_name=name, parent=here)
+    click.echo(here.command.get_help(here))

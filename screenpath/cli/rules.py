@@ -1,0 +1,36 @@
+"""``screenpath rules``: the screening rules."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from screenpath.cli.help import Helped
+from screenpath.cli.options import say
+from screenpath.models.losses import LOSSES
+from screenpath.models.specs import SPECS
+
+WIDTH, NAMES = 60, 12  # characters of a line, and of a name in it
+
+
+@click.command("rules", cls=Helped, examples=("screenpath rules", "screenpath rules l1svm"))
+@click.argument("model", required=False, type=click.Choice(list(SPECS)))
+def command(model):
+    """List the screening rules of MODEL, or of all models, with a line each.
+
+    They are what --rule takes; each but none and heuristic also goes with +gap.
+    """
+    from screenpath.rules.catalogue import rules_of
+
+    pages = [] if model not in (None, *LOSSES) else [(", ".join(LOSSES) if model is None else model, "svm", False)]
+    pages += [("svm --kernel", "svm", True)] if model in (None, "svm") else []
+    pages += [(name, name, False) for name in SPECS if name not in LOSSES and model in (None, name)]
+    lines = []
+    for title, name, kernel in pages:
+        lines.append(f"{title} (default {SPECS[name].default_rule})")
+        for rule, text in rules_of(name, kernel).items():
+            head = f"  {rule:<{NAMES - 2}}"
+            lines += textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * NAMES)
+    lines += textwrap.wrap("X+gap: X before each solve, gap inside it.", WIDTH)
+    say("\n".join(lines) + "\n")

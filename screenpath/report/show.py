@@ -1,0 +1,369 @@
+"""A run in words: what was fitted, what is proven, how good a step is, and what it is made of.
+
+Plain text of at most ``WIDTH`` characters a line, without colour: the same on a terminal, in a pipe and in a file.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from pathlib import PurePath
+from types import SimpleNamespace
+
+import numpy as np
+
+from screenpath.data.labels import label_text
+from screenpath.errors import RunFolderError, shown
+from screenpath.models.losses import LOSSES
+from screenpath.models.specs import SPECS
+from screenpath.report.series import read_cv
+from screenpath.runs.open import Run
+from screenpath.runs.record import COMPLETE
+
+WIDTH = 60
+Z95 = 1.959963984540054  # of the standard normal distribution: 95 % are nearer to 0
+SCALED = {
+    "standard": "weight x the feature's standard deviation",
+    "maxabs": "weight x the feature's largest magnitude",
+    "l2": "the weight itself (rows have length 1)",
+    "none": "the weight itself (the run does not scale): sizes compare features of one unit only; "
+    "see the option --scale",
+}
+
+
+@dataclass(frozen=True)
+class ScoreShown:
+    """A score of a step.
+
+    Parameters
+    ----------
+    name : str
+        Of ``models.scores.SCORES``.
+    kind : {"cv", "test"}
+    value : float
+    error : float or None
+        Standard error over the folds; None for test data.
+    interval : tuple of float or None
+        95 % interval of an accuracy on test data (Wilson 1927).
+    count : int or None
+        Folds, or rows of the test data.
+    """
+
+    name: str
+    kind: str
+    value: float
+    error: float | None
+    interval: tuple | None
+    count: int | None
+
+    def __str__(self) -> str:
+        text = f"{self.name.replace('-', ' ')} {self.value:.6g}"
+        if self.kind == "cv" and self.error is None:
+            return text
+        if self.kind == "cv":
+            over = f" over {self.count} folds" if self.count else ""
+            return f"{text} +- {self.error:.2g} (standard error{over})"
+        rows = f" on {self.count:,} test rows" if self.count else " on the test data"
+        if self.interval is None:
+            return text + rows
+        return f"{text}{rows}; 95 % interval {self.interval[0]:.4g} to {self.interval[1]:.4g}"
+
+
+@dataclass(frozen=True)
+class FeatureShown:
+    """A feature of a linear model, or a support vector of a kernel model.
+
+    Parameters
+    ----------
+    number : int
+        From 1, as in the file.
+    weight : float
+        In the units of the file; of several classes the one of the largest scaled size.
+    scaled : float
+        See ``SCALED``.
+    label : float or None
+        The class, where each has its weights.
+    entered : dict or None
+        Row of the step table at which the feature first has a weight; of sparse models.
+    """
+
+    number: int
+    weight: float
+    scaled: float
+    label: float | None
+    entered: dict | None
+
+
+@dataclass(frozen=True, repr=False)
+class RunSummary:
+    """What a run is, and what one of its steps says; ``str()`` of it is a page of text.
+
+    Parameters
+    ----------
+    run : Run
+    step : dict
+        Row of the step table.
+    certified, asked : int
+        Certified steps, and steps that were asked for.
+    scores : list of ScoreShown
+    features : list of FeatureShown
+        The largest by scaled size.
+    nonzero : int
+        How many have a weight.
+    intercepts : list of float
+        One, or one a class; none of a kernel model.
+    """
+
+    run: Run
+    step: dict
+    certified: int
+    asked: int
+    scores: list
+    features: list
+    nonzero: int
+    intercepts: list
+
+    def __repr__(self) -> str:
+        return f"<RunSummary: {self.run.model}, {self.run.describe(self.step)}>"
+
+    def __str__(self) -> str:
+        parts = [
+            ("", [f"{self.run.model} on {PurePath(str(self.run.record['data'].get('path', 'data'))).name}"]),
+            ("fitted", _fitted(self.run)),
+            ("certificate", self._certificate()),
+            ("step", self._step()),
+            ("scores", self._scored()),
+            ("dual variables", _ends(self.run, self.step)),
+            ("intercept", self._intercept()),
+            (f"{self.run.unit}s", self._features()),
+        ]
+        lines = []
+        for title, texts in parts:
+            lines += [title] if title else []
+            for text in texts:
+                lines += folded(text, "  " if title else "")
+        return "\n".join(lines) + "\n"
+
+    def _certificate(self) -> list:
+        gaps = [row["rel_gap"] for row in self.run.steps if row.get("rel_gap") is not None]
+        worst = f", worst relative gap {max(gaps):.1e}" if gaps else ""
+        asked = self.run.record["options"].get("tol")
+        lines = [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
+        lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
+        if self.run.record["options"].get("certificate") is True and self.run.record["status"] == COMPLETE:
+            lines.append("certificate.bin holds what is claimed: screenpath verify checks it")
+        return lines
+
+    def _scored(self) -> list:
+        lines = [str(score) for score in self.scores] or ["none: no --test data and no cross-validation"]
+        if not self.run.has("cv.json"):
+            return lines
+        record = read_cv(self.run).record
+        lines.append(f"chosen: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
+        if record.get("certified"):
+            across = f"C = {record['certified']['cmin']:.6g} to {record['certified']['cmax']:.6g}"
+            lines.append(f"certified: better by at most {record['certified']['difference']:.3g} anywhere in {across}")
+        return lines
+
+    def _step(self) -> list:
+        step = self.step
+        gap = f", relative gap {step['rel_gap']:.1e}" if step.get("rel_gap") is not None else ""
+        lines = [f"{self.run.describe(step)}: {step['status']}{gap}"]
+        return lines + ([step["reason"]] if step.get("reason") else [])
+
+    def _intercept(self) -> list:
+        run, values = self.run, [f"{value:.6g}" for value in self.intercepts]
+        if run.kernel:
+            return ["none: --bias adds a constant to the kernel"]
+        if not values:
+            return ["not known: the run folder has no coefficients"]
+        if run.classes:
+            named = zip(run.classes, values, strict=True)
+            return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
+        preparation = run.record["preparation"]
+        if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
+            return ["none (--bias B adds one)"]
+        return [f"{values[0]}, in the units of the file"]
+
+    def _features(self) -> list:
+        run, unit = self.run, self.run.unit
+        total = run.width if run.kernel else run.n_features
+        if run.stored is None:
+            return ["the run folder has no coefficients"]
+        lines = [f"{self.nonzero:,} of {total:,} have a weight"]
+        if 0 < len(self.features) < self.nonzero:
+            lines[0] += f"; the {len(self.features)} largest{'' if run.kernel else ', scaled'}"
+        if not self.features:
+            return lines
+        sparse, several = SPECS[run.model].selects, bool(run.classes)
+        heads = [unit, *(["class"] if several else []), "y alpha" if run.kernel else "weight"]
+        heads += [*([] if run.kernel else ["scaled"]), *(["enters at"] if sparse else [])]
+        rows = [heads]
+        for f in self.features:
+            cells = [str(f.number), *([label_text(f.label)] if several else []), f"{f.weight:.4g}"]
+            cells += [] if run.kernel else [f"{f.scaled:.4g}"]
+            rows.append([*cells, *([_entered(run, f.entered)] if sparse else [])])
+        widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
+        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        if run.kernel:
+            return lines
+        if sparse:
+            lines.append(f"enters at: the first step ({', '.join(run.parameters)}) of the path with a weight")
+        kind = run.record["preparation"].get("scaling") or "none"
+        return [*lines, f"scaled: {SCALED[kind]}"]
+
+
+def _entered(run, row: dict | None) -> str:
+    if row is None:  # at a step without a solution: its row of the table was lost
+        return "?"
+    return f"{row['step']} ({', '.join(f'{row[name]:.3g}' for name in run.parameters)})"
+
+
+def folded(text: str, indent: str = "") -> list:
+    """Return a text as lines of at most ``WIDTH`` characters that show what a terminal would obey."""
+    text = shown(text)
+    if len(indent) + len(text) <= WIDTH:
+        return [indent + text]
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+
+
+def _fitted(run) -> list:
+    record, preparation = run.record, run.record["preparation"]
+    rows = f"{record['data']['n_samples']:,} rows, " if record["data"].get("n_samples") else ""
+    lines = [f"path of {SPECS[run.model].title}", f"{rows}{run.n_features:,} features"]
+    if run.classes:
+        lines.append("labels " + ", ".join(label_text(label) for label in run.classes))
+    elif run.labels:
+        low, high = (v if isinstance(v, str) else label_text(v) for v in (run.labels["-1"], run.labels["+1"]))
+        lines.append(f"labels {low} (-1) and {high} (+1)")
+    lines.append(str(record.get("objective") or ""))
+    for name in run.parameters:
+        values = [row[name] for row in run.table]
+        low, high = min(values), max(values)
+        across = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}, {len(set(values))} values"
+        lines.append(f"{name} = {across}")
+    options = record["options"]
+    if run.kernel:
+        kernel = ", ".join(f"{k} {v:.6g}" for k, v in record["kernel"].items() if isinstance(v, float | int))
+        lines.append(f"kernel {run.kernel}, {kernel}")
+    lines.append(f"scaling {preparation.get('scaling') or 'none'}, rule {options.get('rule')}")
+    return [line for line in lines if line]
+
+
+def _ends(run, step: dict) -> list:
+    if any(step.get(name) is None for name in ("n_R", "n_E", "n_L")):
+        return ["not counted"]
+    lines = [
+        f"R {step['n_R']:,} at the lower end, E {step['n_E']:,} between, L {step['n_L']:,} at the upper end"
+        + (", over all classes" if run.classes else "")
+    ]
+    fixed = [f"{step[name]:,} {side}" for side, name in (("R", "screened_R"), ("L", "screened_L")) if step.get(name)]
+    support = support_vectors(run, step)
+    lines += [] if support is None else [f"support vectors: {support:,}"]
+    return lines + ([f"fixed before the solve: {' and '.join(fixed)}"] if fixed else [])
+
+
+def support_vectors(run, step: dict) -> int | None:
+    """Return how many dual variables are not 0, of a model for which 0 is the lower end; None of others."""
+    if run.kernel:
+        return step["nnz_w"]
+    loss = LOSSES.get(run.model)
+    if loss is None or run.classes or step.get("n_E") is None:
+        return None
+    low = loss.slopes(SimpleNamespace(**{one.name: one.default for one in loss.options}))[0]
+    return step["n_E"] + step["n_L"] if low == 0.0 else None
+
+
+def _scores(run, step: dict) -> list:
+    found = []
+    for column in run.record["columns"]:
+        kind, _, name = column.partition("_")
+        if kind not in ("cv", "test") or column.endswith("_se") or step[column] is None:
+            continue
+        name, value = name.replace("_", "-"), step[column]
+        if kind == "cv":
+            count = None
+            if run.has("cv.json"):
+                record = read_cv(run).record
+                count = record["folds"] * (record.get("repeats") or 1)
+            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count))
+        else:
+            rows = (run.record.get("test") or {}).get("n_samples")
+            interval = wilson(value, rows) if name == "accuracy" and rows else None
+            found.append(ScoreShown(name, kind, value, None, interval, rows))
+    return found
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of ``count`` rows (Wilson 1927): never empty, never beyond 0 and 1."""
+    z, share = Z95 * Z95 / count, min(max(share, 0.0), 1.0)
+    middle = (share + 0.5 * z) / (1.0 + z)
+    half = Z95 * math.sqrt(share * (1.0 - share) / count + 0.25 * z / count) / (1.0 + z)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _features(run, step: dict, top: int) -> tuple[list, int, list]:
+    """Return the largest features, how many have a weight, and the intercepts."""
+    weights, intercepts = run.coefficients(step)
+    scale = None if run.kernel else run.record["preparation"].get("scale")
+    scaled = weights if scale is None else weights * np.asarray(scale)
+    size = abs(scaled).max(axis=0)
+    order = np.argsort(-size, kind="stable")[:top]
+    order = order[size[order] > 0.0]
+    block = abs(scaled).argmax(axis=0)
+    entered = _entries(run, order, len(weights)) if SPECS[run.model].selects else [None] * order.size
+    named = run.kernel or run.numbers is None
+    found = [
+        FeatureShown(
+            int(j + 1 if named else run.numbers[j]),
+            float(weights[block[j], j]),
+            float(scaled[block[j], j]),
+            run.classes[block[j]] if run.classes else None,
+            row,
+        )
+        for j, row in zip(order, entered, strict=True)
+    ]
+    return found, int(np.count_nonzero(size)), [] if run.kernel else intercepts.tolist()
+
+
+def _entries(run, features, blocks: int) -> list:
+    """Return the row of the step at which each feature first has a weight."""
+    columns = run.matrix[:, 1 + features].tocsc()
+    columns.eliminate_zeros()
+    firsts = [
+        int(columns.indices[a:b].min()) // blocks for a, b in zip(columns.indptr, columns.indptr[1:], strict=False)
+    ]
+    rows = {row["step"]: row for row in run.steps}
+    return [rows.get(first) for first in firsts]
+
+
+def default_step(run) -> str:
+    """Return the step that is shown where none is named: the best where steps have scores, else the last."""
+    column = run.score_column
+    scored = column is not None and any(row[column] is not None for row in run.steps)
+    return "best" if scored else str(run.steps[-1]["step"])
+
+
+def summary_of(run: Run, step: str | None = None, top: int = 20) -> RunSummary:
+    """Return what a run is and what one of its steps says.
+
+    Parameters
+    ----------
+    run : Run
+    step : str, optional
+        As of :meth:`Run.choose`; :func:`default_step` by default.
+    top : int, default 20
+        Features shown at most.
+
+    Raises
+    ------
+    UsageError, RunFolderError
+    """
+    if run.model not in SPECS:
+        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
+    row = run.choose(step or default_step(run))
+    features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)
+    asked = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.table))
+    certified = sum(one["status"] == "certified" for one in run.table)
+    return RunSummary(run, row, certified, asked, _scores(run, row), features, nonzero, intercepts)

@@ -1,0 +1,346 @@
+"""Runs side by side: their best steps on the same folds or the same test data, and how sure the differences are."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+
+from screenpath.data.libsvm import MARKED, read_libsvm
+from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.models.scores import SCORES, of_rows
+from screenpath.models.specs import SPECS
+from screenpath.report.figures import seconds_text
+from screenpath.report.series import read_cv
+from screenpath.report.show import folded, support_vectors
+from screenpath.runs.load import ARRAYS
+from screenpath.runs.open import Run
+from screenpath.runs.predict import decision_values, known_rows
+from screenpath.runs.record import is_number
+from screenpath.runs.training import found_path
+
+CLEAR = 2.0  # standard errors from which a difference is called clear
+
+
+@dataclass(frozen=True, repr=False)
+class Side:
+    """One run of a comparison.
+
+    Parameters
+    ----------
+    run : Run
+    step : dict
+        Row of the step table that is compared.
+    score : float
+    features : int or None
+        With a weight; None of a kernel model.
+    support : int or None
+        Support vectors; None where the model has none.
+    seconds : float
+        That the run took, folds included.
+    parts : ndarray or None
+        The score of each fold, or the part of each row of the test data; None where they are not known.
+    """
+
+    run: Run
+    step: dict
+    score: float
+    features: int | None
+    support: int | None
+    seconds: float
+    parts: np.ndarray | None
+
+    def __repr__(self) -> str:
+        return f"<Side: {self.name}, {self.run.describe(self.step)}, {self.score:.6g}>"
+
+    @property
+    def name(self) -> str:
+        """Return the folder."""
+        return str(self.run.path)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better the best run is than another.
+
+    Parameters
+    ----------
+    other : int
+        Its place.
+    mean : float
+        Never negative: in favour of the best run.
+    error : float or None
+        Standard error of the mean, from paired parts; None where there are none.
+    """
+
+    other: int
+    mean: float
+    error: float | None
+
+    @property
+    def clear(self) -> bool | None:
+        """Tell whether the difference is more than ``CLEAR`` standard errors; None where these are not known."""
+        return None if self.error is None else self.mean > CLEAR * self.error
+
+
+@dataclass(frozen=True, repr=False)
+class RunComparison(Sequence):
+    """Runs side by side; ``str()`` of it says so in words.
+
+    Parameters
+    ----------
+    sides : list of Side
+        In the order they were named.
+    score : str
+    basis : str
+        What all of them were scored on, in words.
+    best : int
+        Place of the best one; of equal ones the first.
+    differences : list of Difference
+        From the best to each of the others.
+    notes : list of str
+        What should be known of the numbers.
+    """
+
+    sides: list
+    score: str
+    basis: str
+    best: int
+    differences: list
+    notes: list
+
+    def __getitem__(self, place):
+        return self.sides[place]
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def __repr__(self) -> str:
+        return f"<RunComparison: {len(self)} runs, best {self.score} {self.sides[self.best].score:.6g}>"
+
+    def __str__(self) -> str:
+        lines = folded(f"{len(self.sides)} runs on {self.basis}")
+        for side in self.sides:
+            lines += ["", *folded(side.name), *folded(self._about(side), "  "), *folded(_size(side), "  ")]
+        best = self.sides[self.best]
+        lines += ["", *folded(f"{best.name} has the best {self.score}:")]
+        for difference in self.differences:
+            lines += folded(self._words(difference), "  ")
+        for note in self.notes:
+            lines += folded(f"note: {note}")
+        return "\n".join(lines) + "\n"
+
+    def _about(self, side: Side) -> str:
+        kernel = f" ({side.run.kernel} kernel)" if side.run.kernel else ""
+        return f"{side.run.model}{kernel}, {side.run.describe(side.step)}: {self.score} {side.score:.6g}"
+
+    def _words(self, difference: Difference) -> str:
+        other = self.sides[difference.other].name
+        if difference.mean == 0.0 and not difference.error:
+            return f"the same as {other}"
+        way = "higher" if SCORES[self.score].higher else "lower"
+        error = "" if difference.error is None else f" +- {difference.error:.2g}"
+        verdict = {None: "", True: ": a clear difference", False: ": no clear difference"}[difference.clear]
+        return f"{difference.mean:.4g}{error} {way} than {other}{verdict}"
+
+
+def _size(side: Side) -> str:
+    parts = [] if side.features is None else [f"{side.features:,} features"]
+    parts += [] if side.support is None else [f"{side.support:,} support vectors"]
+    return ", ".join([*parts, seconds_text(side.seconds)])
+
+
+def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = None) -> RunComparison:
+    """Compare a step of each of several runs on what they have in common.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Two or more.
+    step : str, default "best"
+        As of :meth:`Run.choose`, for every run.
+    test : str, optional
+        Data on which all runs are scored; by default the folds that they share, else their test data.
+
+    Raises
+    ------
+    UsageError
+        For runs that cannot be compared, saying why.
+    DataError, RunFolderError
+    """
+    _check(runs)
+    rows = [run.choose(step) for run in runs]
+    if test is not None:
+        return _on_rows(runs, rows, test, step)
+    why_not = _no_common_folds(runs)
+    if why_not is None:
+        return _on_folds(runs, rows, step)
+    tests = [run.record.get("test") or {} for run in runs]
+    if all(tests) and len({one.get("sha256") for one in tests}) == 1:
+        return _on_rows(runs, rows, None, step)
+    lacking = [str(run.path) for run, one in zip(runs, tests, strict=True) if not one]
+    no_tests = f"{lacking[0]} has no test data" if lacking else "their test data differ"
+    raise UsageError(
+        f"these runs have nothing in common to be compared on: {why_not}, and {no_tests}",
+        "score all of them on one file with `test=FILE`",
+    )
+
+
+def _check(runs) -> None:
+    """Refuse runs whose scores would not mean the same."""
+    if len(runs) < 2:
+        raise UsageError("a comparison takes two runs or more", "name their folders")
+    places = [run.path.resolve() for run in runs]
+    if len(set(places)) < len(places):
+        twice = next(place for place in places if places.count(place) > 1)
+        raise UsageError(f"{twice} is named twice", "name each run once")
+    for run in runs:
+        if run.model not in SPECS:
+            raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"one of {', '.join(SPECS)}")
+    first = runs[0]
+    for run in runs[1:]:
+        if (run.labels is None) != (first.labels is None):
+            one, other = (run, first) if run.labels is None else (first, run)
+            raise UsageError(f"{one.path} is a regression, {other.path} a classifier", "compare runs of one task")
+        if _sides(run) != _sides(first):
+            raise UsageError(
+                f"{first.path} and {run.path} tell other labels apart: {_named(first)}, and {_named(run)}",
+                "compare runs that decide between the same labels",
+            )
+
+
+def _sides(run) -> list:
+    return run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
+
+
+def _named(run) -> str:
+    return " and ".join(f"{label:g}" if isinstance(label, float | int) else str(label) for label in _sides(run))
+
+
+def _side(run, step: dict, score: float, parts) -> Side:
+    features = None
+    if not run.kernel and run.stored is not None:
+        features = int(np.count_nonzero(np.any(run.coefficients(step)[0] != 0.0, axis=0)))
+    return Side(run, step, score, features, support_vectors(run, step), _seconds(run), parts)
+
+
+def _seconds(run) -> float:
+    spent = list(((run.record.get("totals") or {}).get("seconds") or {}).values())
+    spent += [read_cv(run).record.get("seconds")] if run.has("cv.json") else []
+    return float(sum(seconds for seconds in spent if is_number(seconds)))
+
+
+def _compared(sides, score: str, basis: str, factor: float, notes) -> RunComparison:
+    """Return the comparison; ``factor`` times the spread of paired differences is their mean's standard error."""
+    sign = 1.0 if SCORES[score].higher else -1.0
+    values = [sign * side.score for side in sides]
+    best = int(np.argmax(values))
+    found = []
+    for place, side in enumerate(sides):
+        if place == best:
+            continue
+        error = None
+        if side.parts is not None and sides[best].parts is not None:
+            error = factor * float(np.std(sides[best].parts - side.parts, ddof=1))
+        found.append(Difference(place, values[best] - values[place], error))
+    return RunComparison(sides, score, basis, best, found, notes)
+
+
+# -- on the same folds -------------------------------------------------------------------------------------------------
+
+
+def _no_common_folds(runs) -> str | None:
+    """Return why the folds of the runs are not the same; None where they are."""
+    without = [str(run.path) for run in runs if not run.has("cv.json")]
+    if without:
+        return f"{without[0]} is no cross-validation"
+    identities = [run.record.get("identity") or {} for run in runs]
+    for name, what in (("data_sha256", "data"), ("folds_sha256", "folds"), ("score", "score")):
+        if len({str(one.get(name)) for one in identities}) > 1:
+            return f"the {what} of their cross-validations differ{'s' if what == 'score' else ''}"
+    return None
+
+
+def _on_folds(runs, rows, step: str) -> RunComparison:
+    records = [read_cv(run).record for run in runs]
+    folds, repeats = records[0]["folds"], records[0].get("repeats") or 1
+    scores = [_fold_scores(run, row["step"]) for run, row in zip(runs, rows, strict=True)]
+    count = scores[0].size
+    if any(parts.size != count or not np.isfinite(parts).all() for parts in scores):
+        raise UsageError("some folds did not reach the steps that are compared", "let the runs go on with `resume`")
+    sides = [_side(run, row, float(parts.mean()), parts) for run, row, parts in zip(runs, rows, scores, strict=True)]
+    name = PurePath(runs[0].record["data"].get("path", "data")).name
+    times = f", {repeats} times" if repeats > 1 else ""
+    # Nadeau and Bengio 2003: folds share training rows, which the plain standard error does not know.
+    factor = math.sqrt(1.0 / count + 1.0 / (folds - 1))
+    notes = ["+- is one standard error over paired folds, corrected for the rows they share (Nadeau and Bengio 2003)"]
+    if step == "best":
+        notes.append("the steps were chosen on these folds, which flatters all scores a little")
+    return _compared(sides, records[0]["score"], f"the same {folds} folds{times} of {name}", factor, notes)
+
+
+def _fold_scores(run, step: int) -> np.ndarray:
+    """Return the score of every fold at a step, in the order of the file."""
+    file = run.path / "folds.csv"
+    try:
+        with open(file, newline="", encoding="utf-8") as stream:
+            rows = [row for row in csv.DictReader(stream, strict=True) if int(row["step"]) == step]
+        return np.array([float(row["score"]) if row["score"] else math.nan for row in rows])
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
+
+
+# -- on the same test data ---------------------------------------------------------------------------------------------
+
+
+def _on_rows(runs, rows, test: str | None, step: str) -> RunComparison:
+    score = SPECS[runs[0].model].score
+    column, notes = SPECS[runs[0].model].score_column, []
+    parts: list = [None] * len(runs)
+    try:
+        parts = [_row_parts(run, row, test, score) for run, row in zip(runs, rows, strict=True)]
+    except DataError as error:
+        if test is not None:
+            raise
+        notes.append(f"no uncertainty: {error.message}")
+    scored = [float(part.mean()) if part is not None else row[column] for part, row in zip(parts, rows, strict=True)]
+    if any(value is None for value in scored):
+        raise UsageError("some of the steps have no score on the test data", "compare other steps with `step`")
+    sides = [_side(*one) for one in zip(runs, rows, scored, parts, strict=True)]
+    name = PurePath(test or runs[0].record["test"].get("path", "data")).name
+    count = parts[0].size if parts[0] is not None else runs[0].record["test"].get("n_samples", 0)
+    if parts[0] is not None:
+        notes.insert(0, "+- is one standard error of the paired differences over the rows")
+    if test is None and step == "best" and any((run.score_column or "").startswith("test_") for run in runs):
+        notes.append("the steps were chosen on these test data: their scores are too good, and so may a difference be")
+    factor = 1.0 / math.sqrt(count) if count else math.nan
+    return _compared(sides, score, f"the same {count:,} rows of {name}", factor, notes)
+
+
+def _row_parts(run, row: dict, test: str | None, score: str) -> np.ndarray:
+    """Return the part of every labelled row of the test data in the score of a step."""
+    path = test
+    if path is None:
+        named = run.record["test"].get("path", ARRAYS)
+        if named in (ARRAYS, "-"):
+            raise DataError("the test data of a run were arrays, or standard input")
+        path = found_path(run, named)
+    zero_based = run.record["options"].get("zero_based", False)
+    if is_shard_folder(path):
+        data = ShardFolder(path).dataset()
+    else:
+        data = read_libsvm(path, zero_based=zero_based, labels=MARKED)
+    if test is None and data.fingerprint() != run.record["test"].get("sha256"):
+        raise DataError(f"{path} is not the test data of {run.path} any more")
+    values = decision_values(run, row, data.X)[0]
+    known = np.isfinite(data.y) if run.labels is None else known_rows(run, data.y)
+    if int(known.sum()) < 2:
+        raise DataError(f"{path} has no labels", "name data with labels")
+    options = {"positive": run.record["options"].get("positive")}
+    targets = SPECS[run.model].targets(data.y[known], options, run.labels)[0]
+    return of_rows(score, values[known], np.asarray(targets))

@@ -1,0 +1,49 @@
+"""The screening rules of each model in a line each: what their declarations say."""
+
+from __future__ import annotations
+
+import inspect
+
+from screenpath.rules import KERNEL, STATIC
+from screenpath.rules.l1svm import VariationalInequality
+from screenpath.rules.pathwise import Heuristic
+from screenpath.rules.sparse import RULES
+
+NONE = "No screening: every grid point is solved with all rows and features."
+GAP = "Ball of the current pair, by its duality gap, again and again while solving (dynamic)."
+SAID = {
+    (True, True): "Samples and features in alternation, by balls of primal and dual (Hong 2019).",
+    (True, False): "Samples alone, by the same balls.",
+    (False, True): "Features alone, by the same balls.",
+}
+
+
+def _line(rule) -> str:
+    """Return the first line of a rule's documentation."""
+    return (inspect.getdoc(rule) or "").split("\n")[0]
+
+
+def rules_of(model: str, kernel: bool = False) -> dict[str, str]:
+    """Return the rules of a model, each with a line about it.
+
+    Every static rule also goes with ``+gap``: before each solve by itself, and by the gap inside it.
+
+    Parameters
+    ----------
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
+    kernel : bool, default False
+        Of ``svm``: with a kernel.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    found = {"none": NONE, "gap": GAP}
+    if model == "l1svm":
+        return {**found, VariationalInequality.name: _line(VariationalInequality)}
+    if model == "sparse-svm":
+        return {**found, **{name: SAID[what] for name, what in RULES.items()}}
+    for name, rule in STATIC.items():
+        if not kernel or name in KERNEL:
+            found[name] = _line(rule) if rule.name == name else f"Another name of {rule.name}."
+    return found if kernel else {**found, "heuristic": _line(Heuristic)}

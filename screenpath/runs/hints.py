@@ -1,0 +1,150 @@
+"""What a person should know after a run: the best step on the test data, and hints, one line each, where they help."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.prepare import peaks
+from screenpath.models.scores import higher_is_better
+from screenpath.rows.memory import MemoryRows
+from screenpath.runs.choose import at_boundary, best_and_one_se
+from screenpath.runs.step_table import read_steps
+
+HARDLY = 0.2  # share of the dual variables below which hardly anything was screened
+APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size
+FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
+OFF = 0.5  # share of the mean row in the mean square of the rows from which the data are away from the origin
+CELLS = 1 << 17  # values that are in hand at a time
+
+
+def tested(session) -> list[dict]:
+    """Return step, parameters and test score of every step of a finished session, those of an earlier run included."""
+    if not session.resumable:
+        return session.scored
+    file = session.sink.path / f"steps.{session.options['format']}"
+    names = ("step", *session.model.parameters(session.grid[0]), session.spec.score_column)
+    record = {"columns": list(session.columns), "parameters": list(names[1:-1])}
+    rows = read_steps(file, file.stat().st_size, record)
+    return [{name: row[name] for name in names} for row in rows if row[names[-1]] is not None]
+
+
+def best_tested(session) -> dict | None:
+    """Return the step with the best test score, of equal ones the most regularised; None where nothing was tested."""
+    rows = tested(session) if session.test is not None else []
+    column = session.spec.score_column
+    rows = [row for row in rows if np.isfinite(row[column])]
+    if not rows:
+        return None
+    scores = np.array([row[column] for row in rows])
+    return rows[best_and_one_se(scores, np.zeros(scores.size), higher_is_better(column))[0]]
+
+
+def where(row: dict, names) -> str:
+    """Return a step in words."""
+    return f"step {row['step']} ({', '.join(f'{name} = {row[name]:.6g}' for name in names)})"
+
+
+def best_lines(session) -> list[tuple[str, str]]:
+    """Return the line of the closing table about the test data: the best step on them, or the one that was chosen.
+
+    A cross-validation chooses without them, so that its score on them is an honest one.
+    """
+    what, row = "best on test data", None
+    if not session.cross_validated:
+        row = best_tested(session)
+    elif session.test is not None:
+        what, best = "best, on test data", session.choice.best
+        row = next((one for one in tested(session) if one["step"] == best), None)
+    if row is None:
+        return []
+    *names, column = list(row)[1:]
+    score = column.removeprefix("test_").replace("_", " ")
+    return [(what, f"{score} {row[column]:.6g} at {where(row, names)}")]
+
+
+def hints(session) -> list[str]:
+    """Return the hints on a finished session: options stand between backquotes."""
+    return [hint for find in (_end_of_grid, _unscaled, _no_intercept) for hint in find(session)]
+
+
+def _end_of_grid(session):
+    """Yield where a wider grid may hold a better step; a cross-validation says so in its own summary."""
+    row = best_tested(session) if len(session.grid) >= FEW and not session.cross_validated else None
+    if row is None:
+        return
+    *names, column = list(row)[1:]
+    rows = tested(session)
+    points = [{name: one[name] for name in names} for one in rows]
+    ends = [at_boundary(points, k) for k, one in enumerate(rows) if one[column] == row[column]]
+    if None in ends:  # as good inside of the grid
+        return
+    at = ends[0]
+    more = wider(session.options, row, at)
+    yield f"the best step on the test data has {at}: {more} may hold a better one"
+
+
+def wider(options: dict, parameters: dict, at: str) -> str:
+    """Return what to type where the best step is at an end of the grid, as ``choose.at_boundary`` says it."""
+    if "C" not in parameters or options.get("c_list") is not None:
+        return "a wider grid"
+    C = parameters["C"]
+    return f"`cmax={10.0 * C:g}`" if "upper" in at else f"`cmin={C / 10.0:g}`"
+
+
+def _rows(session):
+    """Return the rows of a linear model in memory, without the constant feature; None for others."""
+    rows = getattr(session.data, "rows", None)
+    if session.spec.rows is not None or not isinstance(rows, MemoryRows):
+        return None
+    d = session.data.preparation.n_features
+    if not rows.sparse:
+        return rows.X[:, :d]
+    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d))
+    return X if rows.d == d else X[:, :d]
+
+
+def _unscaled(session):
+    """Yield what scaling would do where the rule found hardly anything."""
+    tally, options = session.tally, session.options
+    if options["scale"] != "none" or options["rule"] == "none" or session.spec.selects:
+        return
+    if tally.steps < FEW or tally.rejection_sum >= HARDLY * tally.steps or (X := _rows(session)) is None:
+        return
+    size = peaks(X, None)
+    size = size[size > 0.0]
+    if not size.size or size.max() < APART * size.min():
+        return
+    kind = "maxabs" if sp.issparse(X) else "standard"
+    screened, apart = 100.0 * tally.rejection_sum / tally.steps, float(f"{size.max() / size.min():.1g}")
+    yield (
+        f"hardly anything was screened ({screened:.1f} %), and features differ in size by a factor of {apart:,.0f}: "
+        f"`scale={kind}` makes them alike, which lets rules fix far more"
+    )
+
+
+def _no_intercept(session):
+    """Yield that there is no intercept where the rows, or the targets of a regression, lie off the origin."""
+    preparation = session.data.preparation
+    if preparation.has_intercept or session.spec.free_bias or (X := _rows(session)) is None:
+        return
+    mean, square = _moments(X)
+    if square > 0.0 and float(mean @ mean) >= OFF * square:
+        yield "there is no intercept, and the rows lie off the origin: `bias=1` may fit them better"
+
+
+def _moments(X) -> tuple[np.ndarray, float]:
+    """Return the mean row, and the mean square of the rows; some values are in hand at a time."""
+    total, square = np.zeros(X.shape[1]), 0.0
+    if sp.issparse(X):
+        for start in range(0, X.data.size, CELLS):
+            values, columns = (part[start : start + CELLS] for part in (X.data, X.indices))
+            np.add.at(total, columns, values)
+            square += float(np.square(values, dtype=np.float64).sum())
+        return total / X.shape[0], square / X.shape[0]
+    step = max(1, CELLS // max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        total += block.sum(axis=0, dtype=np.float64)
+        square += float(np.square(block, dtype=np.float64).sum())
+    return total / X.shape[0], square / X.shape[0]

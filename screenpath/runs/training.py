@@ -1,0 +1,66 @@
+"""The training data of a run, read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from screenpath.data.dataset import Dataset
+from screenpath.data.libsvm import read_libsvm
+from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.errors import DataError
+from screenpath.runs.open import Run
+
+HINT = "name the training data with `training`"
+
+
+def training_path(run: Run, path: str | None = None) -> str:
+    """Return where the training data of a run are.
+
+    A relative name is looked up as :func:`found_path` does: data and run may have been moved together.
+
+    Parameters
+    ----------
+    run : Run
+    path : str, optional
+        What the user says.
+
+    Raises
+    ------
+    DataError
+        If the run read them from standard input.
+    """
+    if path is not None:
+        return path
+    named = run.record["data"]["path"]
+    if named == "-":
+        raise DataError("the run read its training data from standard input", HINT)
+    return found_path(run, named)
+
+
+def found_path(run: Run, named: str) -> str:
+    """Return where a file is that a run names, from here or from the folders above the run."""
+    places = [Path(named)]
+    if not places[0].is_absolute():
+        places += [folder / named for folder in run.path.resolve().parents]
+    return str(next((place for place in places if place.exists()), named))
+
+
+def training_data(run: Run, path: str | None = None) -> Dataset:
+    """Read the training data of a run and check that they are the same; ``path`` as of :func:`training_path`.
+
+    Raises
+    ------
+    DataError
+    """
+    where = training_path(run, path)
+    zero_based = run.record["options"].get("zero_based", False)
+    try:
+        if is_shard_folder(where):
+            data = ShardFolder(where).dataset(run.n_features)
+        else:
+            data = read_libsvm(where, zero_based=zero_based, n_features=run.n_features)
+    except DataError as error:
+        raise DataError(f"this takes rows of the training data: {error.message}", HINT) from None
+    if data.fingerprint() != run.record["data"]["sha256"]:
+        raise DataError(f"{where} is not the training data of {run.path}: its values differ", HINT)
+    return data

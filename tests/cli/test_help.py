@@ -1,0 +1,137 @@
+"""Help pages: groups, examples that are true, the nearest names, and the list of rules."""
+
+import shlex
+
+import click
+import pytest
+
+from screenpath import rules_of
+from screenpath.cli.app import COMMANDS, cli
+from screenpath.cli.help import GroupedOption, Helped
+from screenpath.models.options import GROUPS
+from screenpath.models.specs import SPECS
+from screenpath.rules import KERNEL, STATIC, parse_kernel_rule, parse_rule
+from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.rules.sparse import parse_sparse_rule
+
+GENERATED = [*SPECS, *(f"cv {name}" for name in SPECS)]
+ALL = [*(name for name in COMMANDS if name not in ("cv", "cache")), *GENERATED[len(SPECS) :]]
+
+
+def found(names: str) -> tuple:
+    """Return a command and the context of its page."""
+    here = click.Context(cli, info_name="screenpath")
+    for name in names.split():
+        command = here.command.get_command(here, name)
+        here = click.Context(command, info_name=name, parent=here)
+    return here.command, here
+
+
+@pytest.mark.parametrize("names", GENERATED)
+def test_options_stand_in_groups(names):
+    command, here = found(names)
+    text = command.get_help(here)
+    heads = [line[:-1].lower() for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    wanted = [name for name in GROUPS if name != "cross-validation" or names.startswith("cv")]
+    assert heads == [*wanted, "other", "examples"]
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    assert all(isinstance(one, GroupedOption) and one.group in GROUPS for one in options)
+    for one in options:
+        assert text.count(f"  {one.opts[-1]}") + text.count(f"  {one.opts[0]}, ") >= 1
+
+
+def test_short_lists_have_no_groups():
+    for names in ("show", "convert", "report"):
+        command, here = found(names)
+        assert "\nOptions:\n" in command.get_help(here)
+
+
+@pytest.mark.parametrize("names", ALL)
+def test_two_examples_that_the_command_takes(names):
+    command, _ = found(names)
+    assert isinstance(command, Helped) and len(set(command.examples)) == 2
+    for example in command.examples:
+        words = shlex.split(example)
+        assert words[0] == "screenpath" and " ".join(words[1:]).startswith(names)
+        rest = words[1 + len(names.split()) :]
+        with command.make_context(names, rest, parent=click.Context(cli)) as context:
+            assert context.params
+
+
+@pytest.mark.parametrize("model", ["lad", "l1svm", "sparse-svm"])
+def test_examples_of_a_page_run(call, data, model):
+    """Up to the names of the files."""
+    for example in found(model)[0].examples:
+        words = [str(data) if word.endswith(".libsvm") else word for word in shlex.split(example)[1:]]
+        assert call(*words, "-o", "run", "--force", "--quiet").code == 0, example
+
+
+def test_pages_are_shown(call):
+    assert call("help", "svm").out == call("svm", "--help").out
+    assert call("help", "cv", "svm").out == call("cv", "svm", "--help").out
+    assert call("help").out == call("--help").out
+    assert call("help", "svm", "x").code == 2 and "no commands of its own" in call("help", "svm", "x").err
+    assert "Did you mean 'svm'" in call("help", "svmm").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pedict"], "No such command 'pedict'. Did you mean 'predict' or "),
+        (["cv", "quantil"], "Did you mean 'quantile'?"),
+        (["cache", "wram"], "Did you mean 'warm'?"),
+        (["qqqq"], "No such command 'qqqq'.\n"),
+        (["svm", "x", "--gird", "3"], "--grid"),
+    ],
+)
+def test_the_nearest_name(call, arguments, said):
+    result = call(*arguments)
+    assert result.code == 2 and said in result.err
+
+
+def test_a_file_in_place_of_a_command(call, data):
+    assert f"screenpath svm {data.name}" in call(data.name).err
+
+
+def test_cv_alone_says_how_it_is_used_in_five_lines(call):
+    result = call("cv")
+    assert result.code == 2 and result.out == ""
+    lines = result.err.splitlines()
+    assert len(lines) == 5 and "screenpath cv MODEL DATA" in lines[1]
+    for name in SPECS:
+        assert name in lines[2]
+
+
+def test_short_flags(call, data):
+    assert call("-V").out == call("--version").out
+    assert call("svm", data, "--grid", 2, "-q", "-o", "r").err == ""
+    assert call("predict", "r", data, "--step", 0, "-q").err == ""
+
+
+PARSERS = {"l1svm": parse_feature_rule, "sparse-svm": parse_sparse_rule}
+
+
+@pytest.mark.parametrize("model", SPECS)
+def test_rules_that_are_listed_are_those_there_are(call, model):
+    listed = rules_of(model)
+    for name, line in listed.items():
+        PARSERS.get(model, parse_rule)(name)
+        assert line.endswith(".")
+        if name not in ("none", "gap", "heuristic"):
+            PARSERS.get(model, parse_rule)(f"{name}+gap")
+    if model not in PARSERS:
+        assert set(STATIC) <= set(listed)
+    out = call("rules", model).out
+    assert all(f"  {name} " in out for name in listed) and max(map(len, out.splitlines())) <= 60
+    assert SPECS[model].default_rule in out
+
+
+def test_rules_of_all_models(call):
+    out = call("rules").out
+    assert out.isascii()
+    for title in ("svm, lad, quantile, svr", "svm --kernel", "l1svm", "sparse-svm"):
+        assert f"\n{title} (default" in f"\n{out}"
+    listed = rules_of("svm", kernel=True)
+    assert set(KERNEL) < set(listed) and "ssnsv" not in listed
+    for name in listed:
+        parse_kernel_rule(name)

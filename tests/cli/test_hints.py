@@ -1,0 +1,121 @@
+"""Hints: said where they help, and nowhere else."""
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import clouds, libsvm_text, read_csv
+
+
+def hints(result) -> list:
+    """Return the hints of a command."""
+    return [line for line in result.err.splitlines() if line.startswith("hint: ")]
+
+
+@pytest.fixture
+def centred(tmp_path):
+    """Path of a file whose rows lie around the origin, and whose features are alike."""
+    X, y = clouds()
+    path = tmp_path / "centred.libsvm"
+    path.write_text(libsvm_text((X - X.mean(axis=0)) / X.std(axis=0), y))
+    return path
+
+
+def test_data_that_want_nothing(call, centred):
+    assert hints(call("svm", centred, "--grid", 6, "-o", "r")) == []
+
+
+def test_features_of_different_size(call, data, tmp_path):
+    X, y = clouds(300, 4)
+    wide = tmp_path / "wide"
+    wide.write_text(libsvm_text((X - X.mean(axis=0)) * [1e3, 1e-2, 1.0, 1.0], y))
+    grid = ("--cmin", 1, "--cmax", 10, "--grid", 6)
+    (said,) = hints(call("svm", wide, *grid, "-o", "a"))
+    assert "hardly anything was screened" in said and "--scale standard" in said and "`" not in said
+    (said,) = hints(call("svm", wide, *grid, "-o", "b", "--storage", "sparse"))
+    assert "--scale maxabs" in said
+    for more in (["--scale", "standard"], ["--rule", "none"], ["--quiet"], ["--grid", 3]):
+        assert hints(call("svm", wide, *grid, *more, "-o", "c", "--force")) == []
+
+
+def test_the_best_step_at_an_end(call, centred):
+    def said(*more):
+        return hints(call("svm", centred, "--test", centred, "--grid", 6, *more, "-o", "r", "--force"))
+
+    (one,) = said("--cmin", 0.01, "--cmax", 0.053)
+    assert "C at the upper end of the grid: --cmax 0.53 may" in one
+    scores = [float(row["test_accuracy"]) for row in read_csv("r/steps.csv")]
+    assert scores[5] > max(scores[:5])
+    assert said("--cmin", 1e-5, "--cmax", 1e-4) == []  # all of them are as good
+    listed = "0.01,0.015,0.017,0.02,0.053"
+    result = call("svm", centred, "--test", centred, "--c-list", listed, "-o", "r", "--force")
+    assert any("a wider grid may hold" in one for one in hints(result))
+    assert hints(call("svm", centred, "--grid", 6, "--cmin", 0.01, "--cmax", 0.053, "-o", "r", "--force")) == []
+
+
+def test_no_intercept(call, centred, tmp_path):
+    X, y = clouds()
+    off = tmp_path / "off"
+    off.write_text(libsvm_text((X - X.mean(axis=0)) / X.std(axis=0) + 5.0, y))
+    for more in ([], ["--storage", "sparse"]):
+        (said,) = hints(call("svm", off, "--grid", 2, *more, "-o", "r", "--force"))
+        assert "no intercept" in said and "--bias 1" in said
+    for more in (["--bias", 1], ["--scale", "standard"], ["--kernel", "rbf"]):
+        assert hints(call("svm", off, "--grid", 2, *more, "-o", "r", "--force")) == []
+    assert hints(call("l1svm", off, "--grid", 2, "-o", "r", "--force")) == []
+
+
+def test_targets_of_a_regression(call, tmp_path):
+    rng = np.random.default_rng(0)
+    data = tmp_path / "targets"
+    data.write_text("".join(f"{t!r} 1:{x!r}\n" for t, x in rng.normal(size=(30, 2)).tolist()))
+    result = call("svm", data, "-o", "r")
+    assert result.code == 1 and "lad, svr or quantile" in result.err
+    for command in (["svm", "--one-vs-rest", "--c", 1], ["sparse-svm", "--betas", 1, "--alphas", 1]):
+        result = call(command[0], data, *command[1:], "-o", "r", "--force")
+        assert hints(result)[0].startswith("hint: 30 labels look like the targets of a regression: see lad")
+        assert call(command[0], data, *command[1:], "-o", "r", "--force", "--quiet").err == ""
+    data.write_text("".join(f"{k % 3} 1:{x!r}\n" for k, x in enumerate(rng.normal(size=30).tolist())))
+    result = call("svm", data, "-o", "r")
+    assert result.code == 1 and "lad" not in result.err and "--one-vs-rest" in result.err
+
+
+def test_query_ids_are_ignored_and_said(call, data, tmp_path):
+    queries = tmp_path / "queries"
+    queries.write_text("\n".join(line.replace(" ", " qid:3 ", 1) for line in data.read_text().splitlines()) + "\n")
+    for command in (["svm"], ["cv", "svm", "--folds", 2]):
+        result = call(*command, queries, "--grid", 2, "-o", "r", "--force")
+        assert result.code == 0 and result.err.count("query ids (qid:) are ignored") == 1
+        assert "qid" not in call(*command, queries, "--grid", 2, "-o", "r", "--force", "--quiet").err
+
+
+def test_the_summary_names_the_best_score(call, data):
+    result = call("svm", data, "--grid", 6, "--test", data, "-o", "r", "--scale", "standard")
+    scores = [float(row["test_accuracy"]) for row in read_csv("r/steps.csv")]
+    best = int(np.argmax(scores))
+    line = next(line for line in result.err.splitlines() if line.startswith("best on test data"))
+    assert f"accuracy {scores[best]:.6g} at step {best} (C = " in line
+    assert "best on test data" in call("svm", data, "--grid", 3, "--test", data, "-o", "-").err
+    assert "best on test data" not in call("svm", data, "--grid", 3, "-o", "-").err
+    result = call("cv", "svm", data, "--grid", 3, "--folds", 3, "--test", data, "-o", "c")
+    chosen = next(row for row in read_csv("c/steps.csv") if row["step"] == [
+        one["step"] for one in read_csv("c/cv.csv") if one["best"] == "1"
+    ][0])  # fmt: skip
+    line = next(line for line in result.err.splitlines() if line.startswith("best, on test data"))
+    assert f"accuracy {float(chosen['test_accuracy']):.6g} at step {chosen['step']} (C = " in line
+
+
+def test_the_best_score_of_a_resumed_run(call, data):
+    options = ("--grid", 40, "--test", data, "-o", "r", "--scale", "standard", "--time-limit")
+    assert call("svm", data, *options, 1e-9).code == 3
+    result = call("svm", data, *options, 500, "--resume")
+    whole = call("svm", data, "--grid", 40, "--test", data, "-o", "w", "--scale", "standard")
+    lines = [next(line for line in one.err.splitlines() if line.startswith("best on")) for one in (result, whole)]
+    assert lines[0] == lines[1]
+
+
+def test_a_cross_validation_at_an_end_says_what_to_type(call, centred):
+    result = call("cv", "svm", centred, "--folds", 3, "--c-list", "1e-6,0.05", "-o", "r", "--seed", 0)
+    assert "warning" in result.err and "a wider grid may" in result.err
+    result = call("cv", "svm", centred, "--folds", 3, "--cmin", 1e-6, "--cmax", 0.05, "--grid", 2, "-o", "s")
+    end = "--cmax 0.5 may" if "upper end" in result.err else "--cmin 1e-07 may"
+    assert end in result.err and "hint" not in result.err

@@ -1,0 +1,86 @@
+"""show: a run in words, and its dual variables as a table."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
+
+
+def test_a_run_with_scores(call, data):
+    assert call("cv", "svm", data, "--grid", 4, "--folds", 3, "--test", data, "-o", "r", "--quiet").code == 0
+    found = call("show", "r")
+    assert found.code == 0 and found.err == ""
+    best = next(row for row in read_csv("r/cv.csv") if row["best"] == "1")
+    assert f"step {best['step']} (C = " in found.out
+    flat = " ".join(found.out.split())
+    assert f"accuracy {float(best['mean']):.6g} +- {float(best['se']):.2g} (standard error over 3 folds)" in flat
+    assert "on 120 test rows; 95 % interval" in flat
+    one_se = next(row["step"] for row in read_csv("r/cv.csv") if row["one_se"] == "1")
+    assert f"chosen: step {best['step']} is the best, step {one_se} one-se" in flat
+    assert call("show", "r", "--duals", "-", "--quiet").out.count("\n") == 121
+    assert call("show", "r", "--step", "one-se", "--top", 1).out.count("\n") < found.out.count("\n")
+
+
+def test_wrong_usage(call, data):
+    assert call("svm", data, "--c-list", "0.1,1", "-o", "r", "--quiet").code == 0
+    assert "no solution of step 9" in call("show", "r", "--step", 9).err
+    assert "without --test" in call("show", "r", "--step", "best").err
+    assert "--duals" in call("show", "r", "--training", data).err
+    assert call("show", "nothing").code == 1
+    found = call("show", "r", "--duals", data)
+    assert found.code == 2 and "is read by this command" in found.err and found.out == ""
+    assert call("show", "r", "--duals", "r/steps.csv", "--force").code == 2
+
+
+def test_dual_variables(call, data):
+    assert call("svm", data, "--c-list", "0.1,1", "--certificate", "-o", "r", "--quiet").code == 0
+    found = call("show", "r", "--step", 1, "--duals", "d.csv")
+    assert found.code == 0 and "sides certified" in found.err and "certificate.bin" in found.err
+    rows = read_csv("d.csv")
+    X, y = clouds()
+    assert [row["row"] for row in rows] == [str(k + 1) for k in range(120)]
+    assert [float(row["label"]) for row in rows] == y.tolist()
+    values = [float(row["value"]) for row in rows]
+    weights = {int(row["feature"]): float(row["value"]) for row in read_csv("r/coefficients.csv") if row["step"] == "1"}
+    for j, weight in weights.items():
+        assert abs(sum(v * x for v, x in zip(values, X[:, j - 1], strict=True)) - weight) < 1e-3
+    steps = read_csv("r/steps.csv")
+    assert sum(row["side"] == "R" for row in rows) == int(steps[1]["n_R"])
+    assert call("show", "r", "--step", 1, "--duals", "d.csv").code == 2
+    assert call("show", "r", "--step", 1, "--duals", "d.csv", "--force", "--quiet").err == ""
+    table = call("show", "r", "--step", 1, "--duals", "-")
+    assert table.out == Path("d.csv").read_text()
+
+
+def test_where_there_are_no_dual_variables(call, data):
+    assert call("l1svm", data, "--grid", 3, "-o", "r", "--quiet").code == 0
+    found = call("show", "r", "--duals", "d.csv")
+    assert found.code == 2 and "svm, lad, quantile, svr, sparse-svm, not for l1svm" in found.err
+    assert not os.path.exists("d.csv")
+
+
+def test_plain_text_wherever_it_goes(call, tmp_path):
+    data = tmp_path / "d\u00e9j\u00e0-\u4e2d.libsvm"
+    data.write_text(libsvm_text(*clouds(40, 3)))
+    assert call("svm", data, "--grid", 3, "-o", "r", "--quiet").code == 0
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "screenpath", "show", "r"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode("ascii")
+    assert "svm on d\\xe9j\\xe0-\\u4e2d.libsvm" in text and "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_training_data_that_moved_with_the_run_are_found(call, tmp_path):
+    (tmp_path / "a").mkdir()
+    os.chdir(tmp_path / "a")
+    (tmp_path / "a" / "clouds").write_text(libsvm_text(*clouds()))
+    assert call("svm", "clouds", "--c", 1, "--kernel", "rbf", "-o", "runs/r", "--quiet").code == 0
+    os.chdir(tmp_path)
+    os.rename("a", "b")
+    found = call("predict", "b/runs/r", "b/clouds", "--step", 0)
+    assert found.code == 0 and "accuracy" in found.err
+    assert call("show", "b/runs/r", "--duals", "-").code == 0

@@ -1,0 +1,148 @@
+"""Runs side by side: scores and paired differences by their definitions, and refusals that say why."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.errors import RunFolderError, UsageError
+from screenpath.report.show import WIDTH
+from tests.cli.conftest import clouds, libsvm_text, read_csv
+from tests.run_folders import reseal
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with data, and runs of several kinds."""
+    folder = tmp_path_factory.mktemp("side")
+    X, y = clouds(120, 5)
+    (folder / "two").write_text(libsvm_text(X, y))
+    X, y = clouds(80, 5, seed=7)
+    (folder / "new").write_text(libsvm_text(X, y))
+    (folder / "three").write_text(libsvm_text(X, np.arange(80) % 3))
+    quiet = {"quiet": True, "scale": "standard"}
+    for name, model, more in (("a", "svm", {"bias": 1.0}), ("b", "l1svm", {}), ("k", "svm", {"kernel": "rbf"})):
+        options = {**quiet, **more, "grid": 4, "folds": 4, "repeats": 2, "test": str(folder / "new")}
+        screenpath.cross_validate(model, folder / "two", out=folder / f"cv-{name}", **options)
+        options = {**quiet, **more, "grid": 4, "test": str(folder / "new")}
+        screenpath.run(model, folder / "two", out=folder / f"run-{name}", **options)
+    screenpath.run("svm", folder / "two", c=1.0, out=folder / "untested", **quiet)
+    screenpath.run("lad", folder / "two", c=1.0, out=folder / "lad", **quiet, test=str(folder / "new"))
+    screenpath.run("svm", folder / "two", c=0.1, out=folder / "other", **quiet, test=str(folder / "two"))
+    screenpath.run("svm", folder / "three", c=0.1, positive=1.0, out=folder / "positive", **quiet)
+    screenpath.cross_validate("svm", folder / "two", grid=4, folds=3, out=folder / "cv-3", **quiet)
+    return folder
+
+
+def test_on_the_same_folds(folder):
+    found = screenpath.compare_runs([folder / name for name in ("cv-a", "cv-b", "cv-k")])
+    parts = []
+    for side in found:
+        rows = read_csv(side.run.path / "cv.csv")
+        best = next(row for row in rows if row["best"] == "1")
+        assert side.step["step"] == int(best["step"]) and side.score == pytest.approx(float(best["mean"]))
+        folds = read_csv(side.run.path / "folds.csv")
+        parts.append(np.array([float(row["score"]) for row in folds if row["step"] == best["step"]]))
+        assert parts[-1].size == 8
+    assert found.best == int(np.argmax([side.score for side in found]))
+    for difference in found.differences:
+        paired = parts[found.best] - parts[difference.other]
+        assert difference.mean == pytest.approx(paired.mean(), abs=1e-12) and difference.mean >= 0.0
+        error = paired.std(ddof=1) * math.sqrt(1 / 8 + 1 / 3)  # Nadeau and Bengio: 1/J + n_test/n_train
+        assert difference.error == pytest.approx(error)
+        assert difference.clear == (difference.mean > 2.0 * error)
+    assert "flatters" in found.notes[-1] and repr(found).startswith("<RunComparison: 3 runs, best accuracy 0.")
+    assert found.score == "accuracy" and "4 folds, 2 times" in found.basis
+    assert found[2].features is None and found[2].support == found[2].step["nnz_w"]
+    assert found[0].support == found[0].step["n_E"] + found[0].step["n_L"] and found[1].support is None
+    assert found[1].features == np.count_nonzero(found[1].run.coefficients(found[1].step)[0])
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["shared", "named"])
+def test_on_the_same_rows(folder, given):
+    runs = [folder / name for name in ("run-a", "run-b", "run-k")]
+    found = screenpath.compare_runs(runs, step=2, test=folder / "new" if given else None)
+    X, y = clouds(80, 5, seed=7)
+    right = [screenpath.load_run(run).predict(X, 2) == y for run in runs]
+    assert [side.score for side in found] == pytest.approx([one.mean() for one in right])
+    for difference in found.differences:
+        paired = right[found.best].astype(float) - right[difference.other]
+        assert difference.mean == pytest.approx(paired.mean())
+        assert difference.error == pytest.approx(paired.std(ddof=1) / math.sqrt(80))
+    assert "80 rows" in found.basis and not any("chosen" in note for note in found.notes)
+
+
+def test_the_words_fit_a_narrow_terminal(folder):
+    for names in (("cv-a", "cv-b"), ("run-a", "run-b", "run-k")):
+        text = str(screenpath.compare_runs([folder / name for name in names]))
+        assert text.isascii() and "has the best accuracy:" in " ".join(text.split())
+        assert max(map(len, text.splitlines())) <= WIDTH
+    chosen = screenpath.compare_runs([folder / "run-a", folder / "run-b"])
+    assert "too good" in chosen.notes[-1]
+
+
+def test_test_data_that_are_gone(folder, tmp_path):
+    """The scores are there, but nothing that could be paired."""
+    (tmp_path / "new").write_text((folder / "new").read_text())
+    for name in ("one", "two"):
+        more = {"out": tmp_path / name, "quiet": True, "test": str(tmp_path / "new")}
+        screenpath.run("svm", folder / "two", c=1.0 if name == "one" else 0.01, **more)
+    (tmp_path / "new").write_text("1 1:1\n2 2:1\n")
+    found = screenpath.compare_runs([tmp_path / "one", tmp_path / "two"])
+    assert found.differences[0].error is None and found.differences[0].clear is None
+    assert "not the test data" in str(found).replace("\n  ", " ")
+    assert "clear" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "why"),
+    [
+        (("run-a",), {}, "two runs or more"),
+        (("run-a", "run-a"), {}, "named twice"),
+        (("run-a", "lad"), {}, "is a regression"),
+        (("run-a", "positive"), {"step": 0}, "other labels apart: 1 and 2, and rest and 1"),
+        (("run-a", "untested"), {"step": 0}, "untested has no test data"),
+        (("run-a", "other"), {"step": 0}, "their test data differ"),
+        (("cv-a", "cv-3"), {}, "the folds of their cross-validations differ"),
+        (("run-a", "run-b"), {"step": 9}, "no solution of step 9"),
+    ],
+)
+def test_what_cannot_be_compared(folder, names, options, why):
+    with pytest.raises(UsageError) as refused:
+        screenpath.compare_runs([folder / name for name in names], **options)
+    assert why in str(refused.value)
+
+
+def test_any_runs_on_one_file(folder):
+    found = screenpath.compare_runs([folder / "untested", folder / "other"], step=0, test=folder / "new")
+    assert len(found) == 2 and found.differences[0].error is not None
+
+
+def test_regressions_are_better_when_lower(folder):
+    screenpath.run(
+        "lad", folder / "two", c=1e-4, out=folder / "lad-2", quiet=True, test=str(folder / "new"), force=True
+    )
+    found = screenpath.compare_runs([folder / "lad-2", folder / "lad"], step=0)
+    assert found.score == "mae" and found[found.best].score == min(side.score for side in found)
+    assert found.differences[0].mean > 0.0 and " lower than " in " ".join(str(found).split())
+    assert found[0].support is None  # at the lower end a row has its say too
+
+
+def test_folds_of_another_number(folder, tmp_path):
+    """A table of folds that was cut is no ground for a comparison."""
+    import shutil
+
+    cut = tmp_path / "cut"
+    shutil.copytree(folder / "cv-b", cut)
+    lines = (cut / "folds.csv").read_text().splitlines()
+    (cut / "folds.csv").write_text("\n".join(lines[:-4]) + "\n")
+    reseal(cut)
+    assert json.loads((cut / "run.json").read_text())["files"]
+    with pytest.raises(UsageError, match="some folds did not reach"):
+        screenpath.compare_runs([folder / "cv-a", cut])
+    (cut / "folds.csv").write_text("\n".join(lines).replace("0.", "x.") + "\n")
+    reseal(cut)
+    with pytest.raises(RunFolderError, match="folds.csv is damaged"):
+        screenpath.compare_runs([folder / "cv-a", cut])
