@@ -1,9 +1,10 @@
-"""The README's Python runs, and what it says about options and columns is true."""
+"""The Python of the README and the guide runs, and what they say about options, columns and files is true."""
 
 import doctest
 import re
 
 import click
+import pytest
 
 from screenpath.api import kernel as api_kernel
 from screenpath.api import losses as api
@@ -14,12 +15,35 @@ from screenpath.solvers import NAMES
 from screenpath.walk.step import COLUMNS
 from tests.conftest import ROOT
 
-README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]
+TEXT = "\n".join(page.read_text() for page in PAGES)
 
 
-def test_python_examples(monkeypatch):
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_python_of_a_page(page, monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).failed == 0
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+def test_some_pages_have_python():
+    assert sum(">>> " in page.read_text() for page in PAGES) >= 3
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    if page.name == "README.md":
+        assert links
+
+
+def test_every_page_is_reached_from_the_front_page():
+    front = PAGES[0].read_text()
+    assert [page.name for page in PAGES[1:] if page.stem != "README" and f"guide/{page.name}" not in front] == []
+    assert len(front.split()) <= 900
+
+
+def test_python_examples():
     assert doctest.testmod(api).failed == 0
     assert doctest.testmod(api_kernel).failed == 0
     assert doctest.testmod(libsvm).failed == 0
@@ -27,14 +51,14 @@ def test_python_examples(monkeypatch):
 
 def test_commands_rules_solvers_and_columns_are_documented():
     for name in COMMANDS:
-        assert f"screenpath {name}" in README
+        assert f"screenpath {name}" in TEXT
     for name in (*STATIC, *NAMES, *COLUMNS):
-        assert f"`{name}`" in README, name
+        assert f"`{name}`" in TEXT, name
     for rule in ("none", "gap", *STATIC, *(f"{name}+gap" for name in STATIC)):
         parse_rule(rule)
 
 
-def test_options_of_the_readme_exist():
+def test_options_that_are_named_exist():
     known = {"--version", "--help", "--out"}
     with click.Context(cli) as context:
         commands = [cli.get_command(context, name) for name in COMMANDS]
@@ -43,5 +67,5 @@ def test_options_of_the_readme_exist():
         ]
         for command in commands:
             known |= {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
-    used = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", README))
+    used = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", TEXT))
     assert used <= known, used - known

@@ -67,14 +67,6 @@ def test_every_command_and_option_has_help(name, command):
             assert parameter.help, f"{name} {parameter.opts}"
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_every_command_is_in_the_readme(name):
-    readme = ROOT / "README.md"
-    if not readme.exists():
-        pytest.skip("there is no README.md yet")
-    assert f"screenpath {name}" in readme.read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
