@@ -233,7 +233,7 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
         ``cv`` where the run has one, else ``rejection``.
     out : path-like, optional
-        Picture that ends in .png or .svg; default ``RUN/KIND.png``.
+        Picture that ends in .png, .svg or .pdf; default ``RUN/KIND.png``.
     force : bool, default False
 
     Returns

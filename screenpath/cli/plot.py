@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from screenpath.cli.help import Helped
@@ -22,7 +20,7 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 )
 @run_argument
 @click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
-@click.option("-o", "--out", metavar="FILE", help="Picture ending in .png or .svg.  [default: RUN/KIND.png]")
+@click.option("-o", "--out", metavar="FILE", help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png]")
 @force_option
 @click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
 @quiet_option
@@ -42,9 +40,7 @@ def command(run, kind, out, force, terminal, quiet):
 
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
-    suffix = Path(out).suffix.lower() if out else ".png"
-    if suffix not in (".png", ".svg"):
-        raise UsageError(f"`out={out}` does not end in .png or .svg", "choose one of the two by the file's name")
+    series.picture_form(out)  # before anything is read
     run = open_run(run)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)

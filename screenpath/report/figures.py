@@ -19,6 +19,7 @@ LINES = [(BLUE, "-"), (ORANGE, "-"), (GREEN, "-"), (RED, "-"), (BLACK, "-"), (PU
 MAP = "cividis"  # even in lightness, the same for colour-blind eyes
 
 FEW = 3  # so few steps are drawn as bars with names instead of curves
+UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # metadata: the same bytes at any time
 STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -133,19 +134,19 @@ def new_figure(width: float = 7.0, height: float = 4.0, rows: int = 1, columns: 
 
 
 def to_bytes(figure, kind: str, **style) -> bytes:
-    """Return a figure as PNG or SVG, the same bytes for the same picture.
+    """Return a figure as PNG, SVG or PDF, the same bytes for the same picture.
 
     Parameters
     ----------
     figure : matplotlib Figure
-    kind : {"png", "svg"}
+    kind : {"png", "svg", "pdf"}
     style : dict
         Further matplotlib settings, for example ``{"svg.fonttype": "none"}``.
     """
     matplotlib = need_matplotlib()
     out = io.BytesIO()
     with matplotlib.rc_context({**STYLE, **style}):
-        figure.savefig(out, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(out, format=kind, metadata=UNDATED.get(kind))
     return out.getvalue()
 
 

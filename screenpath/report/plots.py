@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from screenpath.errors import UsageError
 from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import to_bytes
@@ -186,15 +183,13 @@ def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
     kind : str, optional
         The first one that the run has, by default.
     name : str, optional
-        Ending in .png or .svg; default ``RUN/KIND.png``.
+        Ending in .png, .svg or .pdf; default ``RUN/KIND.png``.
 
     Raises
     ------
     UsageError
     """
-    suffix = Path(name).suffix.lower() if name else ".png"
-    if suffix not in (".png", ".svg"):
-        raise UsageError(f"`out={name}` does not end in .png or .svg", "choose one of the two by the file's name")
+    form = series.picture_form(name)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
-    return name or str(run.path / f"{kind}.png"), to_bytes(draw(run, kind), suffix[1:])
+    return name or str(run.path / f"{kind}.png"), to_bytes(draw(run, kind), form)

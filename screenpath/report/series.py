@@ -14,6 +14,7 @@ from screenpath.models.scores import SCORES
 from screenpath.runs.record import is_number, is_whole, strict_json
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
+FORMS = ("png", "svg", "pdf")
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
 LABELLED, DRAWN, PANELS = 8, 150, 12  # feature paths with a name, feature paths at all, classes
 
@@ -265,6 +266,19 @@ def available(run) -> list:
     if run.stored is not None:
         kinds.append("coefficients")
     return [*kinds, "gap", "time"]
+
+
+def picture_form(name: str | None) -> str:
+    """Return the form of a picture's file by the ending of its name; PNG by default.
+
+    Raises
+    ------
+    UsageError
+    """
+    form = Path(name).suffix.lower()[1:] if name else FORMS[0]
+    if form not in FORMS:
+        raise UsageError(f"`out={name}` does not end in .png, .svg or .pdf", "choose one of them by the file's name")
+    return form
 
 
 def check_kind(run, kind: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 
 import numpy as np
 from rich.console import Console
@@ -17,6 +19,9 @@ LINES = 24  # steps shown at most, evenly chosen
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
 BLOCKS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
+MARKS = "─●±·µ"
+# What stands for them where the output has no such characters, as in the C locale.
+ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o~.u")
 
 
 def show(run, kind: str) -> None:
@@ -27,11 +32,37 @@ def show(run, kind: str) -> None:
     run : Run
     kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
     """
-    console = Console(highlight=False)
+    console = Console(highlight=False, file=_encodable(sys.stdout))
     console.print(shown(f"{run.model}: {kind} of {run.path}"), soft_wrap=True, markup=False)
     width = max(10, min(WIDTH, console.width - NUMBERS))
     for part in SHOW[kind](run, width):
         console.print(part)
+
+
+class _Plain(io.TextIOBase):
+    """A stream whose encoding lacks the characters of pictures: these are drawn in ASCII, names in escapes."""
+
+    def __init__(self, stream):
+        self.stream, self.codec = stream, stream.encoding or "ascii"
+
+    def write(self, text: str) -> int:
+        self.stream.write(text.translate(ASCII).encode(self.codec, "backslashreplace").decode(self.codec))
+        return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
+
+
+def _encodable(stream):
+    """Return a stream that takes what is drawn here."""
+    try:
+        (BLOCKS + SHADES + MARKS).encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return _Plain(stream)
+    return stream
 
 
 def _chosen(n: int, most: int = LINES) -> list:

@@ -11,7 +11,7 @@ from screenpath.cli.app import COMMANDS, cli
 from screenpath.cli.signals import Signals, Stopped
 from screenpath.errors import shown, shown_lines
 from screenpath.report.console import Console
-from tests.cli.conftest import ROOT, in_process, screenpath
+from tests.cli.conftest import in_process, screenpath
 
 HEAVY = ("numba", "numpy", "scipy", "rich")
 

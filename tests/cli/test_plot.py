@@ -1,10 +1,12 @@
 """``screenpath plot`` and ``screenpath report`` from the command line."""
 
+import os
+import subprocess
 import sys
 
 import pytest
 
-from tests.cli.conftest import in_process
+from tests.cli.conftest import ROOT, in_process
 
 
 @pytest.fixture
@@ -21,6 +23,9 @@ def test_files_are_pictures(call, run, tmp_path):
     assert (tmp_path / "run/rejection.png").read_bytes().startswith(b"\x89PNG")
     assert call("plot", run, "--kind", "gap", "-o", "gap.svg", "--quiet").err == ""
     assert "<svg" in (tmp_path / "gap.svg").read_text()
+    assert call("plot", run, "-o", "a.pdf").code == call("plot", run, "-o", "b.PDF").code == 0
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.PDF").read_bytes()
     assert call("report", run, "-o", "report.html").code == 0
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     page = call("report", run, "-o", "-", "--quiet")
@@ -28,8 +33,8 @@ def test_files_are_pictures(call, run, tmp_path):
 
 
 def test_wrong_usage(call, run):
-    result = call("plot", run, "-o", "x.pdf")
-    assert result.code == 2 and "x.pdf" in result.err and ".svg" in result.err
+    result = call("plot", run, "-o", "x.gif")
+    assert result.code == 2 and "x.gif" in result.err and ".svg" in result.err
     assert call("plot", run, "--terminal", "-o", "x.png").code == 2
     result = call("plot", run, "--kind", "grid")
     assert result.code == 2 and "sparse-svm" in result.err and "rejection" in result.err
@@ -62,6 +67,23 @@ def test_terminal(call, run, data):
     call("sparse-svm", data, "--betas", "2", "--alphas", "3", "--out", "grid", "--quiet")
     result = call("plot", "grid", "--kind", "grid", "--terminal")
     assert result.code == 0 and "scaling ratio" in result.out and "█" in result.out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_of_any_encoding(call, run, data, tmp_path, encoding):
+    assert call("cv", "svm", data, "--grid", "6", "--folds", "3", "--out", "folds", "--quiet").code == 0
+    script = "import sys\nfrom screenpath.cli.app import run\n" + "".join(
+        f"assert run(['plot', '{name}', '--kind', '{kind}', '--terminal']) == 0\n"
+        for name, kind in ((run, "rejection"), (run, "coefficients"), (run, "gap"), (run, "time"), ("folds", "cv"))
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr
+    drawn = done.stdout.decode(encoding)
+    assert ("█" in drawn, "##" in drawn) == ((True, False) if encoding == "utf-8" else (False, True))
+    assert "\\x" not in drawn and "\\u" not in drawn  # every character has one that stands for it
 
 
 def test_narrow_terminals_keep_the_numbers(call, run, data, monkeypatch):
