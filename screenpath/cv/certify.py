@@ -238,7 +238,7 @@ def heaviest(starts, ends, weights) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Segment:
-    """Bounds between two neighbours of the grid, in units of ``1 / Certified.denominator``.
+    """Bounds between two neighbours of the grid, in units of ``1 / ErrorBounds.denominator``.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ class Segment:
     weakest: float
 
 
-class Certified:
+class ErrorBounds:
     """The bounds over all segments of a grid; a finer grid is worked out only where it is new.
 
     A held-out sample of weight ``s`` in a fold whose weights sum up to ``m`` weighs ``s L/m``, ``L`` the least common

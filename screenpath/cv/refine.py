@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from screenpath.cv.certify import Certified
+from screenpath.cv.certify import ErrorBounds
 
 TIGHTER, FLOOR = 1e-3, 1e-12  # factor from one accuracy to the next, and the last relative gap that is tried
 
 
-def refine(certified: Certified, target: float, budget: int, tol: float, solve) -> int:
+def refine(certified: ErrorBounds, target: float, budget: int, tol: float, solve) -> int:
     """Make the bound reach a target, if it can be.
 
     Where a solution is too inaccurate to decide enough held-out samples at its own C, no neighbour helps: it is solved
@@ -15,7 +15,7 @@ def refine(certified: Certified, target: float, budget: int, tol: float, solve) 
 
     Parameters
     ----------
-    certified : Certified
+    certified : ErrorBounds
         Brought up to date by ``solve``.
     target : float
         Difference of best error and lower bound.
@@ -49,14 +49,14 @@ def refine(certified: Certified, target: float, budget: int, tol: float, solve) 
     return added
 
 
-def new_points(certified: Certified, target: float, limit: int) -> list[float]:
+def new_points(certified: ErrorBounds, target: float, limit: int) -> list[float]:
     """Return where the grid should be finer: one point in each of the weakest segments.
 
     The point at which the bound is weakest, kept off the ends of its segment by a quarter of its width in log C.
 
     Parameters
     ----------
-    certified : Certified
+    certified : ErrorBounds
     target : float
     limit : int
         How many at most.

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.cv import folds as drawing
-from screenpath.cv.certify import Certified
+from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.data.labels import label_text
@@ -174,7 +174,7 @@ class CvSession(Session):
     def cross_validate(self) -> None:
         """Walk the folds, or take up those of an earlier run, and write the tables."""
         clock = time.monotonic()
-        self.certified: Certified | None = None
+        self.certified: ErrorBounds | None = None
         self.rounds = 0
         self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
         whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
@@ -215,7 +215,7 @@ class CvSession(Session):
         self.cut()
         if len(self.grid) < 2:
             return
-        self.certified = Certified([fold.held_out for fold in self.folds])
+        self.certified = ErrorBounds([fold.held_out for fold in self.folds])
         if o["certify_to"] is not None:
             self.added = refine(self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from screenpath.cv.certify import Certified
+from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.models.options import CERTIFY
 from screenpath.sklearn.base import value_errors
@@ -122,7 +122,7 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
         if len(grid) < 2:
             raise ValueError("certify needs a range of C: a grid of 2 points or more")
         found = folds[0]
-        certified = Certified([fold.held_out for fold in found])
+        certified = ErrorBounds([fold.held_out for fold in found])
 
         def solve(points: list, tol: float) -> bool:
             more = walk(np.array(points), tol)[0]

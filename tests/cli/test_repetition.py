@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath import kernel_svm_path, lad_path, quantile_path, svm_path, svr_path
-from screenpath.cv.certify import Certified, HeldOut, whole_weights
+from screenpath.cv.certify import ErrorBounds, HeldOut, whole_weights
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.saved import _arrays, _held_out
 from screenpath.errors import DataError, UsageError
@@ -183,12 +183,12 @@ def test_bounds_hold_for_any_weights_and_survive_a_file(weights):
         exact.append(wrong.T @ share)
         lines = [replace(line, errors=given.weight(wrong[:, k])) for k, line in enumerate(plain.lines)]
         folds.append(replace(given, lines=lines))
-    certified = Certified(folds)
+    certified = ErrorBounds(folds)
     errors = [error / certified.denominator for error in certified.errors]
     assert errors == pytest.approx(np.mean(exact, axis=0), rel=1e-12)
     assert certified.lower / certified.denominator <= np.mean(fine, axis=0).min() + 1e-12
     assert certified.difference < 0.3 and certified.weak(0.001) is not None
-    again = Certified([
+    again = ErrorBounds([
         _held_out(_arrays(fold), fold.signs.size, [line.C for line in fold.lines], X.shape[1]) for fold in folds
     ])  # fmt: skip
     assert (again.errors, again.segments, again.denominator) == (

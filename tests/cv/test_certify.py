@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.cv.certify import Certified, HeldOut, Line, bend, certified_line, heaviest, undecided
+from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, heaviest, undecided
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.refine import new_points, refine
 from screenpath.models.builders import kernel_svm_model
@@ -74,7 +74,7 @@ def kernel_fold(X, signs, split, grid, tol):
 def test_the_bound_behind_a_kernel_never_exceeds_the_true_error(seed, tol):
     X, signs = two_classes(n=60, d=3, seed=seed)
     splits = draw_folds(60, 3, 1, seed, signs)
-    certified = Certified([kernel_fold(X, signs, split, log_grid(0.01, 10.0, 12), tol)[2] for split in splits])
+    certified = ErrorBounds([kernel_fold(X, signs, split, log_grid(0.01, 10.0, 12), tol)[2] for split in splits])
     fine = log_grid(0.01, 10.0, 300)
     shares = []
     for split in splits:
@@ -106,7 +106,7 @@ def test_the_bound_never_exceeds_the_true_error(seed, tol, points, epochs):
     X, signs = two_classes(n=60, d=4, seed=seed)
     splits = draw_folds(60, 3, 1, seed, signs)
     grid = log_grid(1e-3, 10.0, points)
-    certified = Certified([held_out(X, signs, split, grid, tol, epochs) for split in splits])
+    certified = ErrorBounds([held_out(X, signs, split, grid, tol, epochs) for split in splits])
     fine = log_grid(1e-3, 10.0, FINE)
     most, least = true_errors(X, signs, splits, fine)
     bounds = np.array([bound_at(certified, C) for C in fine])
@@ -119,7 +119,7 @@ def test_the_bound_says_something():
     X, signs = two_classes(n=120, d=4, seed=1)
     splits = draw_folds(120, 4, 1, 0, signs)
     grid = log_grid(1e-2, 10.0, 60)
-    certified = Certified([held_out(X, signs, split, grid, 1e-8) for split in splits])
+    certified = ErrorBounds([held_out(X, signs, split, grid, 1e-8) for split in splits])
     assert certified.lower > 0
     assert certified.difference <= 3 / 120
     assert min(certified.errors) / certified.denominator >= certified.lower / certified.denominator
@@ -181,7 +181,7 @@ def test_folds_of_unequal_size_weigh_alike():
     splits = draw_folds(50, 4, 1, 0, signs)  # 13, 13, 12, 12
     grid = log_grid(0.01, 1.0, 5)
     folds = [held_out(X, signs, split, grid, 1e-8) for split in splits]
-    certified = Certified(folds)
+    certified = ErrorBounds(folds)
     for k in range(5):
         mean = np.mean([fold.lines[k].errors / fold.signs.size for fold in folds])
         assert certified.errors[k] / certified.denominator == pytest.approx(mean, abs=1e-15)
@@ -191,7 +191,7 @@ def refined(tol, target, budget):
     X, signs = two_classes(n=100, d=4, seed=4)
     splits = draw_folds(100, 3, 1, 0, signs)
     state = {"folds": [held_out(X, signs, split, log_grid(1e-2, 10.0, 4), tol) for split in splits]}
-    certified, tols = Certified(state["folds"]), []
+    certified, tols = ErrorBounds(state["folds"]), []
 
     def solve(points, tol):
         tols.append(tol)
