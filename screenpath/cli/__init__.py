@@ -1,5 +1,6 @@
 """The command line. Little is imported here, so that Ctrl-C is heard, and time counted, from the first moment on."""
 
+import io
 import os
 import signal
 import sys
@@ -30,6 +31,8 @@ def main(arguments=None) -> None:
         signal.signal(signal.SIGINT, _interrupted)
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show is escaped, as on stderr
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         from screenpath.cli.app import run
 

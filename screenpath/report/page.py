@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from html import escape
+from pathlib import PurePath
 
+from screenpath.data.labels import label_text
+from screenpath.models.specs import SPECS
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
+from screenpath.report.show import SCALED, RunSummary, summary_of
 
 ROWS = 40  # longer step tables are folded away
 COLUMNS = (
@@ -32,8 +36,12 @@ pre { background: #f4f4f4; padding: .7rem; white-space: pre-wrap; overflow-wrap:
 table { border-collapse: collapse; font-size: .9rem; } td, th { padding: .15rem .7rem .15rem 0; text-align: left;
         vertical-align: top; overflow-wrap: anywhere; }
 table.steps td, table.steps th { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-th { font-weight: 600; } .wide { overflow-x: auto; } figure { margin: 1rem 0 2rem; } figcaption { color: #555; }
-svg { max-width: 100%; height: auto; } .yes { color: #00614a; } .no { color: #a63c00; font-weight: 600; }
+th { font-weight: 600; } .wide { overflow-x: auto; }
+figure { margin: 1rem 0 2rem; } figcaption { color: #555; }
+svg { max-width: 100%; height: auto; background: #fff; }
+.yes { color: #00614a; } .no { color: #a63c00; font-weight: 600; }
+@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616; } pre { background: #262626; }
+  h2 { border-color: #555; } figcaption { color: #b5b5b5; } .yes { color: #5fd0a8; } .no { color: #ff9a6b; } }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 """
 
@@ -56,16 +64,19 @@ def page(run) -> str:
         If matplotlib is missing.
     """
     record = run.record
-    title = f"{run.model} on {record['data'].get('path', 'data')}"
+    title = f"{run.model} on {PurePath(str(record['data'].get('path', 'data'))).name}"
+    summary = summary_of(run)
     parts = [
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="no">{escape(notice)}</p>' for notice in run.notices),
+        *(f"<p>{escape(sentence)}</p>" for sentence in _in_words(summary)),
         "<h2>Problem</h2>",
         f"<p><code>{escape(str(record.get('objective', '')))}</code></p>",
         _pairs(_problem(run)),
         "<h2>Certificate</h2>",
         _certificate(run),
         *_choice(run),
+        *_largest(summary),
         "<h2>Pictures</h2>",
         *(_figure(run, kind) for kind in series.available(run)),
         "<h2>Steps</h2>",
@@ -84,8 +95,53 @@ def page(run) -> str:
 
 
 def _pairs(pairs) -> str:
-    rows = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in pairs)
+    rows = (f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>' for name, value in pairs)
     return "<table>" + "".join(rows) + "</table>"
+
+
+def _in_words(summary: RunSummary) -> list:
+    """Return what the page is about, for somebody who did not make the run."""
+    run, n = summary.run, summary.run.record["data"].get("n_samples")
+    what = (
+        f"{summary.asked:,} {SPECS[run.model].title}, one for each point of a grid, fitted to {f'{n:,} ' if n else ''}"
+        f"samples with {run.n_features:,} features: each weighs errors on these samples differently against the size of"
+        " its coefficients."
+    )
+    worst = max((row["rel_gap"] for row in run.steps if row.get("rel_gap") is not None), default=0.0)
+    if summary.certified == summary.asked:
+        proof = (
+            "All of them are certified: a bound over all samples, with every rounding error counted, proves that none"
+            f" is further above the best possible objective than {worst:.1e} of it."
+        )
+    else:
+        proof = f"{summary.certified:,} of them are certified; the others say below why they are not."
+    scores = "; ".join(str(score) for score in summary.scores)
+    return [what, proof, f"Described below: {run.describe(summary.step)}{f' ({scores})' if scores else ''}."]
+
+
+def _largest(summary: RunSummary) -> list:
+    """Return the table of the largest coefficients."""
+    run = summary.run
+    if not summary.features:
+        return []
+    several, kernel = bool(run.classes), bool(run.kernel)
+    heads = [run.unit, *(["class"] if several else []), "y alpha" if kernel else "weight"]
+    rows = [
+        [f.name or f.number, *([label_text(f.label)] if several else []), f.weight, *([] if kernel else [f.scaled])]
+        for f in summary.features
+    ]
+    table = _table([*heads, *([] if kernel else ["scaled"])], rows)
+    scaling = run.record["preparation"].get("scaling") or "none"
+    note = "" if kernel else f" Scaled: {SCALED[scaling]}."
+    what = f"{len(rows)} of {summary.nonzero:,} with a weight, at {run.describe(summary.step)}.{note}"
+    return ["<h2>Largest coefficients</h2>", f"<p>{escape(what)}</p>", table]
+
+
+def _table(heads, rows) -> str:
+    """Return a table of numbers with a head."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table class="steps"><tr>{head}</tr>\n{body}</table></div>'
 
 
 def _problem(run) -> list:
@@ -155,7 +211,10 @@ def _figure(run, kind: str) -> str:
 
     svg = inline_svg(to_bytes(draw(run, kind), "svg").decode("utf-8"), kind)
     caption = escape(CAPTIONS[kind])
-    return f'<figure role="img" aria-label="{caption}">{svg}<figcaption>{caption}</figcaption></figure>'
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1).replace(
+        ">", f"><title>{caption}</title>", 1
+    )
+    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
 
 
 def inline_svg(text: str, prefix: str) -> str:
@@ -175,9 +234,7 @@ def inline_svg(text: str, prefix: str) -> str:
 def _steps(run) -> str:
     names = ["step", *run.parameters, *(name for name in COLUMNS if name in run.record["columns"])]
     names += [run.score_column] if run.score_column else []
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(n))}</td>" for n in names) + "</tr>\n" for row in run.steps)
-    table = f'<div class="wide"><table class="steps"><tr>{head}</tr>\n{body}</table></div>'
+    table = _table(names, ([row.get(name) for name in names] for row in run.steps))
     if len(run.steps) <= ROWS:
         return table
     return f"<details><summary>{len(run.steps):,} steps</summary>{table}</details>"

@@ -22,6 +22,7 @@ from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
 
 WIDTH = 60
+NAME = 24  # characters of a feature's name
 Z95 = 1.959963984540054  # of the standard normal distribution: 95 % are nearer to 0
 SCALED = {
     "standard": "weight x the feature's standard deviation",
@@ -78,6 +79,8 @@ class FeatureShown:
     ----------
     number : int
         From 1, as in the file.
+    name : str or None
+        Of a feature, where the data was a table.
     weight : float
         In the units of the file; of several classes the one of the largest scaled size.
     scaled : float
@@ -89,6 +92,7 @@ class FeatureShown:
     """
 
     number: int
+    name: str | None
     weight: float
     scaled: float
     label: float | None
@@ -201,7 +205,11 @@ class RunSummary:
         heads += [*([] if run.kernel else ["scaled"]), *(["enters at"] if sparse else [])]
         rows = [heads]
         for f in self.features:
-            cells = [str(f.number), *([label_text(f.label)] if several else []), f"{f.weight:.4g}"]
+            cells = [
+                shown(f.name or str(f.number))[:NAME],
+                *([label_text(f.label)] if several else []),
+                f"{f.weight:.4g}",
+            ]
             cells += [] if run.kernel else [f"{f.scaled:.4g}"]
             rows.append([*cells, *([_entered(run, f.entered)] if sparse else [])])
         widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
@@ -313,16 +321,18 @@ def _features(run, step: dict, top: int) -> tuple[list, int, list]:
     order = order[size[order] > 0.0]
     block = abs(scaled).argmax(axis=0)
     entered = _entries(run, order, len(weights)) if SPECS[run.model].selects else [None] * order.size
-    named = run.kernel or run.numbers is None
+    numbers = [int(j + 1 if run.kernel or run.numbers is None else run.numbers[j]) for j in order]
+    names = None if run.kernel else run.feature_names
     found = [
         FeatureShown(
-            int(j + 1 if named else run.numbers[j]),
+            number,
+            None if names is None else names[number - 1],
             float(weights[block[j], j]),
             float(scaled[block[j], j]),
             run.classes[block[j]] if run.classes else None,
             row,
         )
-        for j, row in zip(order, entered, strict=True)
+        for number, j, row in zip(numbers, order, entered, strict=True)
     ]
     return found, int(np.count_nonzero(size)), [] if run.kernel else intercepts.tolist()
 

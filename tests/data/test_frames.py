@@ -1,6 +1,7 @@
 """Tables of pandas, polars and pyarrow wherever Python functions take rows, and what becomes of their names."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -143,3 +144,16 @@ def test_a_table_without_its_reader_is_one_clear_error(monkeypatch):
     with pytest.raises(UsageError, match="need narwhals") as caught:
         screenpath.svm_path(pandas.DataFrame({"a": [1.0, 2.0]}), [1, -1])
     assert "screenpath[frames]" in caught.value.hint
+
+
+def test_names_stand_in_words_on_any_terminal(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    frame = pandas.DataFrame(X, columns=["größe", *NAMES[1:]])
+    run = screenpath.run("svm", (frame, y), grid=3, out=tmp_path / "run", quiet=True)
+    text = str(screenpath.show_run(run))
+    assert "größe" in text and NAMES[1] in text and "x" * 24 in text and "x" * 25 not in text
+    command = [sys.executable, "-m", "screenpath", "show", str(run.folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "") and r"gr\xf6\xdfe" in done.stdout

@@ -6,10 +6,13 @@ import shutil
 import subprocess
 from html import escape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from screenpath.models.specs import SPECS
+from screenpath.report.show import summary_of
 from tests.report.conftest import write_cv
 
 pytest.importorskip("matplotlib", reason="the page has pictures by matplotlib")
@@ -61,11 +64,52 @@ def test_nothing_is_loaded_from_elsewhere(runs, name):
 
 def test_what_it_says(runs, tmp_path):
     text = page(write_cv(runs["path"], tmp_path / "cv")[0])
-    for words in ("12 of 12 steps certified", "min 1/2 ||w||^2", "<th>folds</th><td>5</td>"):
+    for words in ("12 of 12 steps certified", "min 1/2 ||w||^2", '<th scope="row">folds</th><td>5</td>'):
         assert words in text
     assert f"<pre>{escape(shlex.join(runs['path'].record['command']))}</pre>" in text
     assert "certified lower bound</th><td>0.08" in text and text.count("<svg") == 5
-    assert text.count("<tr><td>") == 12
+    steps = text[text.index("<h2>Steps</h2>") :]
+    assert steps.count("<tr><td>") == 12 and steps.count('<th scope="col">') == 14
+
+
+def test_it_begins_in_plain_words(runs):
+    run = runs["path"]
+    text = page(run)
+    name = Path(run.record["data"]["path"]).name
+    assert f"<title>svm on {name}</title>" in text and f"<h1>svm on {name}</h1>" in text
+    head = text[text.index("<h1>") : text.index("<h2>")]
+    assert head.count("<p>") == 3
+    assert (
+        f"12 {SPECS['svm'].title}" in head and "All of them are certified" in head and "Described below: step " in head
+    )
+    row = run.table[3]
+    row["status"], before = "budget", row["status"]
+    try:
+        assert "11 of them are certified" in page(run)
+    finally:
+        row["status"] = before
+
+
+def test_the_largest_coefficients_are_named(runs):
+    run = runs["path"]
+    largest = summary_of(run).features
+    run.record["data"]["feature_names"] = [f"<{k}>" for k in range(run.n_features)]
+    try:
+        text = page(run)
+    finally:
+        del run.record["data"]["feature_names"]
+    rows = re.findall(r"<tr><td>&lt;(\d+)&gt;</td><td>([^<]+)</td><td>([^<]+)</td></tr>", text)
+    assert [(int(name) + 1, weight, scaled) for name, weight, scaled in rows] == [
+        (f.number, f"{f.weight:.6g}", f"{f.scaled:.6g}") for f in largest
+    ]
+    assert largest and "Largest coefficients" in text
+
+
+def test_pictures_have_names_for_those_who_do_not_see_them(runs):
+    text = page(runs["path"])
+    pictures = re.findall(r'<svg role="img" aria-label="([^"]+)"[^>]*><title>([^<]+)</title>', text)
+    assert len(pictures) == text.count("<svg") and all(label == title for label, title in pictures)
+    assert "prefers-color-scheme: dark" in text
 
 
 def test_names_are_escaped(runs):
