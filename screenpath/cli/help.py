@@ -7,7 +7,7 @@ import os
 
 import click
 
-from screenpath.errors import shown
+from screenpath.errors import flags, shown
 from screenpath.models.options import GROUPS
 
 OTHER = "other"
@@ -89,7 +89,7 @@ class Suggesting(click.Group):
 def examples_of(spec) -> tuple:
     """Return two commands for the page of a model."""
     first = f"screenpath {spec.name} data.libsvm --scale standard" + ("" if spec.free_bias else " --bias 1")
-    return first, f"screenpath {spec.name} data.libsvm {spec.example}"
+    return first, f"screenpath {spec.name} data.libsvm {flags(spec.example)}"
 
 
 @click.command("help", cls=Helped, examples=("screenpath help svm", "screenpath help cache pack"))

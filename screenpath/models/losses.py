@@ -106,7 +106,7 @@ class Loss:
             chosen_by=self.chosen_by,
             about="The labels of the file are real targets; they are not scaled. Without `bias` there is no intercept.",
             options=(*self.options, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
-            example=" ".join([*(f"--{one.name} {one.default:g}" for one in self.options), "--test test.libsvm"]),
+            example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             needs=MIRRORED if self.mirrored else BOX,
         )
 

@@ -80,7 +80,7 @@ class Spec:
     resolved : callable
         ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it.
     example : str
-        Options of the second example in ``--help``.
+        Options of the second example on the model's help page.
     fixed : tuple
         Pairs (name, value) of options that the others have and this one does not.
     parameter : str, default "C"
@@ -132,7 +132,7 @@ class Spec:
     fixed: tuple = ()
     parameter: str = "C"
     about: str = ""
-    example: str = "--test test.libsvm"
+    example: str = "`test=test.libsvm`"
     rule: Callable = box_rule
     solver: Callable = Later("solvers", "make_solver")
     contradicted: Callable = Later("walk.audit", "contradicted")

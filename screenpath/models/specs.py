@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from screenpath.data.needs import KERNEL, L1, SPARSE
@@ -71,7 +72,7 @@ LINEAR_SVM = replace(
         o.POSITIVE, o.ONE_VS_REST, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(), o.CERTIFICATE
     ),
     resolved=_svm_resolved,
-    example="--kernel rbf --gamma 1/d --grid 20",
+    example="`kernel=rbf` `gamma=1/d` `grid=20`",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     "the intercept).\n\n"
     "With `kernel` there is no intercept: `bias=B` adds B^2 to the kernel, `dtype` is that of the stored kernel "
@@ -94,7 +95,10 @@ def function_of(options: dict, d: int):
 
     chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}
     chosen["gamma"] = parse_gamma(chosen["gamma"], d)
-    return KernelFunction(options["kernel"], **chosen, constant=options["bias"] ** 2)
+    constant = options["bias"] * options["bias"]
+    if constant == inf:
+        raise UsageError(f"`bias={options['bias']:g}` is too large: its square is a part of every kernel value")
+    return KernelFunction(options["kernel"], **chosen, constant=constant)
 
 
 def _kernel_rows(X, targets, options: dict, tell, inexact: float):
@@ -192,7 +196,7 @@ L1_SVM = Spec(
     options=(o.POSITIVE, *o.LAMBDA_GRID, *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False), o.CERTIFICATE),
     resolved=_l1_resolved,
     parameter="lambda",
-    example="--grid 50 --log --test test.libsvm",
+    example="`grid=50` `log` `test=test.libsvm`",
     about="The grid goes from the largest lambda down. The bias b is free: it is not penalised, and `bias` does not "
     "apply. It is feature 0 of the coefficients.",
     fixed=(("seed", 0),),
@@ -282,7 +286,7 @@ SPARSE_SVM = Spec(
     ),
     resolved=_sparse_resolved,
     parameter="pair (alpha, beta)",
-    example="--betas 5 --alphas 20 --jobs 2",
+    example="`betas=5` `alphas=20` `jobs=2`",
     about="Each beta starts at alpha_max(beta), whose solution is known.",
     fixed=(("threads", 1),),
     rule=SPARSE_RULE,

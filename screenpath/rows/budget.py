@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.memory import as_option
 from screenpath.errors import ResourceError, UsageError
 
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
@@ -68,7 +69,7 @@ class Allowance:
 
     def limit_for(self, need: int) -> str:
         """Return the limit under which a matrix could take ``need`` bytes, as the option takes it."""
-        return show_bytes(1.01 * need * self.shares + self.beside).replace(" ", "")
+        return as_option(1.01 * need * self.shares + self.beside)
 
 
 @dataclass(frozen=True, slots=True)

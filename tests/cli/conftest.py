@@ -68,6 +68,15 @@ def call(capfd, monkeypatch, tmp_path):
     return function
 
 
+def unmeasured() -> dict:
+    """Return the environment for a process that is signalled at any moment: without a measurement of coverage.
+
+    Its tracer takes a lock in Python code. An exception that a handler raises there leaves it taken, and the process
+    waits for it for ever.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 def in_process(script: str, *arguments, **options):
     """Run a Python script in a real process, from the project's root."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}

@@ -12,7 +12,7 @@ import pytest
 from screenpath.cli.signals import Signals, Stopped
 from screenpath.cv import saved
 from screenpath.runs import archive, folder
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, unmeasured
 
 
 class Trap:
@@ -135,7 +135,7 @@ def test_other_errors_of_destructors_are_shown(monkeypatch):
 )  # fmt: skip
 def test_a_signal_during_compilation(data, tmp_path, number, code, delay, model):
     """No kernel is in the cache: the command is stopped while it compiles, and has made nothing yet."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "screenpath", *model, str(data), "-o", str(tmp_path / "run")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     try:
