@@ -230,7 +230,8 @@ def _side(run, step: dict, score: float, parts) -> Side:
 
 
 def _seconds(run) -> float:
-    spent = list(((run.record.get("totals") or {}).get("seconds") or {}).values())
+    phases = (run.record.get("totals") or {}).get("seconds") or {}
+    spent = [seconds for name, seconds in phases.items() if name != "compiling"]  # once for all runs, not this run's
     spent += [read_cv(run).record.get("seconds")] if run.has("cv.json") else []
     return float(sum(seconds for seconds in spent if is_number(seconds)))
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -146,3 +147,13 @@ def test_folds_of_another_number(folder, tmp_path):
     reseal(cut)
     with pytest.raises(RunFolderError, match="folds.csv is damaged"):
         screenpath.compare_runs([folder / "cv-a", cut])
+
+
+def test_compiling_is_no_part_of_the_time_of_a_run(folder, tmp_path):
+    shutil.copytree(folder / "run-a", tmp_path / "run")
+    before = screenpath.compare_runs([folder / "run-a", folder / "run-b"])[0].seconds
+    reseal(tmp_path / "run", lambda record: record["totals"]["seconds"].update(compiling=1000.0))
+    found = screenpath.compare_runs([tmp_path / "run", folder / "run-b"])[0]
+    assert found.seconds == before < 1000.0
+    phases = found.run.record["totals"]["seconds"]
+    assert before == pytest.approx(sum(phases.values()) - 1000.0, abs=1e-9)
