@@ -174,12 +174,14 @@ class Session:
     def prepare(self) -> None:
         """Read the data and build the model, the rule and the solver."""
         from screenpath.kernels.compilation import clock, compile_seconds
+        from screenpath.kernels.sharing import stop_helpers
 
         o = self.options
         # First, so that a wrong name is said before anything is read or compiled.
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
-        with self.console.compiling(in_force().check_compiling):
+        with self.console.compiling(self.compiling_begins), contextlib.ExitStack() as ending:
+            ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
             self.read()
             if o.get("certificate") and "classes" in (self.data.labels or {}):
@@ -195,6 +197,14 @@ class Session:
             if self.spec.copies:
                 self.data = self.data.without_rows()
         self.tally.seconds["compiling"] = compile_seconds()
+
+    def compiling_begins(self) -> None:
+        """Do what comes before the first compilation."""
+        from screenpath.kernels.sharing import start_helpers
+
+        in_force().check_compiling()
+        if not in_force():  # what helpers take would count
+            start_helpers(self.spec.kernel_modules)
 
     def read(self) -> None:
         """Read and prepare the training data."""
