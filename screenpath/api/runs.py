@@ -319,7 +319,7 @@ def _session(kind: type, spec: Spec, options: dict, data, command: list) -> Stor
     with warnings.catch_warnings(), Interrupts() as interrupts, MemoryLimit(options["max_memory"]).in_force():
         if options["quiet"]:
             warnings.simplefilter("ignore")
-        console = Console(options["quiet"], options["progress"])
+        console = Console(options["quiet"], options["progress"], log_format=options["log_format"])
         session = kind(spec, {**options, "data": data}, console, interrupts, began, command)
         try:
             session.run()

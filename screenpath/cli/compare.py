@@ -13,7 +13,7 @@ from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
 from screenpath.errors import flags
 from screenpath.models.losses import LOSSES
-from screenpath.models.options import FORCE, QUIET, Option
+from screenpath.models.options import FORCE, LOG_FORMAT, QUIET, Option
 from screenpath.runs.studies import study_options
 
 ABOUT = {
@@ -32,6 +32,9 @@ FORMAT = Option(
 OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
 
 
+SAID = (OUT, FORCE, QUIET, LOG_FORMAT)
+
+
 class Comparison(Helped):
     """The comparison of rules; the models of ``ABOUT`` have options of their own."""
 
@@ -45,7 +48,9 @@ class Comparison(Helped):
 def _options(model: str):
     # The totals of configurations have been CSV from the first version on.
     kind = FORMAT if model != "l1svm" else replace(FORMAT, default="csv")
-    return shared.stack(shared.data_argument, shared.flags((*study_options(model), kind, OUT, FORCE, QUIET)))
+    return shared.stack(
+        shared.data_argument, shared.flags((*study_options(model), kind, OUT, FORCE, QUIET, LOG_FORMAT))
+    )
 
 
 def study_command(model: str) -> click.Command:
@@ -76,7 +81,7 @@ def command(model, **options):
     return run_study(model, **options)
 
 
-def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, **options) -> int:
+def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, log_format: str, **options) -> int:
     """Compare, write the table, and return the exit code."""
     from screenpath.cli.app import DONE, UNCERTIFIED
     from screenpath.report.console import Console
@@ -84,7 +89,7 @@ def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, **
     from screenpath.runs.studies import study
 
     output = Output(out, force, [options["data"], options.get("weights")])
-    rows, certified = study(model, options, Console(quiet, None, flags))
+    rows, certified = study(model, options, Console(quiet, None, flags, log_format))
     output.write(_render(rows, format))
     return DONE if certified else UNCERTIFIED
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 
+from screenpath.errors import tell
 from screenpath.runs.interrupts import Interrupts, Stopped
 
 AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
@@ -36,6 +37,10 @@ class Signals(Interrupts):
 
     numbers = (signal.SIGINT, signal.SIGTERM)
 
+    def __init__(self, say=tell):
+        super().__init__()
+        self.say = say  # hears that the first signal has come
+
     def __enter__(self):
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
         try:
@@ -61,7 +66,7 @@ class Signals(Interrupts):
         if self.received is not None:
             os._exit(128 + number)
         self.received = number
-        print(f"stopping: {self.kept} (again to abort at once)", file=sys.stderr, flush=True)
+        self.say(f"stopping: {self.kept} (again to abort at once)")
         if not self._held:
             self._told = True
             raise Stopped(number)

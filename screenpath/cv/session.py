@@ -138,7 +138,7 @@ class CvSession(Session):
         self.task = replace(self.task, run=run_key(self.identity()))
         o = self.options
         try:
-            cluster = tasks_on(o["scheduler"], o["local_cluster"])
+            cluster = tasks_on(o["scheduler"], o["local_cluster"], o["connect_timeout"], self.console.say)
             with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread:
                 self.cross_validate()
         except BaseException as error:
@@ -199,13 +199,13 @@ class CvSession(Session):
     def walk_folds(self, grid, tol: float, folder, what: str) -> list:
         """Return the paths of all folds over a grid, telling of each."""
         found = []
-        for fold in fold_paths(
-            self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
-        ):
-            found.append(fold)
-            self.signals.check()
-            if self.console.progress:
-                self.console.say(f"cv {self.spec.name}: {len(found)} of {len(self.splits)} folds done{what}")
+        with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
+            for fold in fold_paths(
+                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
+            ):
+                found.append(fold)
+                self.signals.check()
+                self.console.count(1, always=True, more=what)
         return found
 
     def certify(self) -> None:

@@ -195,6 +195,10 @@ def grouped(group: str, *options: Option) -> tuple[Option, ...]:
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
 QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
+LOG_FORMAT = Option(
+    "log_format", "text", "choice", "Of what stderr says; json: an object a line, for machines.", stated=True,
+    choices=("text", "json"), group="output",
+)  # fmt: skip
 MAX_MEMORY = Option(
     "max_memory", kind="size", group="limits", metavar="SIZE",
     help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
@@ -315,6 +319,7 @@ OUTPUT = grouped(
         "progress", None, "switch",
         "Progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
     ),
+    LOG_FORMAT,
 )  # fmt: skip
 CERTIFICATE = Option(
     "certificate", False, "flag", "Write what is claimed, for the independent checker: screenpath verify RUN.",
@@ -328,6 +333,9 @@ CLUSTER = grouped(
         "values of beta (sparse-svm), folds (cv).",
     ),
     Option("local_cluster", metavar="N", help="The same with N worker processes here.", **POSITIVE_COUNT),
+    Option(
+        "connect_timeout", 10.0, "positive", "Time for the scheduler to answer.", metavar="SECONDS", stated=True
+    ),
 )  # fmt: skip
 JOBS = Option("jobs", 1, metavar="N", stated=True, group="limits", **POSITIVE_COUNT)
 PATH = (*READING, *PREPARATION, *CLUSTER, *OUTPUT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 import time
 from dataclasses import replace
@@ -13,6 +14,8 @@ from typing import Any
 from screenpath import __version__
 from screenpath.data.memory import in_force
 from screenpath.data.needs import SCREEN_MORE
+from screenpath.data.source import reading
+from screenpath.data.timestamp import now
 from screenpath.errors import ResourceError, UsageError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
@@ -23,6 +26,7 @@ from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.record import SCHEMA_VERSION
 from screenpath.runs.stream import Stream
 from screenpath.runs.tally import Tally
+from screenpath.solvers.base import Pulse
 from screenpath.walk import audit
 from screenpath.walk import step as steps
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
@@ -80,13 +84,20 @@ class Silent:
     quiet = True
     progress = False
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, event: str = "message", level: str = "info") -> None:
         """Keep quiet."""
 
-    def start(self, title: str, total: int, done: int) -> None:
+    def start(self, title: str, total: int, done: int, bound: bool = False, covered=None, pulse=None) -> None:
         """Keep quiet."""
+
+    def busy(self, title: str, look=None, unit: str = "", total: float = 0.0):
+        """Return a context in which nothing is said of what is under way."""
+        return contextlib.nullcontext()
 
     def advance(self, step) -> None:
+        """Keep quiet."""
+
+    def count(self, done: float, step=None, always: bool = False, more: str = "") -> None:
         """Keep quiet."""
 
     def stop(self) -> None:
@@ -132,9 +143,9 @@ class Session:
         self.spec, self.options, self.console, self.command = spec, options, console, list(command)
         self.signals = Interrupts() if signals is None else signals
         limit = options["time_limit"]
-        since = time.monotonic() if began is None else began
-        self.deadline = since + limit if limit is not None else math.inf
-        self.tally = Tally()
+        self.began, self.started = time.monotonic() if began is None else began, now()
+        self.deadline = self.began + limit if limit is not None else math.inf
+        self.tally, self.pulse = Tally(), Pulse()
         self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
         self.data: Any = None
         self.proof: Any = None
@@ -179,13 +190,17 @@ class Session:
         # First, so that a wrong name is said before anything is read or compiled.
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
-        with self.console.compiling(in_force().check_compiling):
+        name = os.path.basename(load.name_of(o["data"]))
+        busy = self.console.busy(f"reading {name}", reading)
+        with busy as activity, self.console.compiling(in_force().check_compiling):
             began = clock()  # stands still while kernels compile
             self.read()
             if o.get("certificate") and "classes" in (self.data.labels or {}):
                 raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
+            if activity is not None:
+                activity.turn("preparing the path")
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
             in_force().promised = self.data.vectors  # what else the model takes is there
             self.data = replace(self.data, targets=None)  # the model has its own
@@ -210,11 +225,11 @@ class Session:
     def set_up_walk(self) -> None:
         """Collect the limits of the walk and the columns of the step table."""
         o = self.options
-        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
+        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, pulse=self.pulse)
         extras = self.spec.columns
         if o["audit"]:
             checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
-            limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
+            limits = replace(limits, audit=checker)
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score_column)
@@ -289,7 +304,7 @@ class Session:
         steps, grid = checkpoint.progress.steps, self.grid
         try:
             earlier = Tally.restored(checkpoint.tally)
-            known = not hasattr(grid, "expected")  # else it grows with the walk
+            known = not hasattr(grid, "covered")  # else it grows with the walk
             if earlier.steps != steps or (known and steps > len(grid)):
                 raise ValueError("it speaks of another number of steps")
             at = grid[steps - 1] if known else None
@@ -321,7 +336,7 @@ class Session:
 
     def found(self, reference, first: int):
         """Yield the steps from number ``first`` on, and their certificates."""
-        go = self.spec.walk(self.options) if self.spec.walk else walk
+        go = self.spec.walk({**self.options, "tell": self.console.say}) if self.spec.walk else walk
         return go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
 
     def walk(self, reference) -> None:
@@ -330,7 +345,7 @@ class Session:
         first = self.sink.count
         found = self.found(reference, first)
         self.latest = reference
-        self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
+        self.start_progress(first)
         try:
             limit.promised //= 2  # the model is there, and the first certificates
             compiling = self.console.compiling(limit.check_compiling)
@@ -362,8 +377,16 @@ class Session:
         self.console.summary(self.summary(status))
         if not self.console.quiet:
             for hint in hints(self):
-                self.console.say(f"hint: {hint}")
+                self.console.say(f"hint: {hint}", "hint")
         self.status, self.good = status, all_good(record)
+
+    def start_progress(self, first: int) -> None:
+        """Have the console show how far the path has come."""
+        grid, name = self.grid, self.spec.name
+        if not hasattr(grid, "covered"):
+            self.console.start(name, len(grid), first, pulse=self.pulse)
+            return
+        self.console.start(name, grid.most(self.options["tol"]), first, True, grid.covered, self.pulse)
 
     def keep_for_later(self, error: ResourceError) -> None:
         """Write where the path can continue with more memory, and say so."""
@@ -420,6 +443,7 @@ class Session:
             "tool": "screenpath",
             "status": status,
             "command": self.command,
+            **self.circumstances(status),
             "model": self.spec.name,
             "objective": self.spec.objective,
             "stopping_rule": "primal - dual <= tol * primal on the full data",
@@ -435,8 +459,19 @@ class Session:
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
+            "grid": self.grid_record(),
             "totals": {"n_steps": len(self.grid), **self.tally.record()},
         }
+
+    def circumstances(self, status: str) -> dict:
+        """Return where and when the run was made; nothing of it decides a number."""
+        ended = {} if status == RUNNING else {"ended": now()}
+        return {"machine": machine(), "working_directory": os.getcwd(), "started": self.started, **ended}
+
+    def grid_record(self) -> dict:
+        """Return the grid that the options became; the step table has all its points."""
+        first, last = (self.model.parameters(self.grid[k]) for k in (0, len(self.grid) - 1))
+        return {"points": len(self.grid), "first": first, "last": last}
 
     def guarantee(self) -> dict | None:
         """Return what an eps-path guarantees between its points; nothing before its first one is done."""
@@ -446,7 +481,8 @@ class Session:
         """Return the lines of the closing table: (what, value)."""
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
-        return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *where]
+        total = [("total", f"{time.monotonic() - self.began:.3f} s")]
+        return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *total, *where]
 
 
 def all_good(record: dict) -> bool:
@@ -464,6 +500,15 @@ def _named(value):
 def finite(value: float) -> float | None:
     """Return a number as JSON can have it."""
     return value if math.isfinite(value) else None
+
+
+def machine() -> dict:
+    """Return the name of this machine, what it is, and its processors: all of them, and those this process may use."""
+    import platform
+
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    kind = {"system": f"{platform.system()} {platform.release()}", "architecture": platform.machine()}
+    return {"name": platform.node(), **kind, "processors": os.cpu_count(), "processors_allowed": allowed}
 
 
 def versions() -> dict:
