@@ -26,6 +26,7 @@ COMMANDS = {
     "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
     "show": ("show", "A run and one of its steps in words: certificate, scores, features, dual variables."),
     "runs": ("runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
+    "merge": ("merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
     "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),

@@ -78,6 +78,22 @@ class Size(click.ParamType):
             self.fail(f"{error.message}; {error.hint}", param, ctx)
 
 
+class Checked(click.ParamType):
+    """A text that the option itself checks."""
+
+    name = "TEXT"
+
+    def __init__(self, option: Option):
+        self.option = option
+
+    def convert(self, value, param, ctx):
+        """Return the value as the library takes it."""
+        try:
+            return self.option.checked(value)
+        except UsageError as error:
+            self.fail(shell(error.message), param, ctx)
+
+
 def _type(option: Option):
     """Return what parses the text of an option."""
     if option.kind == "share":
@@ -90,6 +106,7 @@ def _type(option: Option):
         "numbers": NumberList,
         "size": Size,
         "path": click.Path,
+        "part": lambda: Checked(option),
     }
     return kinds[option.kind]() if option.kind in kinds else None
 

@@ -23,6 +23,7 @@ from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_
 from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
+from screenpath.runs.parts import check_part, points_of
 from screenpath.runs.record import SCHEMA_VERSION
 from screenpath.runs.stream import Stream
 from screenpath.runs.tally import Tally
@@ -48,6 +49,7 @@ def check_options(options: dict) -> None:
         raise UsageError("`resume` continues a run and `force` replaces it", "use one of them")
     if options["quiet"] and options["progress"]:
         raise UsageError("`quiet` and `progress` contradict each other", "use one of them")
+    check_part(options)
     if options.get("certificate"):
         check_certificate(options)
     if options["data"] == "-" and options["test"] == "-":
@@ -155,6 +157,7 @@ class Session:
         self.resumable = False
         self.scored: list[dict] = []  # of this process: step, parameters and test score
 
+    offset = 0  # points of the whole grid before those of this run
     cross_validated = False  # whether something else than test data chooses the step
 
     # -- the order of things -------------------------------------------------------------------------------------
@@ -204,12 +207,19 @@ class Session:
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
             in_force().promised = self.data.vectors  # what else the model takes is there
             self.data = replace(self.data, targets=None)  # the model has its own
-            self.grid = self.spec.grid(self.model, o)
+            self.whole = self.grid = self.spec.grid(self.model, o)
+            self.take_part()
             self.set_up_walk()
             warm.warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
             if self.spec.copies:
                 self.data = self.data.without_rows()
         self.tally.seconds["compiling"] = compile_seconds()
+
+    def take_part(self) -> None:
+        """Keep the points of the grid that ``part`` asks for."""
+        if self.options["part"] is not None:
+            points = points_of(self.options["part"], self.whole)
+            self.grid, self.offset = self.whole[points.start : points.stop], points.start
 
     def read(self) -> None:
         """Read and prepare the training data."""
@@ -337,7 +347,15 @@ class Session:
     def found(self, reference, first: int):
         """Yield the steps from number ``first`` on, and their certificates."""
         go = self.spec.walk({**self.options, "tell": self.console.say}) if self.spec.walk else walk
-        return go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
+        if self.options["part"] is None or not self.offset:
+            yield from go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
+            return
+        # Numbered as in the whole grid while it is walked: what a solver draws goes by the number of the point.
+        points = self.whole[: self.offset + len(self.grid)]
+        how = self.screening, self.solver, self.limits, reference, self.offset + first
+        for step, certificate in go(self.model, points, *how):
+            step.step -= self.offset
+            yield step, certificate
 
     def walk(self, reference) -> None:
         """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
@@ -466,12 +484,13 @@ class Session:
     def circumstances(self, status: str) -> dict:
         """Return where and when the run was made; nothing of it decides a number."""
         ended = {} if status == RUNNING else {"ended": now()}
-        return {"machine": machine(), "working_directory": os.getcwd(), "started": self.started, **ended}
+        return {**circumstances(), "started": self.started, **ended}
 
     def grid_record(self) -> dict:
         """Return the grid that the options became; the step table has all its points."""
         first, last = (self.model.parameters(self.grid[k]) for k in (0, len(self.grid) - 1))
-        return {"points": len(self.grid), "first": first, "last": last}
+        whole = {} if self.options["part"] is None else {"first_of_whole": self.offset, "whole": len(self.whole)}
+        return {"points": len(self.grid), "first": first, "last": last, **whole}
 
     def guarantee(self) -> dict | None:
         """Return what an eps-path guarantees between its points; nothing before its first one is done."""
@@ -502,13 +521,14 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def machine() -> dict:
-    """Return the name of this machine, what it is, and its processors: all of them, and those this process may use."""
+def circumstances() -> dict:
+    """Return where this process is: the machine, its processors (all of them, and those it may use), and the folder."""
     import platform
 
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     kind = {"system": f"{platform.system()} {platform.release()}", "architecture": platform.machine()}
-    return {"name": platform.node(), **kind, "processors": os.cpu_count(), "processors_allowed": allowed}
+    machine = {"name": platform.node(), **kind, "processors": os.cpu_count(), "processors_allowed": allowed}
+    return {"machine": machine, "working_directory": os.getcwd()}
 
 
 def versions() -> dict:
