@@ -23,13 +23,14 @@ from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
 from screenpath.runs import load
+from screenpath.runs.asked import default_folder
 from screenpath.runs.choose import at_boundary, choose, nothing_reached
 from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.runs.hints import wider
 from screenpath.runs.interrupts import Stopped
 from screenpath.runs.load import matrix_memory
 from screenpath.runs.parts import stretch
-from screenpath.runs.session import Session, default_folder
+from screenpath.runs.session import Session
 from screenpath.walk.step import CERTIFIED
 
 

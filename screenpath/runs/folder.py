@@ -209,7 +209,7 @@ class RunFolder:
         try:
             content = load_archive(file)
             progress = Progress.of_line(content.pop("progress").tobytes(), run_key(identity))
-            if progress is None or progress.steps < 1:
+            if progress is None or (progress.steps < 1 and not any(name.startswith(STATE) for name in content)):
                 raise Damaged("it does not say how far this run had come")
             tally = content.pop("tally")
         except (ValueError, KeyError) as error:

@@ -8,12 +8,12 @@ from pathlib import Path
 from screenpath.data.tables import dump_json
 from screenpath.data.timestamp import now
 from screenpath.errors import UsageError
+from screenpath.runs.circumstances import circumstances, versions
 from screenpath.runs.folder import RunFolder
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.parts import numbers_of
 from screenpath.runs.record import COMPLETE, RUNNING
-from screenpath.runs.session import circumstances, versions
 
 # Options whose values are grid points, each of which can be a run of its own, and whether the walk goes down them.
 LISTS = {"c_list": False, "lambda_list": True, "beta": True}

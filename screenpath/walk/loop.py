@@ -109,7 +109,7 @@ def walk(*arguments, **more):
 
 def batches(
     model: PathModel, grid, screening: PathScreening, solver: Solver, options: PathOptions, reference=None,
-    first: int = 0,
+    first: int = 0, begun=None,
 ):  # fmt: skip
     """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
 
@@ -125,6 +125,8 @@ def batches(
         Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
     first : int, default 0
         Grid points before it are done already.
+    begun : Certificate, optional
+        At ``grid[first]``: of the pair that an earlier walk had reached there, from which its solver goes on.
 
     Yields
     ------
@@ -152,9 +154,10 @@ def batches(
     while rank < len(grid):
         if options.late:
             return
-        found, certificates = stretches.points(reference, rank) if stretches else ([], [])
+        found, certificates = stretches.points(reference, rank) if stretches and begun is None else ([], [])
         if not found:
-            step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+            step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options, begun)
+            begun = None
             found, certificates = [step], [reference]
         if init is not None and rank == 0:
             paying, *others = found
@@ -210,14 +213,15 @@ def far_end(model, grid, solver, options: PathOptions):
 
 
 def solve_point(
-    model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions
-):
+    model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions,
+    begun=None,
+):  # fmt: skip
     """Screen, solve and certify one grid point.
 
     The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
     the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
     certificate to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are
-    corrected instead.
+    corrected instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
 
     Returns
     -------
@@ -231,7 +235,7 @@ def solve_point(
     decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
     target = MARGIN * options.tol
-    certificate = reference
+    certificate = reference if begun is None else begun
     while True:
         clock.enter("solve")
         if rounds == 0 and model.exact_until(reference, parameter):

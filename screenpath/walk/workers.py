@@ -47,6 +47,7 @@ def walk_grid(
     jobs: int = 1,
     cluster=(None, None),
     answer=(),
+    begun=None,
 ):
     """Walk a grid of (alpha, beta) as :func:`screenpath.walk.loop.walk` does, its rows shared out.
 
@@ -63,6 +64,8 @@ def walk_grid(
         As of :func:`screenpath.rows.dask_cluster.tasks_on`; without a cluster the rows stay on this machine.
     answer : tuple (float, callable or None), optional
         How long the scheduler may take to answer, and who hears that it is waited for.
+    begun : SparseCertificate, optional
+        As of ``walk``; where the rows are shared out, they all begin anew.
 
     Yields
     ------
@@ -77,7 +80,7 @@ def walk_grid(
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
     if cluster == (None, None) and (jobs == 1 or len(rows) < 2):
-        yield from walk(model, pairs, screening, solver, options, reference, first)
+        yield from walk(model, pairs, screening, solver, options, reference, first, begun=begun)
         return
     # Its state, and not the reference itself: a copy of the closed form would not be known as one.
     state = None if reference is None else model.state(reference)
