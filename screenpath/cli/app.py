@@ -32,7 +32,7 @@ COMMANDS = {
     "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),
     "report": ("report", "One self-contained HTML page about a run."),
     "verify": ("verify", "Check a run's certificate against its data, independently of what computed it."),
-    "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
+    "compare-rules": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
@@ -40,6 +40,8 @@ COMMANDS = {
     "help": ("help", "Show the page of a command: screenpath help svm."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
 }
+
+ALIASES = {"compare": "compare-rules"}  # names of earlier versions, which lists do not show
 
 BEGAN = "began"  # of the context's object: the time.monotonic() value at which the command began
 DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # and 128 + signal number when stopped by a signal
@@ -64,6 +66,7 @@ class LazyGroup(Suggesting):
 
     def get_command(self, ctx, name):
         """Import and return a command."""
+        name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
         return command_of(name) if name in SPECS else import_module(f"screenpath.cli.{COMMANDS[name][0]}").command

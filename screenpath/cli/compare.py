@@ -1,4 +1,4 @@
-"""``screenpath compare``: the papers' speed-up tables."""
+"""``screenpath compare-rules``: the papers' speed-up tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ABOUT = {
     "sparse-svm": """Walk the grid of sparse SVMs on DATA under each of several rules, in alternation, and print one
     table.
 
-    The defaults are Hong 2019's comparison: proximal SDCA without screening, with ISS, with IFS and with SIFS. All
+    The solver is that of a run; --rules none,iss,ifs,sifs --solver sdca is Hong 2019's comparison. All
     variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
 }
 FORMAT = Option(
@@ -55,18 +55,19 @@ def _options(model: str):
 
 def study_command(model: str) -> click.Command:
     """Return the command of a model that has configurations or grids of its own."""
-    examples = (f"screenpath compare {model} data.libsvm", f"screenpath compare {model} data.libsvm --scale maxabs")
+    plain = f"screenpath compare-rules {model} data.libsvm"
+    examples = plain, f"{plain} --scale maxabs"
     return click.command(model, cls=Helped, help=ABOUT[model], examples=examples)(
         _options(model)(lambda **options: run_study(model, **options))
     )
 
 
 @click.command(
-    "compare",
+    "compare-rules",
     cls=Comparison,
     examples=(
-        "screenpath compare svm data.libsvm --rules none,dvi,it",
-        "screenpath compare lad targets.libsvm --repeats 5 --format csv -o table.csv",
+        "screenpath compare-rules svm data.libsvm --rules none,dvi,it",
+        "screenpath compare-rules lad targets.libsvm --repeats 5 --format csv -o table.csv",
     ),
 )
 @click.argument("model", type=click.Choice(list(LOSSES)))
@@ -74,9 +75,12 @@ def study_command(model: str) -> click.Command:
 def command(model, **options):
     """Walk the path of MODEL on DATA under each of several rules, in alternation, and print one table.
 
+    The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
+    those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
+
     All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
-    configurations of the L1-regularised model see: screenpath compare l1svm --help; for grids of (alpha, beta):
-    screenpath compare sparse-svm --help.
+    configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
+    screenpath compare-rules sparse-svm --help.
     """
     return run_study(model, **options)
 
