@@ -46,6 +46,15 @@ test: $(VENV)/.installed-test
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
+# The report in a real browser, looked at by axe-core. Needs npm and a Chromium (Debian: apt-get install chromium); where
+# there is no browser the tests are skipped and say so.
+tests/browser/node_modules: tests/browser/package.json
+	npm install --prefix tests/browser --no-audit --no-fund --no-package-lock
+	touch $@
+
+test-browser: $(VENV)/.installed-test tests/browser/node_modules
+	$(BIN)/python -m pytest -q -rs tests/browser
+
 # The guide, a reference made of the declarations, and the papers' tables as pages for a browser, without any network.
 docs: $(VENV)/.installed-docs
 	$(BIN)/python examples/guide/site.py build/docs
