@@ -263,7 +263,9 @@ def _sparse_walk(options):
     """Return the walk over the grid in ``jobs`` processes, or on a cluster."""
     from screenpath.walk.workers import walk_grid
 
-    return partial(walk_grid, jobs=options["jobs"], cluster=(options["scheduler"], options["local_cluster"]))
+    answer = options["connect_timeout"], options.get("tell")
+    cluster = options["scheduler"], options["local_cluster"]
+    return partial(walk_grid, jobs=options["jobs"], cluster=cluster, answer=answer)
 
 
 SPARSE_SVM = Spec(
