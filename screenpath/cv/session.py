@@ -55,7 +55,8 @@ class CvSession(Session):
         self.score = choose_score(o["score"], self.spec, task, classes, o.get("tau"))
         self.splits = self.draw(task)
         self.task = Task(
-            self.spec, self.task_options(raw), self.score, self.data.labels, load.class_weights(o.get("class_weight")),
+            self.spec, self.task_options(raw), self.score, self.data.labels,
+            load.class_weights(o.get("class_weight"), self.data.label_names),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
         )  # fmt: skip
 

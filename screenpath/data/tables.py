@@ -14,7 +14,10 @@ SCHEMA_VERSION = 1
 
 
 def finite(value):
-    """Return the value, with None in place of nan and infinities, and numpy scalars as Python ones (also nested)."""
+    """Return the value as JSON has it, also nested.
+
+    None stands for nan and infinities, Python's numbers for numpy's, and a label that has a name is that name.
+    """
     if isinstance(value, dict):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -23,7 +26,7 @@ def finite(value):
         return finite(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return getattr(value, "name", value) if isinstance(value, float) else value
 
 
 def dump_json(value) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.labels import label_text
+from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.tables import SCHEMA_VERSION, dump_json, readable_json
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.specs import SPECS
@@ -65,7 +65,7 @@ def _rest(labels: dict):
 
 
 def _whole(label: float) -> str:
-    if label != int(label) or abs(label) > INT_MAX:
+    if isinstance(label, NamedLabel) or label != int(label) or abs(label) > INT_MAX:
         raise UsageError(
             f"LIBLINEAR's labels are whole numbers, {label_text(label)} is none it can hold",
             "export `to=json` or npz, or rename the labels in the data file",
@@ -116,7 +116,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     """
     weights, intercepts = run.coefficients(step)
     labels = run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
-    names = np.array([v if isinstance(v, str) else label_text(v) for v in labels], dtype=np.str_)
+    names = np.array([label_text(v) for v in labels], dtype=np.str_)
     file = io.BytesIO()
     description = np.array(dump_json(_description(run, step)))
     more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}

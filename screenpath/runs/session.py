@@ -20,6 +20,7 @@ from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_
 from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
+from screenpath.runs.reading import ARRAYS
 from screenpath.runs.record import SCHEMA_VERSION
 from screenpath.runs.stream import Stream
 from screenpath.runs.tally import Tally
@@ -184,6 +185,11 @@ class Session:
             self.read()
             if o.get("certificate") and "classes" in (self.data.labels or {}):
                 raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
+            if o.get("certificate") and self.data.form is not None:
+                raise UsageError(
+                    "`certificate` is checked against LIBSVM text, DATA is a table",
+                    "write it as LIBSVM text: screenpath.write_libsvm in Python",
+                )
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
@@ -458,7 +464,7 @@ def all_good(record: dict) -> bool:
 
 def _named(value):
     """Return the name of a file; arrays have none."""
-    return value if value is None or isinstance(value, str) else load.ARRAYS
+    return value if value is None or isinstance(value, str) else ARRAYS
 
 
 def finite(value: float) -> float | None:
