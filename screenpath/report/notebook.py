@@ -105,8 +105,8 @@ def run_of(path: Result) -> Run:
     if stored is not None:
         return stored
     rows = [{name: value if _shown(value) else None for name, value in row.items()} for row in path.table()]
-    weights = getattr(path, "coefficients", None)
-    linear = weights is not None and isinstance(weights, np.ndarray)
+    weights: Any = getattr(path, "coefficients", None)
+    linear = isinstance(weights, np.ndarray)
     preparation = path.preparation
     labels = None
     if path.labels is not None:
@@ -124,9 +124,10 @@ def run_of(path: Result) -> Run:
         "data": {"n_features": preparation.width or preparation.n_features, "feature_names": path.feature_names},
     }
     solved = [row for row in rows if row["primal"] is not None]
-    run = Run(MEMORY, record, solved, (MEMORY, 0) if linear else None, [], rows)
+    place: Any = (MEMORY, 0) if linear else None
+    run = Run(MEMORY, record, solved, place, [], rows)
     if linear:  # where a folder's would be read to
-        intercepts = np.nan_to_num(np.asarray(path.intercepts)).reshape(-1, 1)
+        intercepts = np.nan_to_num(getattr(path, "intercepts")).reshape(-1, 1)  # noqa: B009 (of linear paths alone)
         blocks = np.nan_to_num(weights).reshape(intercepts.shape[0], -1)
         vars(run)["matrix"] = sp.csr_array(np.hstack([intercepts, blocks]))
     return run
