@@ -24,9 +24,9 @@ from screenpath.data.libsvm import BLOCK, Parser, last_line_end
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
 from screenpath.data.read import opened, refuse_columns, refuse_indices
-from screenpath.data.shards import SCHEMA_VERSION, ShardFolder
+from screenpath.data.shards import SCHEMA_VERSION, ShardFolder, content_sha256
 from screenpath.data.tables import check_same
-from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
+from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder, shard_parts
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
 
 BLOCK_MB = 32
@@ -135,11 +135,11 @@ def convert(
             return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
 
         def one_table(k, block: TableBlock):
-            digest = block.sha256()
-            if k in writer.known:
-                return _checked(writer.known[k], digest, block.name)
             block = float32(block, np.dtype(dtype))
-            return {**writer.write(k, block.X, block.y, storage), "text": digest, "seen": _Seen.of(block.X, block.y)}
+            if k in writer.known:
+                return _checked(writer.known[k], content_sha256(shard_parts(block.X, block.y, storage)), block.name)
+            record = writer.write(k, block.X, block.y, storage)
+            return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y)}
 
         one: Any = one_text if settled is None else one_table
         blocks: Any = _blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)

@@ -13,6 +13,7 @@ from screenpath.data.table import MISSING, NOT_FINITE, Texts
 from screenpath.errors import DataError, UsageError
 
 MAGIC = b"PAR1"
+PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
 PAGES = 1 << 20  # bytes of a column that are read at once
 
 
@@ -51,8 +52,8 @@ class ParquetFile:
             ) from None
         self.name = str(path)
         try:
-            # Mapped, and a piece of each column at a time: a row group may be as large as the file.
-            self._file = pyarrow.parquet.ParquetFile(path, memory_map=True, buffer_size=PAGES, pre_buffer=False)
+            # A piece of each column at a time: a row group may be as large as the file.
+            self._file = pyarrow.parquet.ParquetFile(path, buffer_size=PAGES, pre_buffer=False)
         except (OSError, pyarrow.ArrowException) as error:
             raise self._damaged(error) from None
         self.columns = tuple(self._file.schema_arrow.names)
@@ -109,6 +110,16 @@ class ParquetBatch:
         kind = self.batch.column(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
         return types.is_string(kind) or types.is_large_string(kind) or kind == "string_view"
+
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together; None where a cell is missing, or a column is not plain numbers."""
+        out = np.empty((self.size, len(names)))
+        for j, name in enumerate(names):
+            column = self.batch.column(name)
+            if column.null_count or str(column.type) not in PLAIN:
+                return None
+            out[:, j] = column.to_numpy(zero_copy_only=False)
+        return out if np.isfinite(out).all() else None
 
     def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""

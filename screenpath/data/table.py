@@ -45,6 +45,9 @@ class Batch(Protocol):
 
     size: int
 
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
+
     def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
 
@@ -338,6 +341,9 @@ class Reader:
     def block(self, batch: Batch, dtype=np.float64) -> tuple[np.ndarray, list[Fault]]:
         """Return the columns of numbers of a batch, shape (rows, numbers), and the faults in them."""
         names, faults = self.form.numbers, []
+        whole = batch.block(names) if names and dtype == np.float64 else None
+        if whole is not None:
+            return whole, []
         out = np.empty((batch.size, len(names)), dtype=dtype)
         with np.errstate(over="ignore"):
             for j, name in enumerate(names):

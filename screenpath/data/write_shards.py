@@ -7,6 +7,7 @@ import json
 import os
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,27 +135,7 @@ class ShardWriter:
         dict
             ``shard`` is the number, ``entry`` the entry in meta.json.
         """
-        full = rows if isinstance(rows, np.ndarray) else None
-        nnz = rows.nnz if full is None else int(np.count_nonzero(full))
-        dense = storage == "dense" or (storage == "auto" and nnz >= DENSE_FROM * rows.shape[0] * rows.shape[1])
-        if full is not None and dense:
-            count, ranges = rows.shape[1], _dense_ranges(full)
-        else:
-            rows = sp.csr_array(rows)
-            count, rank, columns = _compact(rows.indices, rows.shape[1], dense)
-            local = rows.indices.astype(np.int32) if dense else rank
-            ranges = np.vstack([np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)])
-            kernels.column_ranges(rows.data, local, *ranges)
-        squares = np.zeros(rows.shape[0])
-        parts = {"targets": labels, "sqnorms": squares, "ranges": ranges}
-        if dense:  # as rows in memory compute them, to the last bit
-            full = rows.toarray(order="C") if full is None else full
-            dense_squared_norms(full, squares)
-            parts["dense"] = full
-        else:
-            indptr = rows.indptr.astype(np.int64)
-            csr_squared_norms(rows.data, indptr, squares)
-            parts |= {"data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
+        parts = shard_parts(rows, labels, storage)
         hashes = {}
         for name, array in parts.items():
             with replacing(self.partial / part_name(k, name)) as file:
@@ -163,9 +144,9 @@ class ShardWriter:
                 hashes[name] = hashed.crc32
         entry = {
             "rows": rows.shape[0],
-            "nnz": int(nnz),
-            "dense": bool(dense),
-            "columns": count,
+            "nnz": int(parts["ranges"][2].sum()),
+            "dense": "dense" in parts,
+            "columns": parts["ranges"].shape[1],
             "sha256": content_sha256(parts),
             "crc32": hashes,
         }
@@ -195,6 +176,33 @@ class ShardWriter:
         if not self._finished and not self.known and not self._noted:  # a wrong file name leaves no folder behind
             remove_ours(self.partial)
         self._lock.release()
+
+
+def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
+    """Return the parts of a shard by their names; arguments as of :meth:`ShardWriter.write`."""
+    full = rows if isinstance(rows, np.ndarray) else None
+    found = None if full is None else _dense_ranges(full)
+    nnz = rows.nnz if found is None else found[2].sum()
+    dense = storage == "dense" or (storage == "auto" and nnz >= DENSE_FROM * rows.shape[0] * rows.shape[1])
+    if full is not None and dense:
+        ranges = found
+    else:
+        rows = sp.csr_array(rows)
+        count, rank, columns = _compact(rows.indices, rows.shape[1], dense)
+        local = rows.indices.astype(np.int32) if dense else rank
+        ranges = np.vstack([np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)])
+        kernels.column_ranges(rows.data, local, *ranges)
+    squares = np.zeros(rows.shape[0])
+    parts = {"targets": labels, "sqnorms": squares, "ranges": ranges}
+    if dense:  # as rows in memory compute them, to the last bit
+        full = rows.toarray(order="C") if full is None else full
+        dense_squared_norms(full, squares)
+        parts["dense"] = full
+    else:
+        indptr = rows.indptr.astype(np.int64)
+        csr_squared_norms(rows.data, indptr, squares)
+        parts |= {"data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
+    return parts
 
 
 class _Hashed:
