@@ -144,7 +144,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     ----------
     path : StoredPath or path-like
         Run, or its folder.
-    to : {"liblinear", "json", "npz"}
+    to : {"liblinear", "json", "npz", "onnx", "sklearn"}
     out : path-like
     step : int or str, default "best"
         As of the command: ``best``, ``one-se``, a number, ``C=0.1``.
@@ -162,7 +162,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
     opened = _opened(path)
     output = Output(os.fspath(out), force, [opened.folder])
-    output.write(exported(opened.run, opened.run.choose(str(step)), to))
+    output.write(exported(opened.run, opened.run.choose(str(step)), to, opened.training if to == "onnx" else None))
     return Path(out)
 
 
