@@ -38,14 +38,17 @@ training_option = click.option(
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
 @click.option("--decision", is_flag=True, help="Decision values beside the labels.")
-@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
+@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
+@click.option(
+    "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the predictions."
+)
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
 @click.option("--no-labels", is_flag=True, help="The labels of DATA say nothing, or are left out: there is no score.")
 @flag(replace(TARGET, help="CSV, Parquet: column of labels, where it is not called as in the run."))
 @training_option
 @quiet_option
-def command(run, data, step, decision, out, force, zero_based, no_labels, target, training, quiet):
+def command(run, data, step, decision, out, format, force, zero_based, no_labels, target, training, quiet):
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
     One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
@@ -53,12 +56,15 @@ def command(run, data, step, decision, out, force, zero_based, no_labels, target
     stderr where DATA has labels; where one is not known, write ?. Columns of a table are found by their names, in any
     order.
     """
+    from screenpath.data.tables import need_parquet, parquet_of
     from screenpath.runs.new_data import read_new
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
     from screenpath.runs.predict import decision_values
     from screenpath.runs.training import training_path
 
+    if format == "parquet":
+        need_parquet()
     run = open_run(run)
     support = training_path(run, training) if run.kernel else training
     output = Output(out, force, [run.path, data, support])
@@ -77,7 +83,8 @@ def command(run, data, step, decision, out, force, zero_based, no_labels, target
     score = (
         "" if no_labels else score_line(spec, run, values, read.y)
     )  # before anything is written: wrong data must not leave a file
-    output.write(table(run, values, decision))
+    text = table(run, values, decision)
+    output.write(text if format == "csv" else parquet_of(text))
     if not quiet:
         say_step(run, chosen, step)
         for line in (*read.notices, notice, score):

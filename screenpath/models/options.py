@@ -325,7 +325,10 @@ OUTPUT = grouped(
         "out", short="-o", metavar="DIR",
         help="Run folder; - writes the step table to stdout and nothing else.  [default: runs/MODEL-DATA]",
     ),
-    Option("format", "csv", "choice", "Of the step table.", choices=("csv", "json"), stated=True, changes=True),
+    Option(
+        "format", "csv", "choice", "Of the step table; parquet writes it beside steps.csv when the path is complete.",
+        choices=("csv", "json", "parquet"), stated=True, changes=True,
+    ),
     Option(
         "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
         choices=("csv", "npz", "none"), changes=True,

@@ -26,7 +26,7 @@ STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
 # Files that a finished run is made of, files that it has while it goes on, and its folder of folds.
 OUTPUTS = (
     "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
-    "folds.csv", "bounds.csv",
+    "folds.csv", "bounds.csv", "steps.parquet",
 )  # fmt: skip
 CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
 FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)

@@ -13,6 +13,7 @@ from typing import Any
 from screenpath import __version__
 from screenpath.data.memory import in_force
 from screenpath.data.needs import SCREEN_MORE
+from screenpath.data.tables import need_parquet
 from screenpath.errors import ResourceError, UsageError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
@@ -39,7 +40,11 @@ def check_options(options: dict) -> None:
                 raise UsageError(f"`{name}` needs a run folder", "give one: `out=DIR`")
         if options["coefficients"] not in (None, "none"):
             raise UsageError("`out=-` writes the step table only", "give a folder with `out=DIR` to get coefficients")
+        if options["format"] == "parquet":
+            raise UsageError("`format=parquet` needs a run folder", "give one: `out=DIR`, or write csv or json")
         options["coefficients"] = "none"
+    if options["format"] == "parquet":
+        need_parquet()
     options["coefficients"] = options["coefficients"] or "csv"
     if options["resume"] and options["force"]:
         raise UsageError("`resume` continues a run and `force` replaces it", "use one of them")

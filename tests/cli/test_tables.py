@@ -174,3 +174,31 @@ def test_csv_from_standard_input(call, table, monkeypatch):
     assert without_times("file/steps.csv") == without_times("stdin/steps.csv")
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
     assert "convert reads twice" in call("convert", "-", "s").err
+
+
+def test_tables_as_parquet(call, data, table, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+    assert call("svm", table, *GRID, "--test", table, "--format", "parquet", "-o", "r").code == 0
+    found = pq.read_table("r/steps.parquet").to_pylist()
+    rows = read_csv("r/steps.csv")
+    assert [list(row) for row in found] == [list(row) for row in rows]
+    for one, other in zip(found, rows, strict=True):
+        assert isinstance(one["step"], int) and isinstance(one["primal"], float) and one["status"] == "certified"
+        assert {name: "" if v is None else str(v) for name, v in one.items()}["C"] == other["C"]
+        assert repr(one["primal"]) == other["primal"] and one["reason"] is None
+    assert "steps.parquet" in json.loads(Path("r/run.json").read_text())["files"]
+    assert call("svm", table, *GRID, "--test", table, "--format", "parquet", "-o", "r", "--resume").code == 0
+    Path("r/steps.parquet").write_bytes(b"other")
+    assert "steps.parquet" in call("show", "r").err
+    assert call("svm", table, *GRID, "--test", table, "--format", "parquet", "-o", "r", "--force").code == 0
+    text = call("predict", "r", table, "--decision", "--step", 3).out
+    assert call("predict", "r", table, "--decision", "--step", 3, "--format", "parquet", "-o", "p").code == 0
+    labels = pq.read_table("p").to_pylist()
+    assert [f"{row['label']},{row['decision']!r}" for row in labels] == text.split()[1:]
+    compare = ("compare", "svm", data, "--grid", 2, "--repeats", 1, "--rules", "none,dvi", "--quiet")
+    assert call(*compare, "--format", "parquet", "-o", "c").code == 0
+    assert len(pq.read_table("c").to_pylist()) == 2
+    assert call("svm", data, *GRID, "--format", "parquet", "-o", "-").code == 2
+    monkeypatch.setattr("screenpath.data.tables.find_spec", lambda name: None)
+    result = call("svm", data, *GRID, "--format", "parquet", "-o", "s")
+    assert result.code == 2 and "screenpath[parquet]" in result.err and not Path("s").exists()
