@@ -35,7 +35,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     ----------
     model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
     data : path-like or tuple of arrays (X, y)
-        LIBSVM text (plain, .gz, .bz2, .xz), a folder of shards, or arrays.
+        LIBSVM text or CSV (plain, .gz, .bz2, .xz), Parquet, a folder of shards, or arrays; labels may be texts.
     **options
         Those of the command, under the same names with ``_`` for ``-`` and with the same defaults:
         ``options_of(model)``. ``weights`` and ``test`` may be arrays, too, ``class_weight`` a dict.
@@ -271,7 +271,7 @@ def report_run(path: RunLike, out: FileLike, *, force: bool = False) -> Path:
 
 
 def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) -> Path:
-    """Turn LIBSVM text into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
+    """Turn data files into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
 
     Parameters
     ----------

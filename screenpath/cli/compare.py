@@ -17,7 +17,7 @@ from screenpath.models.options import FORCE, QUIET, Option
 from screenpath.runs.studies import study_options
 
 ABOUT = {
-    "l1svm": """Compare the configurations of Zhao 2014 for L1-regularised SVMs on the LIBSVM file DATA.
+    "l1svm": """Compare the configurations of Zhao 2014 for L1-regularised SVMs on DATA.
 
     The exit code is 3 if a configuration did not certify every grid point.""",
     "sparse-svm": """Walk the grid of sparse SVMs on DATA under each of several rules, in alternation, and print one

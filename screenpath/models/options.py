@@ -333,7 +333,7 @@ OUTPUT = grouped(
         "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
         choices=("csv", "npz", "none"), changes=True,
     ),
-    Option("test", kind="path", metavar="FILE", help="Score every step on this LIBSVM file."),
+    Option("test", kind="path", metavar="FILE", help="Score every step on this data file."),
     Option("resume", False, "flag", "Continue the run in the folder (or start it)."),
     replace(FORCE, help="Replace the run in the folder."),
     QUIET,
