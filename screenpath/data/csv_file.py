@@ -20,7 +20,8 @@ from screenpath.errors import DataError
 DELIMITERS = ",;\t"
 CELLS = 1 << 17  # of a batch at most: each is an object of its own where numpy does not read it
 HEADER = 1 << 20  # bytes in which the header line ends
-ENTRY = re.compile(r"(?:^|[\s])[0-9]+:")  # index:value of LIBSVM text
+# index:value of LIBSVM text, or a label with a comment behind it
+ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -37,11 +38,11 @@ def header_of(text: bytes) -> tuple[str, list[str]] | None:
     except UnicodeDecodeError:
         return None
     first = line.split("\n", 1)[0]
-    if not first.replace("\t", " ").rstrip("\r").isprintable() or ENTRY.search(first) or first.startswith("#"):
+    if not first.replace("\t", " ").rstrip("\r").isprintable() or ENTRY.search(first):
         return None
     found = max(DELIMITERS, key=lambda delimiter: len(_fields(line, delimiter)))
     names = _fields(line, found)
-    if len(names) < 2 or all(_is_number(name) for name in names):
+    if len(names) < 2 or all(not name or _is_number(name) for name in names):
         return None
     return found, names
 
@@ -86,6 +87,8 @@ class CsvFile:
         For messages.
     delimiter : str
     """
+
+    notices = ()
 
     def __init__(self, stream, name: str, delimiter: str):
         self.name, self.delimiter = name, delimiter

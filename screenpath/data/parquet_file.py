@@ -56,8 +56,10 @@ class ParquetFile:
             self._file = pyarrow.parquet.ParquetFile(path, buffer_size=PAGES, pre_buffer=False)
         except (OSError, pyarrow.ArrowException) as error:
             raise self._damaged(error) from None
-        self.columns = tuple(self._file.schema_arrow.names)
-        self.rows = self._file.metadata.num_rows
+        schema = self._file.schema_arrow
+        index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
+        self.columns = tuple(name for name in schema.names if name not in index)
+        self.notices = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[ParquetBatch]:
         """Yield the rows in order, of the columns those that are wanted."""
@@ -154,7 +156,9 @@ class ParquetBatch:
 
         column = self.batch.column(name)
         column = column if types.is_dictionary(column.type) else column.dictionary_encode()
-        codes = np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        codes = np.array(column.indices.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        if column.null_count:
+            codes[np.asarray(column.indices.is_null())] = -1
         values = column.dictionary.to_pylist()
         gone = [k for k, value in enumerate(values) if value is None or value == ""]
         if gone:

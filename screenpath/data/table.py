@@ -69,6 +69,7 @@ class TableFile(Protocol):
 
     name: str
     columns: tuple[str, ...]
+    notices: tuple[str, ...]
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[Batch]:
         """Yield the rows in order, at most ``rows`` at once; of the columns, those that are wanted are read."""
@@ -182,7 +183,11 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         raise UsageError(
             f"{table.name} has no column '{target}' (`target={target}`)", f"there are {_listed(table.columns)}"
         )
-    found = target if target is not None else known.target if known.target in table.columns else None
+    usual = [name for name in table.columns if name not in known.columns and name.lower() in TARGETS]
+    if target is not None or known.target in table.columns:
+        found = target or known.target
+    else:  # arrays have no target column, and one that is called as usual is it
+        found = usual[0] if known.target is None and len(usual) == 1 else None
     missing = [name for name in known.columns if name not in table.columns]
     if missing:
         raise DataError(
@@ -462,7 +467,7 @@ def read_table(
     if not kept.all():
         X, y = X[np.flatnonzero(kept)], y[kept]
     settled = reader.settled()
-    notices = (*notices, *reader.notices())
+    notices = (*table.notices, *notices, *reader.notices())
     if not y.size:
         return None, faults
     return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), faults

@@ -207,7 +207,7 @@ def _check(runs) -> None:
         if (run.labels is None) != (first.labels is None):
             one, other = (run, first) if run.labels is None else (first, run)
             raise UsageError(f"{one.path} is a regression, {other.path} a classifier", "compare runs of one task")
-        if _sides(run) != _sides(first):
+        if _named(run) != _named(first):
             raise UsageError(
                 f"{first.path} and {run.path} tell other labels apart: {_named(first)}, and {_named(run)}",
                 "compare runs that decide between the same labels",

@@ -202,3 +202,28 @@ def test_tables_as_parquet(call, data, table, monkeypatch):
     monkeypatch.setattr("screenpath.data.tables.find_spec", lambda name: None)
     result = call("svm", data, *GRID, "--format", "parquet", "-o", "s")
     assert result.code == 2 and "screenpath[parquet]" in result.err and not Path("s").exists()
+
+
+def test_kernel_runs_and_cross_validation_with_kinds_and_names(call, tmp_path):
+    """Support vectors are read again with the columns of the run; folds name the labels."""
+    X, y = three()
+    kinds = np.array(["p", "q", "r"])[np.arange(90) % 3 - 1]
+    lines = [f"{','.join(map(str, row))},{k},{label}" for row, k, label in zip(X.tolist(), kinds, y, strict=True)]
+    (tmp_path / "t").write_text("\n".join([",".join([*NAMES, "kind", "class"]), *lines]) + "\n")
+    more = ("--one-hot", "kind", "--positive", "oak", "--quiet")
+    assert call("svm", "t", "--kernel", "rbf", "--c", 1, *more, "--test", "t", "-o", "k").code == 0
+    assert json.loads(Path("k/run.json").read_text())["data"]["table"]["one_hot"] == {"kind": ["p", "q", "r"]}
+    found = call("predict", "k", "t")
+    assert found.code == 0 and set(found.out.split()[1:]) == {"oak", "rest"}
+    assert call("show", "k", "--duals", "d.csv").code == 0 and len(read_csv("d.csv")) == 90
+    assert call("predict", "k", "t", "--target", "kind").code == 1  # that is a feature, and its labels are others
+    cv = ("--folds", 3, "--jobs", 2, "--one-hot", "kind", "--quiet", "-o", "cv")
+    assert call("cv", "sparse-svm", "t", "--betas", 1, "--alphas", 3, *cv).code == 0
+    assert call("predict", "cv", "t").code == 0
+    (tmp_path / "few").write_text("\n".join([",".join([*NAMES, "kind", "class"]), *lines[:7]]) + "\n")
+    assert "ash" in call("cv", "svm", "few", "--one-hot", "kind", "--positive", "ash", "--folds", 5, "-o", "x").err
+    assert call("svm", "t", "--one-vs-rest", "--c", 1, "--one-hot", "kind", "--quiet", "-o", "a").code == 0
+    (tmp_path / "numbers").write_text(csv_text(X, np.unique(y, return_inverse=True)[1]))
+    assert call("svm", "numbers", "--one-vs-rest", "--c", 1, "--quiet", "-o", "b", "--test", "numbers").code == 0
+    compared = call("runs", "a", "b")
+    assert compared.code == 2 and "tell other labels apart: ash and elm and oak, and 0 and 1 and 2" in compared.err

@@ -253,3 +253,56 @@ def test_tables_and_text_do_not_go_into_one_folder(tmp_path):
     with pytest.raises(DataError, match="too large for float32"):
         (tmp_path / "b").write_text("age,class\n1e300,2\n")
         convert([tmp_path / "b"], tmp_path / "s", dtype="float32")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1\t\n2 1:3\n", "1 # a, b\n2 1:3\n", "? # a,b\n", "# a,b\n1 1:2\n", "1 1:2 # a,b\n", "+1\n-1\n", "1 1:2,\n", ""],
+)
+def test_libsvm_text_is_not_taken_for_csv(text):
+    try:
+        found = csv(text)
+    except DataError as error:
+        assert "cells" not in str(error) and "column" not in str(error)
+    else:
+        assert found.form is None
+
+
+def test_tables_that_other_libraries_write(tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame({"a": [1.5, 0.0, 2.0], "b": [True, False, True], "class": ["u", "v", "u"]})
+    frame.index = [7, 8, 9]
+    frame.to_parquet(tmp_path / "index")
+    frame.rename_axis("id").to_parquet(tmp_path / "named")
+    frame.astype({"class": "category"}).reset_index(drop=True).to_parquet(tmp_path / "plain")
+    frame.to_csv(tmp_path / "csv", index=False)
+    polars.from_pandas(frame).write_parquet(tmp_path / "polars")
+    polars.from_pandas(frame).with_columns(polars.col("class").cast(polars.Categorical)).write_parquet(
+        tmp_path / "kinds"
+    )
+    whole = csv("a,b,class\n1.5,1,u\n0,0,v\n2,1,u\n")
+    for name in ("index", "named", "plain", "csv", "polars", "kinds"):
+        found = read_data(tmp_path / name)
+        assert found.fingerprint() == whole.fingerprint() and found.label_names == ("u", "v"), name
+        assert ("the index of pandas" in "".join(found.notices)) == (name in ("index", "named"))
+
+
+def test_types_of_parquet_columns(tmp_path):
+    import decimal
+
+    pa = pytest.importorskip("pyarrow")
+    path = parquet(
+        tmp_path / "a",
+        money=pa.array([decimal.Decimal("1.25"), decimal.Decimal("0")]),
+        kinds=pa.array([3, 4]).dictionary_encode(),
+        small=np.array([1.5, 2.5], dtype=np.float32),
+        large=pa.array([2**60, 0], type=pa.uint64()),
+        y=[True, False],
+    )
+    data = read_data(path, one_hot=["kinds"])
+    assert data.names == ("money", "kinds=3", "kinds=4", "small", "large") and data.y.tolist() == [1.0, 0.0]
+    assert data.X.toarray().tolist() == [[1.25, 1, 0, 1.5, 2.0**60], [0, 0, 1, 2.5, 0]]
+    with pytest.raises(DataError, match="row 2, column 'b': the value is missing"):
+        read_data(parquet(tmp_path / "b", b=pa.array([True, None]), y=[1, 2]))
+    with pytest.raises(DataError, match="row 1, column 'b': the value is missing"):
+        read_data(parquet(tmp_path / "b", b=pa.nulls(2), y=[1, 2]))
