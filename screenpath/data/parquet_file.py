@@ -54,11 +54,11 @@ class ParquetFile:
         try:
             # A piece of each column at a time: a row group may be as large as the file.
             self._file = pyarrow.parquet.ParquetFile(path, buffer_size=PAGES, pre_buffer=False)
-        except (OSError, pyarrow.ArrowException) as error:
-            raise self._damaged(error) from None
-        schema = self._file.schema_arrow
-        index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
-        self.columns = tuple(name for name in schema.names if name not in index)
+            schema = self._file.schema_arrow
+            index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
+            self.columns = tuple(name for name in schema.names if name not in index)
+        except (OSError, ValueError, AttributeError, TypeError, pyarrow.ArrowException) as error:
+            raise damaged(self.name, error) from None
         self.notices = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[ParquetBatch]:
@@ -71,16 +71,18 @@ class ParquetFile:
             try:
                 batch = next(found, None)
             except (OSError, pyarrow.ArrowException) as error:
-                raise self._damaged(error) from None
+                raise damaged(self.name, error) from None
             if batch is None:
                 return
             if batch.num_rows:
                 yield ParquetBatch(self.name, first, batch)
                 first += batch.num_rows
 
-    def _damaged(self, error: Exception) -> DataError:
-        why = str(error).splitlines()[0] if str(error) else "unreadable"
-        return DataError(f"{self.name} is damaged, or of a kind that pyarrow does not read: {why}", "write it again")
+
+def damaged(name: str, error: Exception) -> DataError:
+    """Return the error of a file that pyarrow cannot read."""
+    why = str(error).splitlines()[0] if str(error) else "unreadable"
+    return DataError(f"{name} is damaged, or of a kind that pyarrow does not read: {why}", "write it again")
 
 
 class ParquetBatch:
@@ -159,7 +161,10 @@ class ParquetBatch:
         codes = np.array(column.indices.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
         if column.null_count:
             codes[np.asarray(column.indices.is_null())] = -1
-        values = column.dictionary.to_pylist()
+        try:
+            values = column.dictionary.to_pylist()
+        except UnicodeDecodeError as error:
+            raise damaged(self.source, error) from None
         gone = [k for k, value in enumerate(values) if value is None or value == ""]
         if gone:
             codes = np.where(np.isin(codes, gone), -1, codes)

@@ -306,3 +306,23 @@ def test_types_of_parquet_columns(tmp_path):
         read_data(parquet(tmp_path / "b", b=pa.array([True, None]), y=[1, 2]))
     with pytest.raises(DataError, match="row 1, column 'b': the value is missing"):
         read_data(parquet(tmp_path / "b", b=pa.nulls(2), y=[1, 2]))
+
+
+def test_changed_bytes_are_read_or_one_error(tmp_path):
+    """Whatever stands in a file: a data set, or an error that says what to do."""
+    rng = np.random.default_rng(7)
+    text = b'age,"he,ight",city,y\n1,2.5,Graz,u\n"3",4,"We\nls",v\n6,1,x,?\n'
+    whole = parquet(tmp_path / "a", age=np.arange(50.0), city=["x", "y"] * 25, y=["u", "v"] * 25).read_bytes()
+    marks = np.frombuffer(b',;"\n\r\t \x00\xff\xc309.eE-:#?a', dtype=np.uint8)
+    refused = 0
+    for k in range(400):
+        source = np.frombuffer(text if k % 4 else whole, dtype=np.uint8).copy()
+        at = rng.integers(4 if k % 4 == 0 else 0, source.size, size=3)
+        source[at] = rng.choice(marks, 3) if k % 4 else rng.integers(0, 256, 3)
+        (tmp_path / "b").write_bytes(source.tobytes())
+        try:
+            assert read_data(tmp_path / "b", one_hot=["city"]).n > 0
+        except (DataError, UsageError) as error:
+            assert error.hint
+            refused += 1
+    assert 200 < refused < 400
