@@ -10,6 +10,7 @@ from screenpath.data.libsvm import ABSENT, MARKED
 from screenpath.data.read import read_like, refuse_columns
 from screenpath.data.shards import ShardFolder, is_shard_folder
 from screenpath.data.table import Form
+from screenpath.errors import DataError
 from screenpath.runs.open import Run
 
 
@@ -48,9 +49,16 @@ def read_new(
         data = read_like(
             path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels
         )
-    known = None if run.labels is None else run.label_names
-    if run.labels is None or not labelled:
+    if not labelled:
         return data
+    if run.labels is None:
+        if data.label_names is not None:
+            raise DataError(
+                f"{path}: {run.model} is a regression, the targets are texts: {data.label_names[0]}, ...",
+                "leave a target empty, or write ?, where it is not known; or say `no_labels`",
+            )
+        return data
+    known = run.label_names
     return replace(data, y=recoded(data.y, data.label_names, known, str(path)), label_names=known)
 
 

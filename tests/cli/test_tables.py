@@ -227,3 +227,23 @@ def test_kernel_runs_and_cross_validation_with_kinds_and_names(call, tmp_path):
     assert call("svm", "numbers", "--one-vs-rest", "--c", 1, "--quiet", "-o", "b", "--test", "numbers").code == 0
     compared = call("runs", "a", "b")
     assert compared.code == 2 and "tell other labels apart: ash and elm and oak, and 0 and 1 and 2" in compared.err
+
+
+def test_regressions_on_tables(call, tmp_path):
+    X, _ = clouds(60)
+    y = X[:, 0] - X[:, 1]
+    (tmp_path / "t").write_text(csv_text(X, y.tolist(), target="Target"))
+    (tmp_path / "d").write_text(
+        "".join(libsvm_text(x[None], [0]).replace("0 ", f"{t!r} ", 1) for x, t in zip(X, y.tolist(), strict=True))
+    )
+    for name, data in (("a", "d"), ("b", "t")):
+        assert call("lad", data, "--c", 1, "--bias", 1, "--test", data, "--quiet", "-o", name).code == 0
+    assert without_times("a/steps.csv") == without_times("b/steps.csv")
+    one, other = (call("predict", name, data, "--step", 0) for name, data in (("a", "d"), ("b", "t")))
+    assert one.out == other.out and one.err == other.err and "mae: " in one.err
+    (tmp_path / "some").write_text(csv_text(X[:3], ["", "?", 1.5], target="Target"))
+    assert "on 1 rows" in call("predict", "b", "some", "--step", 0).err
+    (tmp_path / "texts").write_text(csv_text(X[:3], ["low", "high", "low"], target="Target"))
+    refused = call("predict", "b", "texts", "--step", 0)
+    assert refused.code == 1 and "the targets are texts: high" in refused.err and "--no-labels" in refused.err
+    assert call("predict", "b", "texts", "--step", 0, "--no-labels", "--quiet").out.count("\n") == 4
