@@ -381,12 +381,15 @@ class Session:
             with self.signals.held():
                 clock = time.perf_counter()
                 weights = self.spec.weights(step, self.data.labels)
+                original = self.original(weights)
                 row = {**step.record(), **self.more_cells(step)}
+                if self.spec.free_bias and weights.ndim == 1:
+                    row = steps.in_units(row, original[1] - weights[-1])
                 if self.test is not None:
                     score = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
                     row[self.spec.score_column] = score
                     self.scored.append({"step": step.step, **step.parameters, self.spec.score_column: score})
-                self.sink.add(row, self.original(weights))
+                self.sink.add(row, original)
                 if self.proof is not None:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
