@@ -19,6 +19,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import intercept as kernels
 from screenpath.numbers.rounding import UNIT
 
+ROUNDED = 1e-9  # sums up to this part of a dual variable's range are rounding: one row takes them
 TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
 
@@ -114,7 +115,7 @@ def balanced(theta, t, lo, hi, signs, largest: float) -> Balanced:
             break
         row = kernels.nearest_movable(t, theta, lo, hi, signs, abs(found))[0 if found > 0.0 else 1]
         theta, own = theta if own else theta.copy(), True
-        if row >= 0:
+        if row >= 0 and abs(found) <= ROUNDED * largest:
             theta[row] = min(max(theta[row] - signs[row] * found, lo[row]), hi[row])
         else:
             _fill(theta, t, lo, hi, signs, found)

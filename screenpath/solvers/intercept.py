@@ -35,6 +35,7 @@ from screenpath.models.reduced import arrays_of
 from screenpath.solvers.base import Budget, Solution, Solver
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
+STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
 NAMES = ("auto", "newton")
 
 
@@ -63,6 +64,7 @@ class FreeNewton(Solver):
             if dynamic:
                 run.screen()
             run.improve(tol, budget)
+        run.take_best()
         alpha = reduced.signs * run.alpha
         fixed = run.status * reduced.signs
 
@@ -93,7 +95,8 @@ class _Run:
         self.status = np.zeros(reduced.size, dtype=np.int8)
         self.iterations, self.touched = 0, 0.0
         self.gap, self.last, self.primal, self.drift = math.inf, math.inf, 0.0, math.inf
-        self.feasible, self.idle = False, False
+        self.feasible, self.idle, self.stalls = False, False, 0
+        self.best: tuple = ()
 
     @property
     def t(self) -> np.ndarray:
@@ -111,16 +114,25 @@ class _Run:
         self.primal += self.reduced.offset
         if self.feasible and self.gap <= tol * abs(self.primal):
             return True
+        if self.feasible and not (self.best and self.gap >= self.best[0]):
+            self.best = self.gap, self.primal, self.w.copy(), self.alpha.copy()
         stalled = self.feasible and self.gap > 0.5 * self.last
+        self.stalls = self.stalls + 1 if stalled else 0
         if stalled:
             self.drift = math.inf
         return (
             (self.idle and stalled)
+            or self.stalls >= STALLS
             or not self.gap < math.inf
             or self.iterations >= budget.epochs
             or time.monotonic() > budget.deadline
             or not self.c.size
         )
+
+    def take_best(self) -> None:
+        """Go back to the pair with the smallest gap: at the end of the arithmetic's accuracy the last may be worse."""
+        if self.best and not self.gap <= self.best[0]:
+            self.gap, self.primal, self.w, self.alpha = self.best
 
     def screen(self) -> None:
         """Fix rows that the ball of the pair and its levers decide."""
@@ -163,10 +175,17 @@ class _Run:
         offset = self.reduced.offset + float((self.alpha * self.c).sum() - (alpha * c).sum())
         limit = min(budget.epochs - self.iterations, CALL_ITERATIONS)
         before = self.t
-        done, touched, self.b, _ = kernels.minimise_centred(
-            *arrays_of(rows), offset, rest, self.b, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha, s,
-            make_board(1),
+        # Dense rows are shifted by their mean, and the intercept with them: far from the origin nothing cancels.
+        shift = np.zeros(self.w.size) if self.reduced.sparse else self.reduced.mean
+        if not self.reduced.sparse:
+            rows = rows - shift
+        moved = float((shift * self.w).sum())
+        s -= moved
+        done, touched, b, _ = kernels.minimise_centred(
+            *arrays_of(rows), offset, rest, self.b + moved, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha,
+            s, make_board(1),
         )  # fmt: skip
+        self.b = b - float((shift * self.w).sum())
         self.alpha[near] = alpha
         self.s = self.reduced.products(self.w)
         self.drift = float(np.abs(self.t - before).max(initial=0.0))
