@@ -21,7 +21,7 @@ from screenpath.kernels import partition
 from screenpath.models.box import BoxModel
 from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.intercept import Signless, balanced, best_of
+from screenpath.models.intercept import Balanced, Signless, balanced, best_of
 from screenpath.models.lever import LeverBall, Levered
 from screenpath.models.options import INTERVAL
 from screenpath.models.reduced import Reduced
@@ -117,9 +117,12 @@ class FreeModel(BoxModel):
         if margins is None:
             margins = self.margins(w)
         place = self._placed(margins)
-        theta = balanced(theta, place[-1], self.lo, self.hi, self.signs, self.largest).theta
-        total, updates, error = self.updated_sum(theta, reference)
-        return self._certificate(C, w, theta, total, updates, margins, error, place)
+        point = self._balanced(theta, place[-1])
+        total, updates, error = self.updated_sum(point.theta, reference)
+        return self._certificate(C, w, point.theta, total, updates, margins, error, (*place, point))
+
+    def _balanced(self, theta, t) -> Balanced:
+        return balanced(theta, t, self.lo, self.hi, self.signs, self.largest)
 
     def _placed(self, products: np.ndarray) -> tuple:
         """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``."""
@@ -128,10 +131,13 @@ class FreeModel(BoxModel):
         return low, high, b, self.c - (products + self.signs * b)
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> FreeCertificate:
-        low, high, b, t = place or self._placed(margins)
+        if place is None:
+            place = self._placed(margins)
+            place = (*place, self._balanced(theta, place[-1]))
+        low, high, b, t, point = place
         slope, floor = self._form_errors(w, b)
         sums = kernels.all_terms(self.c, margins + self.signs * b, self.lo, self.hi, theta, self.norms, slope, floor)
-        residue, shift, cost = self._residue(theta, t, slope, floor)
+        residue, shift, cost = self._residue(point, theta, t, slope, floor)
         w_sq, *numbers = box_kernels.box_objectives(
             C, w, total, sum_error + shift, *sums[:3], sums[3] + cost, slope, floor, self.bounds
         )
@@ -160,9 +166,8 @@ class FreeModel(BoxModel):
         """Return what the linear forms of a certificate are off by, as :meth:`product_errors` does."""
         return self._form_errors(certificate.point.vector, certificate.intercept)
 
-    def _residue(self, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
+    def _residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
         """Return what the signed sum of ``theta`` is off by, and what that is in the sum over rows and in the gap."""
-        point = balanced(theta, t, self.lo, self.hi, self.signs, self.largest)
         if point.residue == 0.0:
             return 0.0, 0.0, 0.0
         if point.theta is not theta or not np.isfinite(point.residue):
@@ -183,8 +188,13 @@ class FreeModel(BoxModel):
         """Return the first reference: ``w = 0`` with the best intercept, and a dual point that is optimal there."""
         zero = np.zeros(self.size)
         t = self._placed(zero)[-1]
-        # Of rows at their kink any value will do; they are what the sum is brought to 0 with.
-        theta = np.where(t > 0.0, self.hi, np.where(t < 0.0, self.lo, np.clip(0.0, self.lo, self.hi)))
+        theta = np.where(t > 0.0, self.hi, self.lo)
+        at_kink = (t == 0.0) & (self.lo < self.hi)
+        if at_kink.any():  # any value will do: all of them have the same share of their box, up or down from its end
+            low, high = (np.where((self.signs > 0) == up, self.lo, self.hi)[at_kink] for up in (True, False))
+            signs = self.signs[at_kink]
+            left = -kernels.excess(np.where(at_kink, 0.0, theta), self.signs)[0] - float((signs * low).sum())
+            theta[at_kink] = low + min(max(left / float((signs * (high - low)).sum()), 0.0), 1.0) * (high - low)
         return self.certify(C, np.zeros(self.rows.d), theta, None, zero)
 
     def exact_until(self, reference, C: float) -> bool:

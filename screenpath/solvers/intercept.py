@@ -239,5 +239,5 @@ class _Run:
             return ROUGH / square
         size, want = np.abs(self.t[near]), ZONE * d + 5
         zone = float(np.partition(size, want)[want] if want < n else size.max())
-        sigma = widest / zone if zone > 0.0 else math.inf
+        sigma = widest / (zone or size.max() or 1e-300)
         return min(max(sigma, SIGMA_LEAST / square), SIGMA_MOST / square)
