@@ -11,6 +11,7 @@ from screenpath.kernels import at, kernel
 from screenpath.kernels.box import UNIT, box_terms
 from screenpath.kernels.partition import ROWS
 
+MANY, SAMPLE, MARGIN = 4096, 256, 0.12  # rows from which a sample is looked at, its size, and how sure it is
 FEW = 32  # entries that are sorted rather than parted
 CHOSEN = 64  # rows at most that a lever is made of
 
@@ -38,6 +39,48 @@ def _sort_pairs(keys, weights, start, stop):
         keys[j], weights[j] = key, weight
 
 
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def _up_to(beta, width, key):
+    """Return the width of all rows with at most this key."""
+    total = 0.0
+    for i in range(at(beta.size)):
+        total += width[i] if beta[i] <= key else 0.0
+    return total
+
+
+@kernel
+def _bracket(beta, width, need):
+    """Return keys between which the sum of the widths of lower keys passes ``need``, most likely."""
+    keys, weights, total, sampled = np.empty(SAMPLE), np.empty(SAMPLE), 0.0, 0.0
+    for i in range(beta.size):
+        total += width[i]
+    for k in range(SAMPLE):
+        i = k * (beta.size - 1) // (SAMPLE - 1)
+        keys[k], weights[k] = beta[i], width[i]
+        sampled += width[i]
+    _sort_pairs(keys, weights, 0, SAMPLE)
+    least, most, reached = -np.inf, np.inf, 0.0
+    for k in range(SAMPLE):
+        reached += weights[k]
+        if reached / sampled < need / total - MARGIN:
+            least = keys[k]
+        if reached / sampled > need / total + MARGIN:
+            most = keys[k]
+            break
+    return least, most
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def _between(beta, width, least, most, keys, weights):
+    """Copy the keys between two others, and their widths; return how many, and the width of all that are lower."""
+    n, before = 0, 0.0
+    for i in range(at(beta.size)):  # no branches: nobody could predict them
+        keys[at(n)], weights[at(n)] = beta[i], width[i]
+        n += (beta[i] >= least) & (beta[i] <= most) & (width[i] > 0.0)
+        before += width[i] if beta[i] < least else 0.0
+    return n, before
+
+
 @kernel
 def best_interval(beta, width, level, slack):
     """Return both ends of ``argmin_b sum_i phi_i(beta_i - b)``, a weighted quantile, in O(n).
@@ -60,11 +103,16 @@ def best_interval(beta, width, level, slack):
     low, high : float
     """
     keys, weights = np.empty(beta.size), np.empty(beta.size)
-    n = 0
-    for i in range(at(beta.size)):
-        keys[at(n)], weights[at(n)] = beta[i], width[i]
-        n += width[i] > 0.0
-    start, stop, before, need = 0, n, 0.0, level - slack
+    need, least, most = level - slack, -np.inf, np.inf
+    if beta.size > MANY:  # a sample tells between which keys the quantile is, most likely
+        least, most = _bracket(beta, width, need)
+    n, before = _between(beta, width, least, most, keys, weights)
+    inside = 0.0
+    for i in range(n):
+        inside += weights[i]
+    if not before < need <= before + inside:
+        n, before = _between(beta, width, -np.inf, np.inf, keys, weights)
+    start, stop = 0, n
     while stop - start > FEW:
         a, b, c = keys[start], keys[(start + stop) // 2], keys[stop - 1]
         pivot = max(min(a, b), min(max(a, b), c))
@@ -102,9 +150,7 @@ def best_interval(beta, width, level, slack):
         if before >= need:
             low = keys[i]
             break
-    high, reached = low, 0.0
-    for i in range(at(beta.size)):
-        reached += width[i] if beta[i] <= low else 0.0
+    high, reached = low, _up_to(beta, width, low)
     while reached <= level + slack:
         following, more = np.inf, 0.0
         for i in range(at(beta.size)):
@@ -169,6 +215,34 @@ def all_terms(c, margins, lo, hi, theta, norms, a, b):
 
 
 @kernel
+def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, lo, hi, off, tau, slack, down, up):
+    """Write what levers ask of each row: distance from its kink at ``factor`` times a point, slack, and room.
+
+    Parameters
+    ----------
+    kinks, lo, hi : ndarray of shape (n,)
+        Signless; the others have signs.
+    size, rounding : float
+        A product is off by at most ``rounding (norm size + |kink|)``.
+    off : float
+        Taken from the room on either side.
+    """
+    for i in range(at(tau.size)):
+        tau[i] = kinks[i] - signs[i] * (factor * products[i])
+        slack[i] = rounding * (norms[i] * size + abs(kinks[i]))
+        value = C * (signs[i] * theta[i])
+        down[i] = value - C * lo[i] - off
+        up[i] = C * hi[i] - value - off
+
+
+@kernel
+def distances(c, products, signs, b, out):
+    """Write ``c - (products + signs b)``."""
+    for i in range(at(c.size)):
+        out[i] = c[i] - (products[i] + signs[i] * b)
+
+
+@kernel
 def foremost(tau, room):
     """Return up to ``CHOSEN`` rows with room, of the largest ``tau``, in falling order."""
     rows, values, count = np.empty(CHOSEN, dtype=np.int64), np.empty(CHOSEN), 0
@@ -189,6 +263,28 @@ def lever_width(distance, radius, kappa):
     if kappa * distance >= 2.0 * radius:
         return radius * distance
     return radius * radius / kappa + 0.25 * kappa * distance * distance
+
+
+@kernel
+def _longest(offsets, start, stop):
+    """Return which of some levers has the largest ``kappa``."""
+    found = start
+    for k in range(start, stop):
+        if offsets[k, 1] > offsets[found, 1]:
+            found = k
+    return found
+
+
+@kernel(fastmath={"contract", "nsz"})
+def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, status, anew):
+    """Decide rows by one lever on one side, for the distances that are known to be enough."""
+    known, inverse = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
+    for i in range(at(tau.size)):
+        D = spread[i] + distance
+        width = radius * D if kappa * D >= 2.0 * radius else inverse + 0.25 * kappa * D * D
+        found = np.int8(-side) if side * (offset - tau[i]) - slack[i] > width else np.int8(0)
+        before = np.int8(status[i] * known)
+        status[i] = before if before != 0 else found
 
 
 @kernel
@@ -220,9 +316,14 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
     count : int
         Of these.
     """
+    # The longest levers decide most of what can be decided: without branches for all, then in turn for the others.
+    fore, aft = _longest(offsets, 0, levers), _longest(offsets, levers, 2 * levers)
+    _decide_by_one(tau, slack, spread, radius, 1.0, offsets[fore, 0], offsets[fore, 1], distances[fore], status, True)
+    _decide_by_one(tau, slack, spread, radius, -1.0, offsets[aft, 0], offsets[aft, 1], distances[aft], status, False)
     count = 0
     for i in range(tau.size):
-        status[i] = 0
+        if status[i] != 0:
+            continue
         possible = False
         for k in range(offsets.shape[0]):
             kappa = offsets[k, 1]
@@ -303,6 +404,8 @@ def warm_up():
     nearest_movable(a, a, a, a, signs, 0.0)
     all_terms(a, a, a, a, a, a, 0.0, 0.0)
     foremost(a, a)
+    seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
+    distances(a, a, signs, 0.0, a.copy())
     lever_width(1.0, 1.0, 1.0)
     offsets, rows, csr = np.ones((2, 2)), np.eye(2), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
     decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))

@@ -128,7 +128,9 @@ class FreeModel(BoxModel):
         """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``."""
         low, high = self.signless.interval(products)
         b = best_of(low, high)
-        return low, high, b, self.c - (products + self.signs * b)
+        t = np.empty(self.size)
+        kernels.distances(self.c, products, self.signs, b, t)
+        return low, high, b, t
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> FreeCertificate:
         if place is None:
@@ -219,10 +221,11 @@ class FreeModel(BoxModel):
         """Decide every dual variable that the ball and its levers decide; no pass over the data."""
         center, own = region.ball.center, self.signless
         # `region` has the products of its centre: it is a multiple of a point that was certified.
-        tau = own.kinks - self.signs * center.products
-        slack = self.rounding * (self.norms * region.ball.extent + np.abs(self.c))
-        theta, off = region.C * (self.signs * region.theta), region.C * region.residue
-        down, up = theta - region.C * own.lo - off, region.C * own.hi - theta - off
+        tau, slack, down, up = np.empty((4, self.size))
+        kernels.seen_from(
+            own.kinks, self.signs, center.products, 1.0, self.norms, region.ball.extent, self.rounding, region.theta,
+            region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
+        )  # fmt: skip
         mean, spread, typical = self.middle_of_rows
         seen = Levered(
             tau, down, up, slack, self.norms, spread, mean, typical, self._signless_rows,
