@@ -11,7 +11,6 @@ further distance of ``theta``. So the pair's ball, and with it the walk, is that
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from functools import cached_property
 
 import numpy as np
 
@@ -95,6 +94,9 @@ class FreeModel(BoxModel):
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
         self.largest_kink = float(np.abs(self.c).max())
+        self.middle: tuple[np.ndarray, np.ndarray, float] = (
+            self._middle_of_rows()
+        )  # here, so that a resumed path counts the same passes
         # The losses at w = 0 with the best intercept.
         at_zero = np.zeros(self.size)
         t = self.c - self.signs * best_of(*self.signless.interval(at_zero))
@@ -205,8 +207,7 @@ class FreeModel(BoxModel):
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    @cached_property
-    def middle_of_rows(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def _middle_of_rows(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the mean of the rows, distances of the rows from it (rounded up), and their median; two passes."""
         rows = self.rows
         mean = rows.weighted_sum(np.full(rows.n, 1.0 / rows.n))
@@ -226,7 +227,7 @@ class FreeModel(BoxModel):
             own.kinks, self.signs, center.products, 1.0, self.norms, region.ball.extent, self.rounding, region.theta,
             region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
-        mean, spread, typical = self.middle_of_rows
+        mean, spread, typical = self.middle
         seen = Levered(
             tau, down, up, slack, self.norms, spread, mean, typical, self._signless_rows,
             self.bounds[box_kernels.PRODUCT],
@@ -243,7 +244,7 @@ class FreeModel(BoxModel):
         index = plain.index
         fixed = plain.theta.copy()
         fixed[index] = 0.0
-        mean, spread, typical = self.middle_of_rows
+        mean, spread, typical = self.middle
         plain.place = None  # a copy of the rows is needed, without their signs
         return FreeReduced(
             *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),
