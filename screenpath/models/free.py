@@ -94,8 +94,8 @@ class FreeModel(BoxModel):
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
         self.largest_kink = float(np.abs(self.c).max())
-        self.middle: tuple[np.ndarray, np.ndarray, float] = (
-            self._middle_of_rows()
+        self.around: tuple[np.ndarray, np.ndarray, float] = (
+            self._middle()
         )  # here, so that a resumed path counts the same passes
         # The losses at w = 0 with the best intercept.
         at_zero = np.zeros(self.size)
@@ -207,7 +207,7 @@ class FreeModel(BoxModel):
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    def _middle_of_rows(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def _middle(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the mean of the rows, distances of the rows from it (rounded up), and their median; two passes."""
         rows = self.rows
         mean = rows.weighted_sum(np.full(rows.n, 1.0 / rows.n))
@@ -227,7 +227,7 @@ class FreeModel(BoxModel):
             own.kinks, self.signs, center.products, 1.0, self.norms, region.ball.extent, self.rounding, region.theta,
             region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
-        mean, spread, typical = self.middle
+        mean, spread, typical = self.around
         seen = Levered(
             tau, down, up, slack, self.norms, spread, mean, typical, self._signless_rows,
             self.bounds[box_kernels.PRODUCT],
@@ -244,7 +244,7 @@ class FreeModel(BoxModel):
         index = plain.index
         fixed = plain.theta.copy()
         fixed[index] = 0.0
-        mean, spread, typical = self.middle
+        mean, spread, typical = self.around
         plain.place = None  # a copy of the rows is needed, without their signs
         return FreeReduced(
             *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),

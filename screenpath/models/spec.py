@@ -47,7 +47,7 @@ def chunked(spec: Spec, options: dict) -> Spec:
 
 def with_intercept(spec: Spec, options: dict) -> Spec:
     """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree."""
-    kind, bias = options["intercept"], options["bias"]
+    kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
         raise UsageError(
             f"`bias` makes a penalised intercept, and `intercept={kind}` asks for another", "leave one of the two out"
