@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench fuzz clean
+.PHONY: demo test bench fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -64,5 +64,25 @@ fuzz: $(VENV)/.installed-test
 	SCREENPATH_PROCESSES=40 $(BIN)/python -m pytest -q tests/kernels/test_cache.py -k many_processes
 	$(BIN)/python tests/safety/mutants.py --sample 200
 
+# A wheel that carries its compiled kernels: for this Python and numba, and processors from the level x86-64-v3 on.
+# Others, and other versions, compile as they would from the sources. KERNELS: modules to compile, all if empty.
+BUILD ?= build
+DIST  ?= dist
+WHEEL := $(abspath $(BUILD))/wheel
+LEVEL := NUMBA_CACHE_DIR=$(abspath $(BUILD))/kernels NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=
+wheel: $(VENV)/.installed
+	rm -rf $(WHEEL)
+	mkdir -p $(WHEEL)
+	cp -r pyproject.toml README.md LICENSE screenpath $(WHEEL)
+	$(LEVEL) $(BIN)/screenpath cache warm $(KERNELS)
+	$(LEVEL) $(BIN)/screenpath cache pack $(WHEEL)/screenpath/kernels/shipped.zip
+	$(BIN)/python -m pip install --quiet wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL)/dist $(WHEEL)
+	mkdir -p $(DIST)
+	$(BIN)/python -c "import sys, sysconfig; tag = f'cp{sys.version_info.major}{sys.version_info.minor}'; \
+	print('--python-tag', tag, '--abi-tag', tag, '--platform-tag', sysconfig.get_platform().replace('-', '_'))" \
+	| xargs $(BIN)/python -m wheel tags --remove $(WHEEL)/dist/*.whl
+	mv $(WHEEL)/dist/*.whl $(DIST)/
+
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* runs
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* runs

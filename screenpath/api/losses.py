@@ -178,13 +178,15 @@ def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:
         taken = {p.name for p in own} | set(without)
         more = [p for p in inspect.signature(shared).parameters.values() if p.kind is p.KEYWORD_ONLY]
         signature = given.replace(parameters=[*own, *(p for p in more if p.name not in taken)])
+        known = set(signature.parameters)
 
         @wraps(function)
         def checked(*arguments, **keywords):
-            try:
-                signature.bind(*arguments, **keywords)
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}(): {error}") from None
+            if not known.issuperset(keywords) or len(arguments) < 2:  # to bind each call takes longer than many a solve
+                try:
+                    signature.bind(*arguments, **keywords)
+                except TypeError as error:
+                    raise TypeError(f"{function.__name__}(): {error}") from None
             return function(*arguments, **keywords)
 
         checked.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it

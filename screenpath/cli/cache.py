@@ -8,7 +8,7 @@ import click
 
 from screenpath.cli.help import Suggesting
 from screenpath.cli.options import force_option
-from screenpath.errors import tell
+from screenpath.errors import UsageError, tell
 
 
 @click.group("cache", cls=Suggesting)
@@ -20,12 +20,19 @@ def command():
 
 
 @command.command("warm")
-def warm():
-    """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs)."""
-    from screenpath.kernels.cache import cache_folder
-    from screenpath.kernels.compilation import ensure_compiled
+@click.argument("modules", metavar="[MODULE]...", nargs=-1)
+def warm(modules):
+    """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
 
-    for name, seconds in ensure_compiled():
+    With the names of modules (parse, compiled, sdca, ...), those alone.
+    """
+    from screenpath.kernels.cache import cache_folder
+    from screenpath.kernels.compilation import ensure_compiled, kernel_modules
+
+    unknown = set(modules) - set(known := kernel_modules())
+    if unknown:
+        raise UsageError(f"{sorted(unknown)[0]!r} is no module of kernels", f"the modules are {', '.join(known)}")
+    for name, seconds in ensure_compiled(*modules):
         tell(f"{name:<12} {seconds:6.2f} s")
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
 

@@ -33,9 +33,10 @@ from numba.core.serialize import dumps
 
 from screenpath.errors import ResourceError
 from screenpath.kernels.apart import keep_apart, needed, remember
+from screenpath.kernels.shipped import level, shipped
 
 FORMAT = 2  # of the files; another one when what is stored changes its shape
-WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py")
+WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py", "shipped.py")
 # Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
 KERNELS: dict = {}
 SUFFIX = ".kernel"
@@ -241,12 +242,17 @@ def read_entry(path: Path):
         content = path.read_bytes()
     except OSError:
         return None
+    entry = _entry_of(content)
+    if entry is None:
+        evict(path)
+    return entry
+
+
+def _entry_of(content: bytes):
+    """Return what the bytes of an entry hold, None if they are damaged."""
     checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
     # Checked before anything is loaded: a flipped bit in machine code would not raise, it would run.
-    if hashlib.sha256(payload).digest() != checksum:
-        evict(path)
-        return None
-    return pickle.loads(payload)
+    return pickle.loads(payload) if hashlib.sha256(payload).digest() == checksum else None
 
 
 def write_entry(path: Path, entry) -> None:
@@ -321,29 +327,49 @@ class KernelCache:
         folder = cache_folder()
         return None if folder is None else str(folder)
 
-    def _entry(self, signature, codegen) -> tuple[Path | None, tuple]:
-        """Return the file of one signature on this kind of processor, and the key that stands in it."""
+    def _entry(self, signature, processor: tuple) -> tuple[str, tuple]:
+        """Return the file name of one signature on a kind of processor, and the key that stands in it."""
         stamp = _digest(_source(self._code.co_filename), self._code.co_code)
-        key = (signature, codegen.magic_tuple(), stamp)
-        folder = cache_folder()
-        return folder and folder / f"{self.name}-{_digest(repr(key).encode())[:20]}{SUFFIX}", key
+        key = (signature, processor, stamp)
+        return f"{self.name}-{_digest(repr(key).encode())[:20]}{SUFFIX}", key
 
     def load_overload(self, signature, target_context):
         """Return the compile result of a signature, or None if it is not there or cannot be used."""
         # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
         # itself; loading needs only the runtime that the machine code calls.
         rtsys.initialize(target_context)
-        path, key = self._entry(signature, target_context.codegen())
-        if path is None:
+        codegen = target_context.codegen()
+        return self._shipped(signature, codegen, target_context) or self._kept(signature, codegen, target_context)
+
+    def _shipped(self, signature, codegen, target_context):
+        """Return the compile result of a signature that came with the package, or None."""
+        processor = level(codegen)
+        if processor is None:
             return None
+        name, key = self._entry(signature, processor)
+        content = shipped(cache_key(), name)
         try:
-            stored = read_entry(path)
-            if stored is None or stored[0] != key or not all(_present(*one) for one in stored[2]):
-                return None
-            result = CompileResult._rebuild(target_context, *stored[1])
-        except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
-            evict(path)
+            return None if content is None else self._rebuilt(_entry_of(content), key, target_context)
+        except Exception:  # as below
             return None
+
+    def _kept(self, signature, codegen, target_context):
+        """Return the compile result of a signature that was compiled on this machine, or None."""
+        folder = cache_folder()
+        if folder is None:
+            return None
+        name, key = self._entry(signature, codegen.magic_tuple())
+        try:
+            return self._rebuilt(read_entry(folder / name), key, target_context)
+        except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
+            evict(folder / name)
+            return None
+
+    def _rebuilt(self, stored, key, target_context):
+        """Return the compile result that an entry holds, None if it is another's or calls what is not there."""
+        if stored is None or stored[0] != key or not all(_present(*one) for one in stored[2]):
+            return None
+        result = CompileResult._rebuild(target_context, *stored[1])
         remember(result, self.name)
         return result
 
@@ -351,15 +377,16 @@ class KernelCache:
         """Keep a compile result, if it can be kept; a failure to write is warned of once."""
         needs = needed(result.library)
         keep_apart(result, self.name)
-        path, key = self._entry(signature, result.codegen)
+        folder = cache_folder()
         # As numba itself: code that holds addresses of this process must not outlive it.
-        if path is None or result.lifted or result.library.has_dynamic_globals:
+        if folder is None or result.lifted or result.library.has_dynamic_globals:
             return
+        name, key = self._entry(signature, result.codegen.magic_tuple())
         try:
-            write_entry(path, (key, result._reduce(), needs))
+            write_entry(folder / name, (key, result._reduce(), needs))
         except OSError as error:
             _warn(
-                f"compiled kernels cannot be kept in {path.parent} ({error.strerror or error}): "
+                f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): "
                 "the next run compiles them again."
             )
 

@@ -99,7 +99,7 @@ def _relabel(indices, d):
     return columns[:count].copy()
 
 
-@kernel
+@kernel(forceinline=True)
 def _sizes(vectors, k, sparse, table, board, me):
     """Return the mean squared norm of the rows, and ``sum (hi - lo) norms``, to which rounding is relative."""
     rows = step_of(k, sparse)
@@ -115,7 +115,7 @@ def _sizes(vectors, k, sparse, table, board, me):
     return total / max(k, 1), widths
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _losses(alive, every, vectors, start, stop):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
     lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
@@ -134,7 +134,7 @@ def _losses(alive, every, vectors, start, stop):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _losses_all(count, every, sparse, vectors, lists, table, board, me):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)
@@ -151,7 +151,7 @@ def _losses_all(count, every, sparse, vectors, lists, table, board, me):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
@@ -190,7 +190,7 @@ def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, li
     return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _part_all(
     X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board,
     me,
@@ -231,7 +231,7 @@ def _part_all(
     return kept, n, known, linear, int(touched)
 
 
-@kernel
+@kernel(forceinline=True)
 def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
     last = first + chosen.size
@@ -250,7 +250,7 @@ def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
                 G[r, j] = sign * X[i, j]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
     drift, last = 0.0, stop - 1
@@ -283,7 +283,7 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start,
     return drift
 
 
-@kernel
+@kernel(forceinline=True)
 def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me):
     """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
     rows = step_of(n, sparse)
@@ -305,7 +305,7 @@ def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, list
     return drift
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _first_sigma(near, n, d, mean_sq, table, board, me):
     """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
     widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]

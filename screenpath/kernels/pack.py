@@ -15,9 +15,9 @@ from numba.core.registry import cpu_target
 
 from screenpath.errors import ResourceError
 from screenpath.kernels.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, store
+from screenpath.kernels.shipped import MANIFEST
 
 FORMAT = 1
-MANIFEST = "manifest.json"
 NAME = re.compile(r"[\w.<>-]+" + re.escape(SUFFIX))
 LARGEST = 1 << 28  # bytes of one kernel
 AGAIN = "pack again where the kernels are warm: screenpath cache pack FILE"

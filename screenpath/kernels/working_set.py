@@ -29,7 +29,7 @@ def step_of(size, sparse):
     return LEAST if size <= BLOCKS * LEAST else (size + BLOCKS - 1) // BLOCKS
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _clip(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, start, stop, v):
     """Move ``t`` by ``-step u``, bring ``alpha`` to it, and ``v`` to ``alpha``; mark the rows not clipped.
 
@@ -60,7 +60,7 @@ def _clip(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, st
     return loss, linear, ell, touched
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, v, table, board, me):
     """:func:`_clip` in blocks that the team shares."""
     n, rows = inside.size, step_of(inside.size, sparse)
@@ -88,7 +88,7 @@ def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, moved
     return loss, linear, ell, int(touched)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _slope(near, sigma, s, start, stop):
     """Return the rows' part of the first and second derivative of psi along the direction at step ``s``."""
     lo, hi, prev, alpha, t, u = near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
@@ -101,7 +101,7 @@ def _slope(near, sigma, s, start, stop):
     return first, second
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _slope_all(X, data, indices, indptr, sparse, sigma, p, s, forming, near, n, table, board, me):
     """:func:`_slope` in blocks that the team shares; the products with ``p`` are formed on the way if asked for."""
     rows = step_of(n, sparse)
@@ -120,7 +120,7 @@ def _slope_all(X, data, indices, indptr, sparse, sigma, p, s, forming, near, n, 
     return one, sigma * two
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)
 def _line_search(X, data, indices, indptr, sparse, sigma, p, slope0, near, n, table, board, me):
     """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
@@ -225,7 +225,7 @@ def solve_near(
     return iterations, touched, sigma
 
 
-@kernel
+@kernel(forceinline=True)
 def _renew(near, n, sparse, board, me):
     """Make the dual point the centre of the next proximal round."""
     rows = step_of(n, sparse)

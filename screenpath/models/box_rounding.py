@@ -30,13 +30,13 @@ def bounds(model) -> np.ndarray:
         Where the squared norm of a row overflows.
     """
     n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
+    widths, ones = model.hi - model.lo, float(largest.sum())
     blocks = sum_blocks(model.rows.n, model.rows.size, d)
     product, deep = gamma(2 * d + 8), -(-model.rows.n // len(blocks)) + len(blocks) + 8
     hidden, inflated = np.sqrt(d) * 2.0**-537, 1.0 + gamma(n + d + 8)
     # Not by a threaded library, whose other threads go on spinning for longer than a whole path takes.
-    norms = float(np.einsum("i,i", largest, model.norms)) * inflated + hidden * float(largest.sum())
-    reach = float(np.max((model.hi - model.lo) * model.norms, initial=0.0)) * inflated
-    reach += hidden * float(np.max(model.hi - model.lo, initial=0.0))
+    norms = float(np.einsum("i,i", largest, model.norms)) * inflated + hidden * ones
+    reach = float((widths * model.norms).max(initial=0.0)) * inflated + hidden * float(widths.max(initial=0.0))
     if not np.isfinite(norms):
         row = int(np.flatnonzero(~np.isfinite(model.norms))[0]) % model.rows.n if n else 0
         raise DataError(
@@ -51,7 +51,7 @@ def bounds(model) -> np.ndarray:
         norms,
         float(np.einsum("i,i", largest, np.abs(model.c))) * inflated,
     )
-    found[kernels.ALL_ONES], found[kernels.LARGEST] = float(largest.sum()) * inflated, reach
+    found[kernels.ALL_ONES], found[kernels.LARGEST] = ones * inflated, reach
     found[kernels.FRESH] = gamma(deep) + product
     found[kernels.UPDATE] = len(blocks) + 8
     found[kernels.HIDDEN], found[kernels.TINY] = hidden, (d + 1) * TINY
