@@ -94,9 +94,8 @@ class FreeModel(BoxModel):
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
         self.largest_kink = float(np.abs(self.c).max())
-        self.around: tuple[np.ndarray, np.ndarray, float] = (
-            self._middle()
-        )  # here, so that a resumed path counts the same passes
+        # Here and not when a step first asks for it: a resumed path counts the same passes.
+        self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()
         # The losses at w = 0 with the best intercept.
         at_zero = np.zeros(self.size)
         t = self.c - self.signs * best_of(*self.signless.interval(at_zero))
