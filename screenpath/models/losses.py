@@ -7,6 +7,7 @@ independent checker (``verify/box.py``), which believes nobody.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -96,6 +97,7 @@ class Loss:
         kind = FreeModel if intercept == "free" else BoxModel
         return kind(rows, kinks, lo * s, upper, signs=signs, mirrored=self.mirrored, name=self.name)
 
+    @functools.cache  # noqa: B019  # a loss lives as long as the process
     def spec(self) -> Spec:
         """Return the model that this loss declares."""
         return Spec(
