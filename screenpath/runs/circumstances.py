@@ -7,8 +7,8 @@ import os
 from screenpath import __version__
 from screenpath.data.tables import finite
 from screenpath.data.timestamp import now
-from screenpath.runs import load
 from screenpath.runs.asked import INPUTS
+from screenpath.runs.reading import ARRAYS
 from screenpath.runs.record import RUNNING, SCHEMA_VERSION
 
 
@@ -80,4 +80,4 @@ def all_good(record: dict) -> bool:
 
 def _named(value):
     """Return the name of a file; arrays have none."""
-    return value if value is None or isinstance(value, str) else load.ARRAYS
+    return value if value is None or isinstance(value, str) else ARRAYS

@@ -9,7 +9,7 @@ import operator
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,10 @@ from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import check_names, is_table, names_of, rows_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.models.options import INTERVAL
+from screenpath.models.spec import Later
 from screenpath.walk.loop import PathOptions, batches
-from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps, in_units
 
 if TYPE_CHECKING:
     import pandas
@@ -98,6 +100,28 @@ class Result(ABC):
         except ImportError:
             raise ResourceError("frame() needs pandas", "install it, or take table(), a list of dicts") from None
         return pandas.DataFrame(self.table())
+
+    def plot(self, kind: str | None = None) -> Any:
+        """Return a picture of the path, which notebooks show; needs matplotlib.
+
+        Parameters
+        ----------
+        kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+            The most telling one by default.
+
+        Returns
+        -------
+        Picture
+            ``figure`` is matplotlib's, ``save(FILE)`` writes it.
+
+        Raises
+        ------
+        UsageError, ResourceError
+        """
+        return Later("report.notebook", "plot_of")(self, kind)
+
+    def _repr_html_(self) -> str:
+        return Later("report.notebook", "html_of")(self)
 
     def position(self, step: int | None = None, **parameters: float) -> int:
         """Return the place of a step, named by its place (negative: from the end) or by its parameters.
@@ -255,6 +279,14 @@ class PathResult(Result):
         that occur have a column in the computation, their numbers are ``preparation.columns``.
     intercepts : ndarray of shape (n_steps,)
     """
+
+    def table(self) -> list[dict]:
+        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
+        rows = super().table()
+        if not rows or INTERVAL[0] not in rows[0]:
+            return rows
+        moved = self.intercepts - self.steps.coefficients[:, -1]
+        return [in_units(row, float(by)) for row, by in zip(rows, moved, strict=True)]
 
     def _original(self) -> tuple:
         return self.preparation.original(self.steps.coefficients)

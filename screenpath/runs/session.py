@@ -16,10 +16,10 @@ from screenpath.data.memory import in_force
 from screenpath.data.needs import SCREEN_MORE
 from screenpath.data.source import reading
 from screenpath.data.timestamp import now
-from screenpath.errors import ResourceError, UsageError
+from screenpath.errors import ResourceError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
-from screenpath.runs.asked import INPUTS, check_options, default_folder
+from screenpath.runs.asked import INPUTS, check_options, check_proof, default_folder
 from screenpath.runs.circumstances import all_good, record_of
 from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.runs.hints import best_lines, hints
@@ -123,8 +123,7 @@ class Session:
             ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
             self.read()
-            if o.get("certificate") and "classes" in (self.data.labels or {}):
-                raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
+            check_proof(o, self.data)
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             if activity is not None:
@@ -140,12 +139,6 @@ class Session:
                 self.data = self.data.without_rows()
         self.tally.seconds["compiling"] = compile_seconds()
 
-    def take_part(self) -> None:
-        """Keep the points of the grid that ``part`` asks for."""
-        if self.options["part"] is not None:
-            points = points_of(self.options["part"], self.whole)
-            self.grid, self.offset = self.whole[points.start : points.stop], points.start
-
     def compiling_begins(self) -> None:
         """Do what comes before the first compilation."""
         from screenpath.kernels.sharing import start_helpers
@@ -153,6 +146,12 @@ class Session:
         in_force().check_compiling()
         if not in_force():  # what helpers take would count
             start_helpers(self.spec.kernel_modules)
+
+    def take_part(self) -> None:
+        """Keep the points of the grid that ``part`` asks for."""
+        if self.options["part"] is not None:
+            points = points_of(self.options["part"], self.whole)
+            self.grid, self.offset = self.whole[points.start : points.stop], points.start
 
     def read(self) -> None:
         """Read and prepare the training data."""
@@ -371,11 +370,11 @@ class Session:
             in_force().look(f"step {step.step}")
             with self.signals.held():
                 clock = time.perf_counter()
-                row, weights = self.row(step)
+                row, original = self.row(step)
                 if self.test is not None:
                     names = ("step", *step.parameters, self.spec.score_column)
                     self.scored.append({name: row[name] for name in names})
-                self.sink.add(row, self.original(weights))
+                self.sink.add(row, original)
                 if self.proof is not None:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
@@ -386,12 +385,15 @@ class Session:
             self.console.advance(step)
 
     def row(self, step) -> tuple[dict, Any]:
-        """Return the row of a step, and its weights."""
+        """Return the row of a step, and its weights and intercept in the units of the data."""
         weights = self.spec.weights(step, self.data.labels)
+        original = self.original(weights)
         row = {**step.record(), **self.more_cells(step)}
+        if self.spec.free_bias and weights.ndim == 1:
+            row = steps.in_units(row, original[1] - weights[-1])
         if self.test is not None:
             row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
-        return row, weights
+        return row, original
 
     def keep_state(self) -> None:
         """Write where a run that ends early can continue, and the pair of the step that was cut short."""
@@ -401,8 +403,7 @@ class Session:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
         if self.begun is not None and self.begun.step is not None:
             self.begun.step.reason = REASON
-            row, weights = self.row(self.begun.step)
-            self.sink.add(row, self.original(weights))
+            self.sink.add(*self.row(self.begun.step))
 
     def stop_softly(self) -> bool:
         """Ask the solver to end a long step as the deadline would, and tell whether there is one."""
