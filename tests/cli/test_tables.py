@@ -156,6 +156,9 @@ def test_more_than_two_labels_with_names(call, tmp_path, model):
     assert "labels ash, elm, oak" in call("show", "b").out
     exported = json.loads(call("export", "b", "--step", 5, "--to", "json", "-o", "-").out)
     assert [one["label"] for one in exported["weights"]] == ["ash", "elm", "oak"]
+    assert {row["class"] for row in read_csv("b/coefficients.csv")} == {"ash", "elm", "oak"}
+    weights = [screenpath.load_run(name).coef(5) for name in ("a", "b")]
+    assert np.array_equal(*weights) and np.count_nonzero(weights[0])
     refused = call("export", "b", "--step", 5, "--to", "liblinear", "-o", "-")
     assert refused.code == 2 and "whole numbers, ash" in refused.err
     assert call("report", "b", "-o", "page.html").code == 0 and "ash" in Path("page.html").read_text()
