@@ -7,7 +7,7 @@ import click
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
 from screenpath.errors import UsageError, flags
-from screenpath.models.options import MAX_MEMORY, ONE_HOT, QUIET, TARGET
+from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, TARGET
 
 
 @click.command(
@@ -50,7 +50,8 @@ from screenpath.models.options import MAX_MEMORY, ONE_HOT, QUIET, TARGET
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)
-def command(data, out, quiet, **options):
+@shared.flag(LOG_FORMAT)
+def command(data, out, quiet, log_format, **options):
     """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
 
     Several files DATA follow one another. They are read in blocks, so they may be larger than memory. OUT appears when
@@ -58,11 +59,13 @@ def command(data, out, quiet, **options):
     lad, quantile and svr leave its rows on disk.
     """
     from screenpath.data.convert import convert
+    from screenpath.data.source import reading
     from screenpath.report.console import Console
 
     if options["resume"] and options["force"]:
         raise UsageError("--resume continues a conversion and --force replaces a folder", "use one of them")
-    console = Console(quiet, None, flags)
-    folder = convert(data, out, **options)
+    console = Console(quiet, None, flags, log_format)
+    with console.busy("converting", reading):
+        folder = convert(data, out, **options)
     shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
     console.say(f"{folder.path}: {shape} in {folder.count} shards")

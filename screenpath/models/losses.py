@@ -107,6 +107,7 @@ class Loss:
             about="The labels of the file are real targets; they are not scaled. Without `bias` there is no intercept.",
             options=(*self.options, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
+            kernel_modules=("box", "newton"),
             needs=MIRRORED if self.mirrored else BOX,
         )
 

@@ -105,7 +105,8 @@ class Spec:
         ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
         ``--bias`` and ``--dtype`` then are the kernel's, not the data's.
     kernel_modules : tuple of str
-        Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
+        Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
+        kernel model all that it needs, since its toy path would have a toy kernel matrix.
     spreads : bool
         Whether a cluster is given parts of its grid, and not passes over shards.
     selects : bool
