@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.atomic import prefix_sha256
-from screenpath.data.labels import NamedLabel, label_cells
+from screenpath.data.labels import NamedLabel
 from screenpath.data.table import Form
 from screenpath.data.wide import find
 from screenpath.errors import RunFolderError, UsageError
@@ -25,7 +23,7 @@ from screenpath.runs.choose import best_and_one_se
 from screenpath.runs.coefficients import RECORD
 from screenpath.runs.folder import run_key
 from screenpath.runs.progress import Progress
-from screenpath.runs.read_coefficients import csv_parts, npz_parts, record_parts
+from screenpath.runs.read_coefficients import csv_parts, npz_parts, record_parts, table_of
 from screenpath.runs.record import damaged
 from screenpath.runs.step_table import read_steps
 
@@ -355,21 +353,7 @@ class Run:
             raise ValueError(f"the columns are not {', '.join(expected)}")
         for body in parts:
             if body.strip():
-                yield self._numbers(self._table(body), len(expected))
-
-    def _table(self, body: bytes) -> np.ndarray:
-        """Return lines of the coefficients as numbers, a class that has a name by its number."""
-        if not self.classes or self.label_names is None:
-            return np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None)
-        try:
-            rows = list(csv.reader(io.StringIO(body.decode("utf-8")), strict=True))
-        except csv.Error as error:
-            raise ValueError(str(error)) from None
-        cells = (next(csv.reader([cell])) for cell in label_cells(self.classes))
-        numbers = {cell[0]: float(label) for cell, label in zip(cells, self.classes, strict=True)}
-        if any(len(row) != 4 or row[1] not in numbers for row in rows):
-            raise ValueError("a class is not among the labels of run.json, or a line does not have 4 cells")
-        return np.array([[float(row[0]), numbers[row[1]], float(row[2]), float(row[3])] for row in rows])
+                yield self._numbers(table_of(body, self.classes if self.label_names else None), len(expected))
 
     def _numbers(self, table, width: int) -> tuple:
         if table.shape[1] != width:

@@ -166,6 +166,16 @@ def test_more_than_two_labels_with_names(call, tmp_path, model):
     assert "has the label yew" in call(*model, "t", "--test", "more", "-o", "c").err
 
 
+def test_a_run_goes_on_with_the_same_names_alone(call, table):
+    assert call("svm", table, *GRID, "--time-limit", "1e-9", "-o", "r").code == 3
+    text = table.read_text()
+    table.write_text(text.replace("yes", "ja"))
+    refused = call("svm", table, *GRID, "-o", "r", "--resume")
+    assert refused.code == 1 and "names_sha256 was" in refused.err
+    table.write_text(text)
+    assert call("svm", table, *GRID, "-o", "r", "--resume").code == 0
+
+
 def test_csv_from_standard_input(call, table, monkeypatch):
     import io
     import types
