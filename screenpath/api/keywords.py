@@ -27,6 +27,7 @@ class LossKeywords(TypedDict, total=False):
     chunk_form: str
     solver: str
     tol: float
+    intercept: str | None
     bias: float
     scale: str
     storage: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import numbers
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial, wraps
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -22,11 +23,12 @@ from screenpath.errors import DataError, UsageError
 from screenpath.models import losses
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
+from screenpath.models.options import INTERCEPT
+from screenpath.models.spec import with_intercept
 from screenpath.rows.memory import prepared_rows
 from screenpath.rules import parse_rule
 from screenpath.runs.result import PathResult, path_options, walked
 from screenpath.runs.saving import Origin
-from screenpath.solvers import make_solver
 
 if TYPE_CHECKING:  # every type checker knows this module, installed or not
     from typing_extensions import Unpack
@@ -61,11 +63,11 @@ def numbered_weights(class_weight, names: tuple[str, ...] | None):
     return {label_number(label, names, "class_weight"): weight for label, weight in class_weight.items()}
 
 
-def run_path(model, grid, *, rule, solver, tol, max_epochs, time_limit, seed, chunk=None, chunk_form="C", began=None):
+def run_path(model, grid, spec, *, rule, solver, tol, max_epochs, time_limit, seed, began=None):
     """Walk a grid of a box model and return a step for each of its points."""
     options = path_options(tol, max_epochs, time_limit, began)
-    how = parse_rule(rule, chunk, chunk_form), make_solver(solver, seed), options
-    return walked(model, grid, *how, blank=np.full(model.rows.d, np.nan))
+    how = spec.rule(rule), spec.solver(solver, seed), options
+    return walked(model, grid, *how, blank=np.full(model.rows.d + spec.free_bias, np.nan))
 
 
 def loss_path(
@@ -84,6 +86,7 @@ def loss_path(
     chunk_form: str = "C",
     solver: str = "auto",
     tol: float = 1e-6,
+    intercept: str | None = None,
     bias: float = 0.0,
     scale: str = "none",
     storage: str = "auto",
@@ -122,6 +125,9 @@ def loss_path(
     solver : {"auto", "newton", "cd"}
     tol : float, default 1e-6
         Relative duality gap of every grid point, on the full data.
+    intercept : {"none", "free", "penalised"}, optional
+        ``free``: not penalised, as in LIBSVM; the step table then has both ends of the interval of the best. With
+        ``bias`` it is penalised, else there is none.
     bias : float, default 0
         Value of a constant feature, penalised like every other; 0 for none.
     scale : {"none", "maxabs", "standard", "l2"}
@@ -152,16 +158,21 @@ def loss_path(
         raise DataError(f"{loss.name} is a regression, the targets are texts: {texts[0]}, ...", "pass numbers")
     points = make_grid(grid, cmin, cmax)
     given = checked_weights(y, sample_weight)
+    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "chunk": chunk}
+    spec = with_intercept(loss.spec(), kind)
+    if chunk is not None:
+        spec = replace(spec, rule=partial(parse_rule, chunk=chunk, form=chunk_form))
     targets, weights, labels = y, row_weights(y, numbered_weights(class_weight, texts), given), None
     if loss.signed:
         targets, labels = binary_labels(y, names=texts)[0], two_labels(y, texts)
-    prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
+    prepared, preparation = prepare(X, scale, kind["bias"], storage, dtype, given, narrow=True)
     limits: dict = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
-    limits.update(chunk=chunk, chunk_form=chunk_form)
-    model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, **values)
-    found = run_path(model, points, rule=rule, solver=solver, **limits)
+    model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, kind["intercept"], **values)
+    if spec.free_bias:  # the model's own, last among its coefficients
+        preparation = replace(preparation, bias=1.0)
+    found = run_path(model, points, spec, rule=rule, solver=solver, **limits)
     asked = {
-        "rule": rule, "solver": solver, "tol": tol, "bias": bias, "scale": scale, "storage": storage, "dtype": dtype,
+        "rule": rule, "solver": solver, "tol": tol, **kind, "scale": scale, "storage": storage, "dtype": dtype,
         "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
         "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
     }  # fmt: skip
@@ -185,7 +196,7 @@ def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:
         signature = given.replace(parameters=[*own, *(p for p in more if p.name not in taken)])
         known = set(signature.parameters)
 
-        @functools.wraps(function)
+        @wraps(function)
         def checked(*arguments, **keywords):
             if not known.issuperset(keywords) or len(arguments) < 2:  # to bind each call takes longer than many a solve
                 try:

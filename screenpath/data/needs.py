@@ -165,6 +165,8 @@ KERNEL_PROCESS = 104 << 20  # of a process with the code of kernel models: inter
 VALUES_AT_ONCE = 1 << 17  # values of columns that are multiplied by their signs at a time
 DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
 BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
+# With a free intercept: rows without their signs (5), and what a rule and a solver make of them; levers (of d columns).
+FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(40, 110, 20, 6, mirrored=True)
 
 
 def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int = 1) -> Shape:

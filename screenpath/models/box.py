@@ -175,6 +175,14 @@ class BoxModel(RegionModel, Resumable):
         """Return ``a`` and ``b``: the product of ``w`` with a row is off by at most ``a norms + b``."""
         return kernels.product_errors(w, self.bounds)
 
+    def kinks_of(self, certificate: Certificate) -> tuple[np.ndarray, np.ndarray | float]:
+        """Return where each ``g.w`` has its kink, as a sum of two doubles."""
+        return self.c, 0.0
+
+    def errors_of(self, certificate: Certificate) -> tuple[float, float]:
+        """Return ``a`` and ``b``: the distances from the kinks are off by at most ``a norms + b`` before rounding."""
+        return self.product_errors(certificate.point.vector)
+
     def take(self, index: np.ndarray):
         """Return a copy of the rows ``g_i`` of some dual variables."""
         return self.rows.take(self._where(index), self.signs[index].astype(np.float64))

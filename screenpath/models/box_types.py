@@ -45,6 +45,8 @@ class Certificate(Proven):
         ``w`` is a vector; a kernel model sums products that cancel.
     product_error : float, default 0
         Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
+    shift, cost : float, default 0
+        With a free intercept: what an exact dual point may differ by in the sum over rows, and in ``slack``.
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -70,6 +72,8 @@ class Certificate(Proven):
     _: KW_ONLY
     total_error: float = 0.0
     product_error: float = 0.0
+    shift: float = 0.0
+    cost: float = 0.0
     relative: float = GAP_ROUNDING
 
     @property

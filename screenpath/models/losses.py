@@ -7,14 +7,15 @@ independent checker (``verify/box.py``), which believes nobody.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 
 from screenpath.data.needs import BOX, MIRRORED
-from screenpath.models.options import C_GRID, CERTIFICATE, WEIGHTS, number, solving
-from screenpath.models.spec import Spec, c_grid
+from screenpath.models.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, number, solving
+from screenpath.models.spec import Spec, c_grid, with_intercept_chunked
 from screenpath.models.targets import real_targets, sign_targets
 
 
@@ -55,7 +56,7 @@ class Loss:
     chosen_by: str | None = None
     liblinear: str = "L2R_L1LOSS_SVR_DUAL"
 
-    def model(self, rows, targets, weights=None, **values):
+    def model(self, rows, targets, weights=None, intercept=None, **values):
         """Return the model of some rows.
 
         Parameters
@@ -65,6 +66,8 @@ class Loss:
             Signs or real targets.
         weights : array_like of shape (n,), optional
             ``s``: how often each row stands in the data.
+        intercept : str, optional
+            ``free`` for one that is not penalised; any other is a feature of the rows, or not there.
         **values : float
             Of ``options``.
 
@@ -80,6 +83,7 @@ class Loss:
         import numpy as np
 
         from screenpath.models.box import BoxModel
+        from screenpath.models.free import FreeModel
 
         o = SimpleNamespace(**{one.name: one.checked(values.get(one.name, one.default)) for one in self.options})
         s = np.ones(rows.n) if weights is None else np.array(weights, dtype=np.float64)
@@ -90,8 +94,10 @@ class Loss:
             kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
         signs = targets if self.signed else None
         upper = s if hi == 1.0 else hi * s
-        return BoxModel(rows, kinks, lo * s, upper, signs=signs, mirrored=self.mirrored, name=self.name)
+        kind = FreeModel if intercept == "free" else BoxModel
+        return kind(rows, kinks, lo * s, upper, signs=signs, mirrored=self.mirrored, name=self.name)
 
+    @functools.cache  # noqa: B019  # a loss lives as long as the process
     def spec(self) -> Spec:
         """Return the model that this loss declares."""
         return Spec(
@@ -104,18 +110,20 @@ class Loss:
             score=self.score,
             liblinear=self.liblinear,
             chosen_by=self.chosen_by,
-            about="The labels of the file are real targets; they are not scaled. Without `bias` there is no intercept.",
-            options=(*self.options, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
+            about="The labels of the file are real targets; they are not scaled. There is no intercept "
+            "unless `intercept` or `bias` says so.",
+            options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             kernel_modules=("box", "newton"),
+            resolved=with_intercept_chunked,
             needs=MIRRORED if self.mirrored else BOX,
         )
 
 
 def build(name: str, rows, targets, weights, options: dict):
     """Return the model of a loss with the values that a command's options have."""
-    loss = LOSSES[name]
-    return loss.model(rows, targets, weights, **{one.name: options[one.name] for one in loss.options})
+    loss, intercept = LOSSES[name], options.get("intercept")
+    return loss.model(rows, targets, weights, intercept, **{one.name: options[one.name] for one in loss.options})
 
 
 def _inside_unit(value) -> bool:

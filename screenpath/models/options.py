@@ -257,6 +257,13 @@ CLASS_WEIGHT = Option(
 WEIGHTS = Option(
     "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice."
 )
+INTERCEPT = Option(
+    "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True,
+    help="free: not penalised, as in LIBSVM; penalised: a constant feature of the value `bias`, 1 where none is given."
+    "  [default: none, or penalised with `bias`]",
+)  # fmt: skip
+# Columns of the step table with a free intercept: both ends of the interval of the best.
+INTERVAL = ("intercept_low", "intercept_high")
 C_GRID = grouped(
     "grid",
     Option("grid", metavar="N", help="Number of grid points.  [default: 100]", changes=True, **POSITIVE_COUNT),

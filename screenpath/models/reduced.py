@@ -9,6 +9,13 @@ import numpy as np
 
 from screenpath.kernels import rows as kernels
 
+NO_DENSE, NO_CSR = np.empty((0, 0)), (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+
+
+def arrays_of(rows) -> tuple:
+    """Return rows that were copied as kernels of both forms take them: dense, values, indices, pointers, sparse."""
+    return (NO_DENSE, *rows, True) if isinstance(rows, tuple) else (rows, *NO_CSR, False)
+
 
 @dataclass(slots=True)
 class Reduced:

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.kernels import box, double
+from screenpath.models.reduced import arrays_of
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma, meets
 
 CHUNK = 4096  # rows that are copied at a time
 ULPS = (1, 2, 4, 8)  # by so many units in the last place w grows
 ALONE = 1e-3  # part of the tolerance that a row's loss may be off by, over the number of rows
-NO_DENSE, NO_CSR = np.empty((0, 0)), (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
 
 
 def sharpened(model, certificate, tol: float):
@@ -86,14 +86,16 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
     """Return the certificate with the margins that matter formed again."""
     C, w = certificate.C, certificate.point.vector
     size = float(np.linalg.norm(w)) * (1.0 + gamma(w.size + 8)) if w.any() else 0.0
-    slope, floor = model.product_errors(w)
-    t, e = model.c - certificate.point.products, slope * model.norms + floor
+    slope, floor = model.errors_of(certificate)
+    kinks, rest = model.kinks_of(certificate)
+    rest = np.broadcast_to(rest, kinks.shape)
+    t, e = kinks - certificate.point.products, slope * model.norms + floor
     index = that_matter(model, certificate, t, e, tol)
     for start in range(0, index.size, CHUNK):
         part = index[start : start + CHUNK]
         products = np.empty((2, part.size))
         double.double_products(*_taken(model, part), w, products)
-        t[part] = difference(model.c[part], *products)
+        t[part] = difference(kinks[part], *products) + rest[part]
     exact = (4.0 * gamma(w.size + 8) ** 2 + model.rows.inexact) * size
     e[index] = exact * (model.norms[index] + floor) + (w.size + 1) * TINY
     if apart is not None:
@@ -101,6 +103,7 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
     else:
         distance = float(np.linalg.norm(w - C * certificate.total)) * (1.0 + gamma(w.size + 8))
         distance += 2.0 * UNIT * C * float(np.sqrt(certificate.total_sq)) + C * sum_error
+    distance += C * certificate.shift
     found = 0.5 * float(np.square(w - C * certificate.total).sum())
     square = certificate.point.sqnorm, 2.0 * gamma(w.size + 8) * certificate.point.sqnorm
     return with_terms(model, certificate, t, e, square, (0.5 * distance * distance, found))
@@ -140,7 +143,7 @@ def with_terms(model, certificate, t, e, square, apart):
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))
     e += 2.0 * UNIT * np.abs(t)
     all_rows = 1.0 + gamma(model.size + 16)
-    slack = float(np.maximum(np.maximum(up * (t + e), down * (e - t)), 0.0).sum()) * all_rows
+    slack = float(np.maximum(np.maximum(up * (t + e), down * (e - t)), 0.0).sum()) * all_rows + certificate.cost
     plain = float(np.maximum(np.maximum(up * t, -down * t), 0.0).sum())
     xi = float(np.maximum(model.lo * t, model.hi * t).sum())
     active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)
@@ -166,5 +169,4 @@ def difference(c, high, low):
 
 def _taken(model, index):
     """Return a copy of rows, signs applied, as the kernels of ``double`` take them."""
-    rows = model.take(index)
-    return (NO_DENSE, *rows, True) if isinstance(rows, tuple) else (rows, *NO_CSR, False)
+    return arrays_of(model.take(index))

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 
-from screenpath.data.needs import BOX, Needs
+from screenpath.data.needs import BOX, FREE, FREE_MIRRORED, MIRRORED, Needs
 from screenpath.errors import UsageError
-from screenpath.models.options import PATH, completed
+from screenpath.models.options import INTERVAL, PATH, completed
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 
@@ -43,6 +43,55 @@ def chunked(spec: Spec, options: dict) -> Spec:
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
     return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
+
+
+def with_intercept(spec: Spec, options: dict) -> Spec:
+    """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree."""
+    kind, bias = options.get("intercept"), options["bias"]
+    if bias != 0.0 and kind in ("none", "free"):
+        raise UsageError(
+            f"`bias` makes a penalised intercept, and `intercept={kind}` asks for another", "leave one of the two out"
+        )
+    if kind is None:
+        kind = "penalised" if bias != 0.0 else "none"
+    options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
+    return free_intercept(spec, options) if kind == "free" else spec
+
+
+def free_intercept(spec: Spec, options: dict) -> Spec:
+    """Return a box model with a free intercept, which is the last of its coefficients."""
+    for name, what in NOT_FREE.items():
+        if options.get(name) is not None and options[name] is not False:
+            raise UsageError(f"`{name}` {what} with `intercept=free`", f"leave out `{name}`, or use `bias=B`")
+    formula = spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)").replace("- x_i.w", "- x_i.w - b")
+    return replace(
+        spec,
+        objective=formula,
+        free_bias=True,
+        columns=(*spec.columns, *INTERVAL),
+        rule=Later("rules.intercept", "parse_free_rule"),
+        solver=Later("solvers.intercept", "make_free_solver"),
+        contradicted=Later("rules.intercept", "contradicted"),
+        streams=False,
+        needs=FREE_MIRRORED if spec.needs is MIRRORED else FREE,
+    )
+
+
+# Options that a free intercept does not have yet, and what they lack.
+NOT_FREE = {
+    "kernel": "has no path yet",
+    "chunk": "is for ssnsv and essnsv, which are not there yet",
+    "certificate": "has no checker yet",
+    "certify": "has no bounds yet",
+    "scheduler": "has no passes on a cluster yet",
+    "local_cluster": "has no passes on a cluster yet",
+}
+
+
+def with_intercept_chunked(spec: Spec, options: dict) -> Spec:
+    """Return a box model with the intercept and the rule that the options ask for."""
+    found = with_intercept(spec, options)
+    return chunked(found, options) if options["intercept"] != "free" else found
 
 
 def step_weights(step, labels):

@@ -11,7 +11,7 @@ from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models import options as o
-from screenpath.models.spec import Later, Spec, chunked
+from screenpath.models.spec import Later, Spec, chunked, free_intercept, with_intercept
 from screenpath.models.targets import class_targets, sign_targets
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -27,7 +27,10 @@ def _svm_build(rows, targets, weights, options):
     """Return the hinge-loss model, or one for each class."""
     from screenpath.walk.one_vs_rest import OneVsRest
 
-    return losses.SVM.model(rows, targets, weights) if targets.min() < 0 else OneVsRest(rows, targets, weights)
+    intercept = options.get("intercept")
+    if targets.min() < 0:
+        return losses.SVM.model(rows, targets, weights, intercept)
+    return OneVsRest(rows, targets, weights, intercept)
 
 
 def _classes_walk(options):
@@ -39,7 +42,7 @@ def _classes_walk(options):
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model of two classes, of each class against the rest, or behind a kernel."""
-    kernel = options["kernel"]
+    spec, kernel = with_intercept(spec, options), options["kernel"]
     given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
     if kernel is None and given:
         raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
@@ -52,8 +55,9 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
         if options.get("one_vs_rest"):
             raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
         return KERNEL_SVM
+    free = options["intercept"] == "free"
     if not options.get("one_vs_rest"):
-        return chunked(spec, options)
+        return spec if free else chunked(spec, options)
     if options["positive"] is not None:
         raise UsageError("`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two")
     for name in ("eps_path", "chunk"):
@@ -61,6 +65,8 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
             raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
     if options.get("certify"):
         raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
+    if free:  # each class has its own interval of the best, for which the step table has no place
+        return replace(free_intercept(ONE_VS_REST, options), columns=())
     return chunked(ONE_VS_REST, options)
 
 
@@ -69,7 +75,8 @@ LINEAR_SVM = replace(
     targets=_svm_targets,
     build=_svm_build,
     options=(
-        o.POSITIVE, o.ONE_VS_REST, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(), o.CERTIFICATE
+        o.POSITIVE, o.ONE_VS_REST, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(),
+        o.CERTIFICATE,
     ),
     resolved=_svm_resolved,
     example="`kernel=rbf` `gamma=1/d` `grid=20`",

@@ -135,6 +135,10 @@ def _check(run: Run) -> None:
             f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
             "its run folder keeps weights of features only; leave out `duals`",
         )
+    if run.record["options"].get("intercept") == "free":
+        raise UsageError(
+            "dual variables are not given yet of a run with `intercept=free`", "use `bias=B`, or leave out `duals`"
+        )
     if run.classes:
         raise UsageError(
             "a run with more than two labels has a set of dual variables for each class",

@@ -19,9 +19,10 @@ from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import check_names, is_table, names_of, rows_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.models.options import INTERVAL
 from screenpath.models.spec import Later
 from screenpath.walk.loop import PathOptions, batches
-from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps, in_units
 
 if TYPE_CHECKING:
     import pandas
@@ -278,6 +279,14 @@ class PathResult(Result):
         that occur have a column in the computation, their numbers are ``preparation.columns``.
     intercepts : ndarray of shape (n_steps,)
     """
+
+    def table(self) -> list[dict]:
+        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
+        rows = super().table()
+        if not rows or INTERVAL[0] not in rows[0]:
+            return rows
+        moved = self.intercepts - self.steps.coefficients[:, -1]
+        return [in_units(row, float(by)) for row, by in zip(rows, moved, strict=True)]
 
     def _original(self) -> tuple:
         return self.preparation.original(self.steps.coefficients)

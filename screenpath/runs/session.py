@@ -372,11 +372,11 @@ class Session:
             in_force().look(f"step {step.step}")
             with self.signals.held():
                 clock = time.perf_counter()
-                row, weights = self.row(step)
+                row, original = self.row(step)
                 if self.test is not None:
                     names = ("step", *step.parameters, self.spec.score_column)
                     self.scored.append({name: row[name] for name in names})
-                self.sink.add(row, self.original(weights))
+                self.sink.add(row, original)
                 if self.proof is not None:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
@@ -387,12 +387,15 @@ class Session:
             self.console.advance(step)
 
     def row(self, step) -> tuple[dict, Any]:
-        """Return the row of a step, and its weights."""
+        """Return the row of a step, and its weights and intercept in the units of the data."""
         weights = self.spec.weights(step, self.data.labels)
+        original = self.original(weights)
         row = {**step.record(), **self.more_cells(step)}
+        if self.spec.free_bias and weights.ndim == 1:
+            row = steps.in_units(row, original[1] - weights[-1])
         if self.test is not None:
             row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
-        return row, weights
+        return row, original
 
     def keep_state(self) -> None:
         """Write where a run that ends early can continue, and the pair of the step that was cut short."""
@@ -402,8 +405,7 @@ class Session:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
         if self.begun is not None and self.begun.step is not None:
             self.begun.step.reason = REASON
-            row, weights = self.row(self.begun.step)
-            self.sink.add(row, self.original(weights))
+            self.sink.add(*self.row(self.begun.step))
 
     def stop_softly(self) -> bool:
         """Ask the solver to end a long step as the deadline would, and tell whether there is one."""

@@ -10,6 +10,7 @@ from screenpath.data.memory import in_force
 from screenpath.data.needs import BOX
 from screenpath.models.base import Resumable
 from screenpath.models.losses import SVM
+from screenpath.models.options import INTERVAL
 from screenpath.walk import step as steps
 from screenpath.walk.loop import walk
 from screenpath.walk.step import Step
@@ -29,12 +30,14 @@ class OneVsRest(Resumable):
     codes : ndarray of int of shape (n,)
         Class numbers from 0.
     weights : ndarray of shape (n,), optional
+    intercept : str, optional
+        As of :meth:`screenpath.models.losses.Loss.model`.
     """
 
-    def __init__(self, rows, codes, weights=None):
+    def __init__(self, rows, codes, weights=None, intercept=None):
         self.rows = rows
         classes = range(int(codes.max()) + 1)
-        self.parts = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights) for k in classes]
+        self.parts = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights, intercept) for k in classes]
         first = self.parts[0]
         for model in self.parts[1:]:  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
@@ -110,6 +113,7 @@ def joined(parts: list[Step]) -> Step:
     extras = {
         name: (sum if isinstance(value, int) else max)(part.extras[name] for part in parts)
         for name, value in parts[0].extras.items()
+        if name not in INTERVAL  # each class has its own
     }
     return Step(
         step=parts[0].step,

@@ -8,6 +8,7 @@ from math import isfinite, nan
 
 import numpy as np
 
+from screenpath.models.options import INTERVAL
 from screenpath.numbers import rounding
 
 LATE = "the time limit ended the path before this point"  # reason of a step that was skipped
@@ -139,6 +140,11 @@ class Step:
         row.update((name, getattr(self, name)) for name in COLUMNS)
         row.update(self.extras)
         return row
+
+
+def in_units(row: dict, moved: float) -> dict:
+    """Return the row of a step table with the ends of the intercepts where the units of the data move them to."""
+    return {**row, **{name: row[name] + moved for name in INTERVAL if name in row}}
 
 
 class Steps(Sequence[Step]):

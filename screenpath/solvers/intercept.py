@@ -1,0 +1,243 @@
+"""Semismooth Newton for box models with a free intercept, on a working set of rows near their kink.
+
+As in :mod:`screenpath.solvers.newton`, but the intercept is eliminated exactly at every evaluation, so that each
+iterate is feasible in the dual (:mod:`screenpath.kernels.intercept_newton`). Stops when the duality gap of the reduced
+problem is at most ``tol`` times its primal value.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.kernels import intercept_newton as kernels
+from screenpath.kernels import rows as row_kernels
+from screenpath.kernels.barrier import make_board
+from screenpath.kernels.newton import (
+    AIM,
+    NEAR_LEAST,
+    NEAR_PER_FEATURE,
+    NEAR_SHARE,
+    POOR_START,
+    ROUGH,
+    SIGMA_LEAST,
+    SIGMA_MOST,
+    ZONE,
+)  # fmt: skip
+from screenpath.kernels.newton_system import DIRECT, GRAM
+from screenpath.models.free import FreeReduced
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.models.lever import Levered
+from screenpath.models.reduced import arrays_of
+from screenpath.solvers.base import Budget, Solution, Solver
+
+CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
+STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
+NAMES = ("auto", "newton")
+
+
+def make_free_solver(name: str, seed: int = 0) -> FreeNewton:
+    """Return the solver of that name for models with a free intercept.
+
+    Raises
+    ------
+    UsageError
+        For any other name.
+    """
+    if name not in NAMES:
+        raise UsageError(f"with `intercept=free` there is no solver '{name}'", f"use one of {', '.join(NAMES)}")
+    return FreeNewton()
+
+
+class FreeNewton(Solver):
+    """Semismooth Newton with the intercept eliminated."""
+
+    name = "newton"
+
+    def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
+        run = _Run(reduced, dynamic)
+        while not run.stops(tol, budget):
+            if dynamic:
+                run.screen()
+            run.improve(tol, budget)
+        run.take_best()
+        alpha = reduced.signs * run.alpha
+        fixed = run.status * reduced.signs
+
+        def decided() -> np.ndarray:
+            return fixed.astype(np.int8)
+
+        return Solution(
+            run.w, alpha, run.iterations, run.touched, run.gap <= tol * abs(run.primal),
+            int(np.count_nonzero(fixed)), self.name, decided,
+        )  # fmt: skip
+
+
+class _Run:
+    """One solve: the signless problem, its iterate, and what is known of it.
+
+    ``w`` and ``v`` are the primal point and that of the dual point, ``s`` the products with ``w``, ``status`` what the
+    dynamic rule has fixed.
+    """
+
+    def __init__(self, reduced: FreeReduced, dynamic: bool):
+        signs = reduced.signs.astype(np.float64)
+        flipped = signs < 0.0
+        self.reduced, self.rows = reduced, reduced.rows
+        self.c, self.alpha, self.s = signs * reduced.c, signs * reduced.start_alpha, signs * reduced.start_margins
+        self.lo = np.where(flipped, -reduced.hi, reduced.lo)
+        self.hi = np.where(flipped, -reduced.lo, reduced.hi)
+        self.w, self.v, self.b = reduced.start_w.copy(), reduced.start_sum.copy(), reduced.start_intercept
+        self.status = np.zeros(reduced.size, dtype=np.int8)
+        self.iterations, self.touched = 0, 0.0
+        self.gap, self.last, self.primal, self.drift = math.inf, math.inf, 0.0, math.inf
+        self.feasible, self.idle, self.stalls = False, False, 0
+        self.best: tuple = ()
+
+    @property
+    def t(self) -> np.ndarray:
+        """Return the distances from the kinks."""
+        return self.c - self.s - self.b
+
+    def stops(self, tol: float, budget: Budget) -> bool:
+        """Evaluate the pair, and tell whether it is good enough, or nothing more can be done."""
+        t, apart = self.t, self.w - self.v
+        loss = float(np.maximum(self.lo * t, self.hi * t).sum())
+        linear, ell = float((self.alpha * t).sum()), float((self.alpha * self.c).sum())
+        self.last = self.gap
+        self.gap = 0.5 * float((apart * apart).sum()) + loss - linear
+        self.primal = float(0.5 * (self.w * self.w).sum() - (self.v * self.w).sum()) + ell - linear + loss
+        self.primal += self.reduced.offset
+        if self.feasible and self.gap <= tol * abs(self.primal):
+            return True
+        if self.feasible and not (self.best and self.gap >= self.best[0]):
+            self.best = self.gap, self.primal, self.w.copy(), self.alpha.copy()
+        stalled = self.feasible and self.gap > 0.5 * self.last
+        self.stalls = self.stalls + 1 if stalled else 0
+        if stalled:
+            self.drift = math.inf
+        return (
+            (self.idle and stalled)
+            or self.stalls >= STALLS
+            or not self.gap < math.inf
+            or self.iterations >= budget.epochs
+            or time.monotonic() > budget.deadline
+            or not self.c.size
+        )
+
+    def take_best(self) -> None:
+        """Go back to the pair with the smallest gap: at the end of the arithmetic's accuracy the last may be worse."""
+        if self.best and not self.gap <= self.best[0]:
+            self.gap, self.primal, self.w, self.alpha = self.best
+
+    def screen(self) -> None:
+        """Fix rows that the ball of the pair and its levers decide."""
+        if not self.feasible:
+            return
+        reduced, apart = self.reduced, self.w - self.v
+        size = math.sqrt(float((self.w * self.w).sum()))
+        far = 0.5 * math.sqrt(float((apart * apart).sum()))
+        widths = float(((self.hi - self.lo) * reduced.norms).sum())
+        error = GAP_ROUNDING * (size * size + float((self.v * self.v).sum()) + abs(self.primal) + size * widths)
+        radius = math.sqrt(max(self.gap - far * far, 0.0) + error) + far  # around w, whose products are known
+        radius += 2.0**-51 * (self.c.size + 16) * widths
+        slack = ROUNDING * (reduced.norms * (size + radius) + np.abs(self.c))
+        off = 1e-15 * float(np.maximum(np.abs(self.lo), np.abs(self.hi)).sum())  # what the sum may be off by
+        free = self.status == 0
+        seen = Levered(
+            self.c - self.s, np.where(free, self.alpha - self.lo - off, 0.0),
+            np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.norms, reduced.spread, reduced.mean,
+            reduced.typical, self._taken, reduced.product,
+        )  # fmt: skip
+        found = np.where(free, seen.decide(radius), 0)
+        self.status = np.where(found != 0, found, self.status).astype(np.int8)
+
+    def _taken(self, index: np.ndarray):
+        self.touched += index.size
+        if not self.reduced.sparse:
+            return self.rows[index]
+        data, indices, indptr = self.rows
+        size = int((indptr[index + 1] - indptr[index]).sum())
+        out = np.empty(size), np.empty(size, dtype=indices.dtype), np.empty(index.size + 1, dtype=np.int64)
+        row_kernels.csr_take(data, indices, indptr, index, np.ones(index.size), *out)
+        return out
+
+    def improve(self, tol: float, budget: Budget) -> None:
+        """Put rows far from their kink at the end they belong to, and solve for the others."""
+        near, rest = self._parted()
+        rows = self._taken(near)
+        sigma = self._first_sigma(near)
+        c, lo, hi, alpha, s = (values[near] for values in (self.c, self.lo, self.hi, self.alpha, self.s))
+        offset = self.reduced.offset + float((self.alpha * self.c).sum() - (alpha * c).sum())
+        limit = min(budget.epochs - self.iterations, CALL_ITERATIONS)
+        before = self.t
+        # Dense rows are shifted by their mean, and the intercept with them: far from the origin nothing cancels.
+        shift = np.zeros(self.w.size) if self.reduced.sparse else self.reduced.mean
+        if not self.reduced.sparse:
+            rows = rows - shift
+        moved = float((shift * self.w).sum())
+        s -= moved
+        done, touched, b, _ = kernels.minimise_centred(
+            *arrays_of(rows), offset, rest, self.b + moved, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha,
+            s, make_board(1),
+        )  # fmt: skip
+        self.b = b - float((shift * self.w).sum())
+        self.alpha[near] = alpha
+        self.s = self.reduced.products(self.w)
+        self.drift = float(np.abs(self.t - before).max(initial=0.0))
+        self.idle = done == 0 and near.size == self.c.size
+        self.iterations, self.touched = self.iterations + done, self.touched + touched + self.c.size
+        self.feasible = True
+
+    def _parted(self) -> tuple[np.ndarray, float]:
+        """Return the rows near their kink, and what their dual variables sum up to; the others are put at their ends.
+
+        The sum must be one that they can have, and the rows of the working set are more where it is not.
+        """
+        t, d = self.t, self.w.size
+        size, open_rows = np.abs(t), (self.status == 0) & (self.lo < self.hi)
+        ends = np.where(
+            self.status != 0, np.where(self.status < 0, self.lo, self.hi), np.where(t > 0, self.hi, self.lo)
+        )
+        inside = (self.lo < self.alpha) & (self.alpha < self.hi)
+        want = max(NEAR_PER_FEATURE * d, int(NEAR_SHARE * t.size), NEAR_LEAST)
+        border = math.inf
+        if self.drift < math.inf:
+            border = self.drift
+        elif not self.feasible and want < t.size and self.gap < POOR_START * abs(self.primal):
+            border = float(np.partition(size, want)[want])
+        while True:
+            near = open_rows & ((size <= border) | inside)
+            values = np.where(near, 0.0, ends)
+            rest = self.reduced.rest - float(values.sum())
+            least, most = float(self.lo[near].sum()), float(self.hi[near].sum())
+            if least <= rest <= most or border == math.inf:
+                break
+            border = 4.0 * border if border < size.max() else math.inf
+        rest = min(max(rest, least), most)  # beyond rounding, every decision being right, there is nothing to cut off
+        index = np.flatnonzero(~near & (self.alpha != ends))
+        if index.size:
+            step = ends[index] - self.alpha[index]
+            rows = self._taken(index)
+            add = row_kernels.csr_sum if self.reduced.sparse else row_kernels.dense_sum
+            add(*(rows if self.reduced.sparse else (rows,)), step, self.v, 0, index.size)
+            self.alpha[index] = ends[index]
+        return np.flatnonzero(near), rest
+
+    def _first_sigma(self, near: np.ndarray) -> float:
+        """Return the proximal parameter whose zone between the clips holds a few rows a feature."""
+        d, n = self.w.size, near.size
+        square = float(np.square(self.reduced.spread[near]).sum()) / max(n, 1)
+        widest = float((self.hi[near] - self.lo[near]).max(initial=0.0))
+        if square == 0.0 or widest == 0.0:
+            return 1.0
+        if d > DIRECT and n > GRAM:
+            return ROUGH / square
+        size, want = np.abs(self.t[near]), ZONE * d + 5
+        zone = float(np.partition(size, want)[want] if want < n else size.max())
+        sigma = widest / (zone or size.max() or 1e-300)
+        return min(max(sigma, SIGMA_LEAST / square), SIGMA_MOST / square)

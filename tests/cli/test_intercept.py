@@ -1,0 +1,151 @@
+"""``--intercept``: a free one works with every command that it is not refused by, and is refused by name elsewhere."""
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.errors import UsageError
+from screenpath.report.console import Console
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+
+SMALL = ("--grid", 4, "--quiet")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with two data files, and the runs of a free intercept on them."""
+    folder = tmp_path_factory.mktemp("free")
+    X, y = clouds(80, 3, seed=5)
+    (folder / "two").write_text(libsvm_text(X + 4.0, y))
+    (folder / "real").write_text(libsvm_text(X + 4.0, np.round(X @ [1.0, -1.0, 0.5] + 20.0, 6)))
+    for model, data in (("svm", "two"), ("svr", "real")):
+        screenpath.run(
+            model, folder / data, intercept="free", grid=4, scale="standard", audit=True, test=folder / data,
+            out=folder / model,
+        )  # fmt: skip
+    return folder
+
+
+def test_the_table_has_both_ends_in_the_units_of_the_file(runs):
+    for model in ("svm", "svr"):
+        table, record = read_csv(runs / model / "steps.csv"), json.loads((runs / model / "run.json").read_text())
+        intercepts = [r for r in read_csv(runs / model / "coefficients.csv") if r["feature"] == "0"]
+        assert (
+            record["options"]["intercept"] == "free" and "+ b)" in record["objective"] or " - b" in record["objective"]
+        )
+        for row, found in zip(table, intercepts, strict=True):
+            assert row["status"] == "certified" and row["unsafe"] == "0"
+            assert float(row["intercept_low"]) - 1e-9 <= float(found["value"]) <= float(row["intercept_high"]) + 1e-9
+
+
+def test_the_commands_on_a_run(runs, call):
+    folder = runs / "svm"
+    found = call("predict", folder, runs / "two", "-o", "-", "--step", 3)
+    assert found.code == 0 and "accuracy" in found.err
+    assert "in the units of the file" in call("show", folder, "--step", 3).out
+    model = call("export", folder, "--step", 3, "--to", "liblinear", "-o", "-", "--quiet").out.splitlines()
+    path = screenpath.load_run(folder)
+    assert "bias 1" in model and float(model[-1]) == pytest.approx(float(path.intercepts[3]))
+    for command in (("plot", folder, "-o", "rejection.svg"), ("report", folder, "-o", "page.html")):
+        assert call(*command).code == 0
+    X, y = clouds(80, 3, seed=5)
+    assert (path.predict(X + 4.0, step=3) == y).mean() > 0.7
+    with pytest.raises(UsageError, match="intercept=free"):
+        path.duals(step=0)
+
+
+def test_python_and_shell_have_the_same_path(runs):
+    X, y = clouds(80, 3, seed=5)
+    path = screenpath.svm_path(X + 4.0, y, intercept="free", grid=4, scale="standard")
+    stored = screenpath.load_run(runs / "svm")
+    for name in ("primal", "intercept_low", "intercept_high"):
+        assert [row[name] for row in path.table()] == pytest.approx([row[name] for row in stored.table()], rel=1e-12)
+    assert path.intercepts == pytest.approx(stored.intercepts, rel=1e-12)
+    path.save(runs / "saved")
+    assert screenpath.load_run(runs / "saved").table()[2]["intercept_low"] == path.table()[2]["intercept_low"]
+
+
+def test_a_resumed_path_has_the_same_bytes(runs, call, monkeypatch, tmp_path):
+    options = ("svm", runs / "two", "--intercept", "free", "--scale", "standard", "--grid", 12, "--quiet")
+    assert call(*options, "-o", "whole").code == 0
+
+    def advance(self, done):
+        if done.step == 4:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Console, "advance", advance)
+    assert call(*options, "-o", "cut").code == 143
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert [row["status"] for row in read_csv("cut/steps.csv")].count("skipped") == 7
+    assert call(*options, "-o", "cut", "--resume").code == 0
+    assert without_times("whole/steps.csv") == without_times("cut/steps.csv")
+    assert Path("whole/coefficients.csv").read_bytes() == Path("cut/coefficients.csv").read_bytes()
+
+
+def test_cross_validation_weights_and_eps_path(runs, call):
+    found = call("cv", "lad", runs / "real", "--intercept", "free", "--folds", 3, *SMALL, "-o", "cv")
+    assert found.code == 0, found.err
+    assert {row["status"] for row in read_csv("cv/steps.csv")} == {"certified"}
+    found = call("svm", runs / "two", "--intercept", "free", "--eps-path", 0.1, "--class-weight", "balanced", "--quiet")
+    assert found.code == 0, found.err
+    found = call("quantile", runs / "real", "--tau", 0.9, "--intercept", "free", "--dtype", "float32", "--storage",
+                 "sparse", *SMALL)  # fmt: skip
+    assert found.code == 0, found.err
+
+
+def test_each_class_against_the_rest(call):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    X[np.arange(60), y] += 2.0
+    with open("three", "w") as file:
+        file.write(libsvm_text(X + 10.0, y))
+    found = call("svm", "three", "--one-vs-rest", "--intercept", "free", *SMALL, "-o", "run")
+    assert found.code == 0, found.err
+    table = read_csv("run/steps.csv")
+    assert "intercept_low" not in table[0] and {row["status"] for row in table} == {"certified"}
+    path = screenpath.load_run("run")
+    assert (path.predict(X + 10.0) == y).mean() > 0.8 and np.abs(path.intercepts).min() > 0.0
+
+
+REFUSED = {
+    "`rule='it'`": ({"rule": "it"}, "no rule 'it'"),
+    "solver": ({"solver": "cd"}, "no solver 'cd'"),
+    "bias": ({"bias": 1.0}, "leave one of the two out"),
+    "kernel": ({"kernel": "rbf"}, "`kernel` has no path yet"),
+    "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` is for ssnsv"),
+    "certificate": ({"certificate": True}, "no checker yet"),
+    "cluster": ({"local_cluster": 2}, "no passes on a cluster"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_there_is_refused_by_name(runs, tmp_path, name):
+    options, words = REFUSED[name]
+    with pytest.raises(UsageError, match=words):
+        screenpath.run("svm", runs / "two", intercept="free", out=tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_bounds_of_cross_validation_are_refused(runs, call):
+    found = call("cv", "svm", runs / "two", "--intercept", "free", "--certify", "--folds", 3)
+    assert found.code == 2 and "--certify has no bounds yet with --intercept free" in found.err
+
+
+def test_the_penalised_form_has_two_names(runs, call):
+    for name, options in (("one", ("--bias", 1)), ("other", ("--intercept", "penalised"))):
+        assert call("svm", runs / "two", *options, *SMALL, "-o", name).code == 0
+    tables = [read_csv(f"{name}/coefficients.csv") for name in ("one", "other")]
+    assert tables[0] == tables[1]
+    found = call("svm", runs / "two", "--intercept", "none", "--bias", 1)
+    assert found.code == 2 and "--bias makes a penalised intercept, and --intercept none asks for another" in found.err
+
+
+def test_one_class_alone_is_a_usage_error():
+    X, y = clouds(20, 2)
+    with pytest.raises(UsageError, match="two classes"):
+        screenpath.svm_path(X, y, intercept="free", sample_weight=(y > 1.0).astype(float))

@@ -1,0 +1,157 @@
+"""The best intercept, dual points that sum to nothing, and certificates, against sorting and exact arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from screenpath.errors import UsageError
+from screenpath.kernels import intercept as kernels
+from screenpath.models.intercept import Signless, balanced
+from screenpath.models.losses import LOSSES, SVM
+from screenpath.rows.memory import MemoryRows
+from tests.free_problems import SHAPES, free_problem, free_walk, objective
+
+
+def exact_interval(beta, lo, hi):
+    """Return both ends of the minimisers of ``sum max(lo (beta - b), hi (beta - b))``, by trying every kink."""
+
+    def value(b):
+        return sum(max(low * (k - b), high * (k - b)) for k, low, high in zip(beta, lo, hi, strict=True))
+
+    values = [value(b) for b in beta]
+    best = [b for b, v in zip(beta, values, strict=True) if v == min(values)]
+    return min(best), max(best)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_the_best_intercepts_are_those_of_every_kink_tried(data):
+    n = data.draw(st.integers(2, 90))
+    whole = st.integers(-4, 4)
+    beta = data.draw(st.lists(whole, min_size=n, max_size=n))
+    weights = [(1, 1), *data.draw(st.lists(st.tuples(*2 * [st.integers(0, 3)]), min_size=n - 1, max_size=n - 1))]
+    lo, hi = [Fraction(-a) for a, _ in weights], [Fraction(b) for _, b in weights]
+    found = Signless.of(*(np.array(v, dtype=float) for v in (beta, lo, hi)), np.ones(n, dtype=np.int8))
+    kept = [k for k in range(n) if lo[k] < hi[k]]  # the others have no kink
+    expected = exact_interval([Fraction(beta[k]) for k in kept], [lo[k] for k in kept], [hi[k] for k in kept])
+    assert found.interval(np.zeros(n)) == tuple(map(float, expected))
+
+
+def test_the_interval_of_many_different_kinks_holds_the_median():
+    beta = np.random.default_rng(0).permutation(np.arange(1001.0))
+    ones = np.ones(1001)
+    found = Signless.of(beta, -ones, ones, np.ones(1001, dtype=np.int8))
+    assert found.interval(np.zeros(1001)) == (500.0, 500.0)
+    even = Signless.of(beta[beta > 0.0], -ones[1:], ones[1:], np.ones(1000, dtype=np.int8))
+    assert even.interval(np.zeros(1000)) == (500.0, 501.0)
+
+
+def test_where_all_rows_pull_one_way_there_is_no_best_intercept():
+    with pytest.raises(UsageError, match="two classes"):
+        SVM.model(MemoryRows(np.eye(3)), np.ones(3), None, "free")
+    with pytest.raises(UsageError, match="two classes"):
+        SVM.model(MemoryRows(np.eye(3)), np.array([1.0, -1.0, 1.0]), np.array([1.0, 0.0, 2.0]), "free")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_balanced_dual_point_sums_to_what_is_said(data):
+    n = data.draw(st.integers(2, 30))
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    scale = 10.0 ** data.draw(st.integers(-6, 6))
+    lo, hi = -scale * rng.integers(0, 3, n), scale * rng.integers(0, 3, n)
+    lo[0], hi[0], signs = -scale, scale, rng.choice([-1, 1], n).astype(np.int8)
+    theta = np.clip(lo + (hi - lo) * rng.uniform(-0.5, 1.5, n), lo, hi)
+    t, given_point = rng.normal(size=n), theta.copy()
+    found = balanced(theta, t, lo, hi, signs, float(np.maximum(-lo, hi).max()))
+    assert np.array_equal(theta, given_point) and np.all(found.theta >= lo) and np.all(found.theta <= hi)
+    exact = abs(sum(Fraction(float(v)) * int(s) for v, s in zip(found.theta, signs, strict=True)))
+    assert exact <= Fraction(found.residue)
+    assert found.residue <= 1e-14 * scale * n
+    assert balanced(found.theta, t, lo, hi, signs, float(np.maximum(-lo, hi).max())).theta is found.theta
+
+
+def test_rows_nearest_to_their_kink_are_moved_first():
+    ones, signs = np.ones(5), np.ones(5, dtype=np.int8)
+    theta, t = np.array([1.0, 1.0, 1.0, 0.0, -1.0]), np.array([3.0, 0.2, 2.0, 0.1, -1.0])
+    # The sum of 2: the row at 0.1 falls by its room of 1, then that at 0.2 by what is left.
+    assert balanced(theta, t, -ones, ones, signs, 1.0).theta.tolist() == [1.0, 0.0, 1.0, -1.0, -1.0]
+
+
+def test_the_sum_that_is_looked_at_is_bounded():
+    rng = np.random.default_rng(1)
+    for scale in (1.0, 1e16):
+        values = rng.normal(size=2000) * np.where(rng.random(2000) < 0.5, 1.0, scale)
+        signs = rng.choice([-1, 1], 2000).astype(np.int8)
+        found, error = kernels.excess(values, signs)
+        exact = sum(Fraction(float(v)) * int(s) for v, s in zip(values, signs, strict=True))
+        assert abs(Fraction(found) - exact) <= Fraction(error)
+    assert kernels.excess(np.array([0.5, 0.25, -0.75]), np.ones(3, dtype=np.int8)) == (0.0, 0.0)
+
+
+def exact_gap(model, C, w, b, theta) -> Fraction:
+    """Return primal - dual of a pair whose dual point is feasible but for its sum, in exact arithmetic.
+
+    The dual point is the nearest exact one: what the sum is off by is taken from the row nearest to its kink that can
+    take it; the smallest gap over these rows is returned.
+    """
+    X = model.rows.X
+    G = [[Fraction(float(v)) * int(s) for v in X[i % model.rows.n]] for i, s in enumerate(model.signs)]
+    C, b, w = Fraction(C), Fraction(b), [Fraction(float(v)) for v in w]
+    c, lo, hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+    signs, theta = [int(s) for s in model.signs], [Fraction(float(v)) for v in theta]
+    t = [
+        k - sum(x * v for x, v in zip(g, w, strict=True)) - s * b for k, g, s in zip(c, G, signs, strict=True)
+    ]  # fmt: skip
+    primal = sum(v * v for v in w) / 2 + C * sum(max(p * v, q * v) for p, q, v in zip(lo, hi, t, strict=True))
+    off, gaps = sum(s * v for s, v in zip(signs, theta, strict=True)), []
+    for i in range(len(theta)) if off else range(1):
+        moved = list(theta)
+        moved[i] -= signs[i] * off
+        if not lo[i] <= moved[i] <= hi[i]:
+            continue
+        u = [sum(v * g[j] for v, g in zip(moved, G, strict=True)) for j in range(len(w))]
+        dual = C * sum(k * v for k, v in zip(c, moved, strict=True)) - C * C * sum(v * v for v in u) / 2
+        gaps.append(primal - dual)
+    return min(gaps)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_certificate_is_below_the_gap_in_exact_arithmetic(name):
+    """The bound on the gap holds for an exact dual point beside the stored one, rounding counted, sharpened or not."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        scale = 10.0 ** rng.integers(-3, 5)
+        X = rng.normal(size=(6, 2)) * scale + rng.choice([0.0, 1e5])
+        y = np.where(np.arange(6) % 2, 1.0, -1.0) if name == "svm" else rng.normal(size=6)
+        weights = rng.uniform(0.1, 3.0, 6)
+        model = LOSSES[name].model(MemoryRows(X), y, weights, "free")
+        for C in (1e-3 / scale, 1.0):
+            for w in (rng.normal(size=2) / scale, None):
+                start = rng.uniform(model.lo, model.hi)
+                found = model.certify(C, w, model.certify(C, np.zeros(2), start).theta)
+                for one in (found, model.sharpened(found, 1e-9)):
+                    exact = exact_gap(model, C, one.point.vector, one.intercept, one.theta)
+                    assert exact <= Fraction(one.gap), (seed, C)
+                    value = objective(model, C, one.point.vector, one.intercept)
+                    assert one.primal == pytest.approx(value, rel=1e-9)
+            for step, one in free_walk(model, [C], tol=1e-12):
+                assert exact_gap(model, C, one.point.vector, one.intercept, one.theta) <= Fraction(one.gap)
+                assert step.gap == one.gap
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_certificate_is_restored_to_the_byte(shape):
+    model = free_problem("svr", shape, 3)
+    for _, found in free_walk(model, [0.01, 0.5]):
+        again = model.restore(model.state(found))
+        assert (again.gap, again.intercept, again.low, again.high) == (
+            found.gap,
+            found.intercept,
+            found.low,
+            found.high,
+        )
+        assert again.primal == found.primal and again.sum_error == found.sum_error
