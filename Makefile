@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench fuzz wheel clean
+.PHONY: demo test test-browser docs bench fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -21,6 +21,10 @@ $(VENV)/.installed-test: pyproject.toml $(VENV)/.created
 $(VENV)/.installed-bench: pyproject.toml $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml $(VENV)/.created
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/screenpath svm data_samples/breast_cancer.libsvm --grid 100 --scale standard --out runs/demo --force
@@ -41,6 +45,19 @@ test: $(VENV)/.installed-test
 	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# The report in a real browser, looked at by axe-core. Needs npm and a Chromium (Debian: apt-get install chromium); where
+# there is no browser the tests are skipped and say so.
+tests/browser/node_modules: tests/browser/package.json
+	npm install --prefix tests/browser --no-audit --no-fund --no-package-lock
+	touch $@
+
+test-browser: $(VENV)/.installed-test tests/browser/node_modules
+	$(BIN)/python -m pytest -q -rs tests/browser
+
+# The guide, a reference made of the declarations, and the papers' tables as pages for a browser, without any network.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python examples/guide/site.py build/docs
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python examples/benchmarks/wang_tables.py

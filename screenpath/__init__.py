@@ -24,6 +24,7 @@ _HOMES = {
     "l1_svm_path": "screenpath.api.l1svm",
     "lad_path": "screenpath.api.losses",
     "load_run": "screenpath.runs.stored",
+    "merge_runs": "screenpath.api.runs",
     "options_of": "screenpath.api.runs",
     "plot_run": "screenpath.api.runs",
     "quantile_path": "screenpath.api.losses",

@@ -10,6 +10,7 @@ from screenpath.api.runs import compare_runs as compare_runs
 from screenpath.api.runs import convert as convert
 from screenpath.api.runs import cross_validate as cross_validate
 from screenpath.api.runs import export_run as export_run
+from screenpath.api.runs import merge_runs as merge_runs
 from screenpath.api.runs import options_of as options_of
 from screenpath.api.runs import plot_run as plot_run
 from screenpath.api.runs import report_run as report_run

@@ -7,8 +7,12 @@ it harmless for a terminal.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import re
 import sys
+from pathlib import Path
 
 OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 
@@ -43,6 +47,18 @@ def shown_lines(text: str) -> str:
 def tell(text: str) -> None:
     """Print one line of text to stderr."""
     print(shown(text), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def failures_named(path: Path | str):
+    """Name the file that a write failed on; where numpy says "16 requested and 11 written" the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        number = errno.ENOSPC if error.errno is None else error.errno
+        raise OSError(number, os.strerror(number), str(path)) from None
 
 
 class ScreenpathError(Exception):

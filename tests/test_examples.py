@@ -65,6 +65,17 @@ def test_slurm_array(run, files, tmp_path):
     assert done.returncode == 2 and "only 3 files" in done.stderr
 
 
+def test_slurm_parts(run, files, tmp_path):
+    for task in "12":
+        done = run(
+            "bash", EXAMPLES / "slurm_parts.sh", files[0], tmp_path / "parts", "cv", "svm", "--grid", 4, "--folds", 3,
+            SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT="2",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    done = run("screenpath", "merge", tmp_path / "parts" / "part-1", tmp_path / "parts" / "part-2", "-o", "whole")
+    assert done.returncode == 0 and len(read_csv(tmp_path / "whole" / "folds.csv")) == 12, done.stderr
+
+
 def test_slurm_cluster(run, files, tmp_path):
     """Scheduler, workers and path as the script starts them; `srun` only starts its command here."""
     pytest.importorskip("distributed", reason="dask.distributed is not installed")

@@ -40,7 +40,7 @@ study() { # set, model, file, rules, published ratios "VARIANT=RATIO ...", optio
     shift 5
     there "$set_" "$file" || return 0
     name=$(echo "$set_ $*" | tr -cs 'a-zA-Z0-9.\n' '-')
-    $tool compare "$model" "$file" --rules "$rules" $points --repeats "$repeats" --format json --quiet \
+    $tool compare-rules "$model" "$file" --rules "$rules" $points --repeats "$repeats" --format json --quiet \
         -o "$out/$name.json" --force "$@" || [ $? -eq 3 ]
     $python "$here/tables.py" rows "$set_" "$out/$name.json" $published | tee -a "$page"
 }

@@ -52,7 +52,7 @@ study() { # set, file, for which set of the paper, published speed-up
     echo
     echo "$1 (for $3; published speed-up of SIFS: $4)"
     echo
-    $tool compare sparse-svm "$2" --rules "$rules" --starts "$starts" --solver sdca --storage "$storage" \
+    $tool compare-rules sparse-svm "$2" --rules "$rules" --starts "$starts" --solver sdca --storage "$storage" \
         --first "$first" --betas "$betas" --alphas "$alphas" --smoothing "$smoothing" --repeats "$repeats" --quiet
     echo
     echo "SIFS with SDCA, and the tool's default; seconds of screening, solving, certifying; scaling ratio; certified:"

@@ -19,7 +19,7 @@ study() { # name, file, for which set of the paper, published ratio, options
         echo "$name: left out, $file is not there"
         return
     fi
-    $tool compare l1svm "$file" "$@" >"$out/$name.csv"
+    $tool compare-rules l1svm "$file" "$@" >"$out/$name.csv"
     echo "== $name (for $paper)"
     awk -F, '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -41,7 +41,7 @@ study news20 "$data/multiclass/news20.libsvm.gz" news20b 53 --positive 1
 
 # Fig. 2: run time, iterations and over hits of each step (the paper shows the configurations without org and warm).
 if [ -f "$data/multiclass/news20.libsvm.gz" ]; then
-    $tool compare l1svm "$data/multiclass/news20.libsvm.gz" --positive 1 --steps \
+    $tool compare-rules l1svm "$data/multiclass/news20.libsvm.gz" --positive 1 --steps \
         --configurations shr,warm+shr,scr,warm+scr,scr+shr >"$out/figure2_news20.csv"
     echo "Fig. 2's data: $out/figure2_news20.csv"
 fi

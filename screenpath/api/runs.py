@@ -137,6 +137,35 @@ def compare(model: str, data: DataLike, **options: Any) -> list[dict]:
     return study(model, {**options, "data": _data(data)}, Console(True, None))[0]
 
 
+def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) -> StoredPath:
+    """Put runs that are parts of one together, as ``screenpath merge RUN RUN ...`` does.
+
+    Parameters
+    ----------
+    paths : sequence of StoredPath or path-like
+        Runs of ``part="1/K"`` to ``part="K/K"``, or runs that differ in the values of their grid alone.
+    out : path-like
+        Run folder to make.
+    force : bool, default False
+        Replace the run in the folder.
+
+    Returns
+    -------
+    StoredPath
+
+    Raises
+    ------
+    UsageError
+        If they are not parts of one run, with all that differs.
+    RunFolderError
+    """
+    from screenpath.cv.merge import merge_runs as merge
+
+    folders = [path.folder if isinstance(path, StoredPath) else Path(os.fspath(path)) for path in paths]
+    merge(folders, Path(os.fspath(out)), force)
+    return load_run(out)
+
+
 def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best", force: bool = False) -> Path:
     """Write a step of a run as a model file, as ``screenpath export RUN`` does.
 
@@ -319,7 +348,7 @@ def _session(kind: type, spec: Spec, options: dict, data, command: list) -> Stor
     with warnings.catch_warnings(), Interrupts() as interrupts, MemoryLimit(options["max_memory"]).in_force():
         if options["quiet"]:
             warnings.simplefilter("ignore")
-        console = Console(options["quiet"], options["progress"])
+        console = Console(options["quiet"], options["progress"], log_format=options["log_format"])
         session = kind(spec, {**options, "data": data}, console, interrupts, began, command)
         try:
             session.run()

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import warnings
+from functools import partial
 from importlib import import_module
 
 import click
@@ -14,8 +15,10 @@ import click
 from screenpath import __version__
 from screenpath.cli.help import Suggesting
 from screenpath.cli.models import command_of
+from screenpath.cli.options import LOG_FORMAT
 from screenpath.errors import ScreenpathError, flags, shown, shown_lines
 from screenpath.models.specs import SPECS
+from screenpath.report.console import Console
 
 # Command: module below screenpath.cli (its attribute `command`; None for a model) and the line that --help shows.
 COMMANDS = {
@@ -23,12 +26,13 @@ COMMANDS = {
     "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
     "show": ("show", "A run and one of its steps in words: certificate, scores, features, dual variables."),
     "runs": ("runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
+    "merge": ("merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
     "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
     "export": ("export", "A step of a run as a model file: LIBLINEAR, JSON or NPZ."),
     "plot": ("plot", "Pictures of a run: PNG, SVG, or on the terminal."),
     "report": ("report", "One self-contained HTML page about a run."),
     "verify": ("verify", "Check a run's certificate against its data, independently of what computed it."),
-    "compare": ("compare", "Walk one path under several rules and print the speed-up table."),
+    "compare-rules": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
     "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
@@ -36,6 +40,8 @@ COMMANDS = {
     "help": ("help", "Show the page of a command: screenpath help svm."),
     "cache": ("cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
 }
+
+ALIASES = {"compare": "compare-rules"}  # names of earlier versions, which lists do not show
 
 BEGAN = "began"  # of the context's object: the time.monotonic() value at which the command began
 DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # and 128 + signal number when stopped by a signal
@@ -60,6 +66,7 @@ class LazyGroup(Suggesting):
 
     def get_command(self, ctx, name):
         """Import and return a command."""
+        name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
         return command_of(name) if name in SPECS else import_module(f"screenpath.cli.{COMMANDS[name][0]}").command
@@ -94,38 +101,46 @@ def run(arguments=None, began: float | None = None) -> int:
         0 every step certified; 1 data or runtime error; 2 usage; 3 some steps not certified; 130 or 143 stopped by
         SIGINT or SIGTERM.
     """
+    known = {BEGAN: time.monotonic() if began is None else began, LOG_FORMAT: "text"}
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
-        return _run(arguments, time.monotonic() if began is None else began)
+        warnings.showwarning = partial(_show_warning, known)
+        return _run(arguments, known)
 
 
-def _run(arguments, began: float) -> int:
+def _run(arguments, known: dict) -> int:
+    fail = partial(_failed, known)
     try:
-        code = cli.main(args=arguments, prog_name="screenpath", standalone_mode=False, obj={BEGAN: began})
+        code = cli.main(args=arguments, prog_name="screenpath", standalone_mode=False, obj=known)
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        return _fail(error.format_message(), f"see {context.command_path} --help" if context else None, USAGE)
+        return fail(error.format_message(), f"see {context.command_path} --help" if context else None, USAGE)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("stopped by Ctrl-C", code=130)
+        return fail("stopped by Ctrl-C", code=130)
     except ScreenpathError as error:
-        return _fail(shown(flags(error.message)), error.hint and shown(flags(error.hint)), error.exit_code)
+        return fail(shown(flags(error.message)), error.hint and shown(flags(error.hint)), error.exit_code)
     except MemoryError:
-        return _fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
+        return fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
     except BrokenPipeError:  # the reader has gone (`| head`): nobody is left to tell; click does the same
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered has nowhere to go
         return ERROR
     except OSError as error:
         hint = "free some space; a run folder is then continued by --resume" if error.errno == errno.ENOSPC else None
         where = f"{error.filename}: " if error.filename else ""
-        return _fail(shown(f"{where}{error.strerror or error}"), hint)
+        return fail(shown(f"{where}{error.strerror or error}"), hint)
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+def _show_warning(known: dict, message, category, filename, lineno, file=None, line=None) -> None:
+    if known[LOG_FORMAT] == "json":
+        Console(False, None, flags, "json").tell(str(message), "warning", "warning")
+        return
     click.echo(f"warning: {shown_lines(flags(str(message)))}", err=True)
 
 
-def _fail(message: str, hint: str | None = None, code: int = ERROR) -> int:
+def _failed(known: dict, message: str, hint: str | None = None, code: int = ERROR) -> int:
+    if known[LOG_FORMAT] == "json":
+        Console(False, None, str, "json").tell(message, "error", "error", hint=hint, exit_code=code)
+        return code
     click.echo(f"error: {shown_lines(message)}" + (f"\n  {shown_lines(hint)}" if hint else ""), err=True)
     return code

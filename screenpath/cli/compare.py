@@ -1,4 +1,4 @@
-"""``screenpath compare``: the papers' speed-up tables."""
+"""``screenpath compare-rules``: the papers' speed-up tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
 from screenpath.errors import flags
 from screenpath.models.losses import LOSSES
-from screenpath.models.options import FORCE, QUIET, Option
+from screenpath.models.options import FORCE, LOG_FORMAT, QUIET, Option
 from screenpath.runs.studies import study_options
 
 ABOUT = {
@@ -23,13 +23,16 @@ ABOUT = {
     "sparse-svm": """Walk the grid of sparse SVMs on DATA under each of several rules, in alternation, and print one
     table.
 
-    The defaults are Hong 2019's comparison: proximal SDCA without screening, with ISS, with IFS and with SIFS. All
+    The solver is that of a run; --rules none,iss,ifs,sifs --solver sdca is Hong 2019's comparison. All
     variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
 }
 FORMAT = Option(
     "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json"), stated=True, group="output"
 )  # fmt: skip
 OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
+
+
+SAID = (OUT, FORCE, QUIET, LOG_FORMAT)
 
 
 class Comparison(Helped):
@@ -45,23 +48,26 @@ class Comparison(Helped):
 def _options(model: str):
     # The totals of configurations have been CSV from the first version on.
     kind = FORMAT if model != "l1svm" else replace(FORMAT, default="csv")
-    return shared.stack(shared.data_argument, shared.flags((*study_options(model), kind, OUT, FORCE, QUIET)))
+    return shared.stack(
+        shared.data_argument, shared.flags((*study_options(model), kind, OUT, FORCE, QUIET, LOG_FORMAT))
+    )
 
 
 def study_command(model: str) -> click.Command:
     """Return the command of a model that has configurations or grids of its own."""
-    examples = (f"screenpath compare {model} data.libsvm", f"screenpath compare {model} data.libsvm --scale maxabs")
+    plain = f"screenpath compare-rules {model} data.libsvm"
+    examples = plain, f"{plain} --scale maxabs"
     return click.command(model, cls=Helped, help=ABOUT[model], examples=examples)(
         _options(model)(lambda **options: run_study(model, **options))
     )
 
 
 @click.command(
-    "compare",
+    "compare-rules",
     cls=Comparison,
     examples=(
-        "screenpath compare svm data.libsvm --rules none,dvi,it",
-        "screenpath compare lad targets.libsvm --repeats 5 --format csv -o table.csv",
+        "screenpath compare-rules svm data.libsvm --rules none,dvi,it",
+        "screenpath compare-rules lad targets.libsvm --repeats 5 --format csv -o table.csv",
     ),
 )
 @click.argument("model", type=click.Choice(list(LOSSES)))
@@ -69,14 +75,17 @@ def study_command(model: str) -> click.Command:
 def command(model, **options):
     """Walk the path of MODEL on DATA under each of several rules, in alternation, and print one table.
 
+    The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
+    those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
+
     All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
-    configurations of the L1-regularised model see: screenpath compare l1svm --help; for grids of (alpha, beta):
-    screenpath compare sparse-svm --help.
+    configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
+    screenpath compare-rules sparse-svm --help.
     """
     return run_study(model, **options)
 
 
-def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, **options) -> int:
+def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, log_format: str, **options) -> int:
     """Compare, write the table, and return the exit code."""
     from screenpath.cli.app import DONE, UNCERTIFIED
     from screenpath.report.console import Console
@@ -84,7 +93,7 @@ def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, **
     from screenpath.runs.studies import study
 
     output = Output(out, force, [options["data"], options.get("weights")])
-    rows, certified = study(model, options, Console(quiet, None, flags))
+    rows, certified = study(model, options, Console(quiet, None, flags, log_format))
     output.write(_render(rows, format))
     return DONE if certified else UNCERTIFIED
 

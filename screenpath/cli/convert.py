@@ -7,7 +7,7 @@ import click
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
 from screenpath.errors import UsageError, flags
-from screenpath.models.options import MAX_MEMORY, QUIET
+from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, QUIET
 
 
 @click.command(
@@ -48,7 +48,8 @@ from screenpath.models.options import MAX_MEMORY, QUIET
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)
-def command(data, out, quiet, **options):
+@shared.flag(LOG_FORMAT)
+def command(data, out, quiet, log_format, **options):
     """Turn LIBSVM text (plain, .gz, .bz2, .xz; - for stdin) into a folder of binary shards.
 
     Several files DATA follow one another. The text is read in blocks, so it may be larger than memory. OUT appears when
@@ -56,11 +57,13 @@ def command(data, out, quiet, **options):
     lad, quantile and svr leave its rows on disk.
     """
     from screenpath.data.convert import convert
+    from screenpath.data.source import reading
     from screenpath.report.console import Console
 
     if options["resume"] and options["force"]:
         raise UsageError("--resume continues a conversion and --force replaces a folder", "use one of them")
-    console = Console(quiet, None, flags)
-    folder = convert(data, out, **options)
+    console = Console(quiet, None, flags, log_format)
+    with console.busy("converting", reading):
+        folder = convert(data, out, **options)
     shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
     console.say(f"{folder.path}: {shape} in {folder.count} shards")

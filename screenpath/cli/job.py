@@ -38,9 +38,10 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
     began = click.get_current_context().find_root().obj[BEGAN]
     if options["quiet"]:
         warnings.simplefilter("ignore")
-    console, command = Console(options["quiet"], options["progress"], flags), ["screenpath", *sys.argv[1:]]
+    console = Console(options["quiet"], options["progress"], flags, options["log_format"])
+    command = ["screenpath", *sys.argv[1:]]
     try:
-        with Signals() as signals, signals.cutting(), MemoryLimit(options["max_memory"]).in_force():
+        with Signals(console.tell) as signals, signals.cutting(), MemoryLimit(options["max_memory"]).in_force():
             session = (kind or Session)(spec, options, console, signals, began, command)
             session.run()
     except Stopped as stop:  # before the first step: nothing to keep

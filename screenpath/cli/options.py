@@ -10,7 +10,7 @@ import click
 
 from screenpath.cli.help import GroupedOption
 from screenpath.data.memory import parse_bytes
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
 from screenpath.models.options import FORCE, QUIET, Option
 
@@ -78,6 +78,22 @@ class Size(click.ParamType):
             self.fail(f"{error.message}; {error.hint}", param, ctx)
 
 
+class Checked(click.ParamType):
+    """A text that the option itself checks."""
+
+    name = "TEXT"
+
+    def __init__(self, option: Option):
+        self.option = option
+
+    def convert(self, value, param, ctx):
+        """Return the value as the library takes it."""
+        try:
+            return self.option.checked(value)
+        except UsageError as error:
+            self.fail(shell(error.message), param, ctx)
+
+
 def _type(option: Option):
     """Return what parses the text of an option."""
     if option.kind == "share":
@@ -90,8 +106,18 @@ def _type(option: Option):
         "numbers": NumberList,
         "size": Size,
         "path": click.Path,
+        "part": lambda: Checked(option),
     }
     return kinds[option.kind]() if option.kind in kinds else None
+
+
+LOG_FORMAT = "log_format"  # of the context's object too: errors and warnings come in it
+
+
+def _remember(ctx, param, value):
+    """Note the format of the log as soon as it is read: what is wrong with other options is said in it."""
+    ctx.find_root().ensure_object(dict)[LOG_FORMAT] = value
+    return value
 
 
 def flag(option: Option, *, help: str | None = None, **changed):
@@ -116,6 +142,8 @@ def flag(option: Option, *, help: str | None = None, **changed):
         how.update(multiple=True, metavar=option.metavar)
     else:
         how.update(type=_type(option), metavar=option.metavar, default=option.default, show_default=option.stated)
+    if option.name == LOG_FORMAT:
+        how.update(is_eager=True, callback=_remember)
     return click.option(*names, cls=GroupedOption, group=option.group, **{**how, **changed})
 
 
@@ -127,7 +155,8 @@ def flags(options):
 def say(text: str) -> None:
     """Print text for people to standard output, whatever its encoding can hold."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+    with failures_named("standard output"):
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
 
 
 data_argument = click.argument("data", metavar="DATA", type=click.Path())

@@ -7,9 +7,11 @@ import signal
 import sys
 import threading
 
+from screenpath.errors import tell
 from screenpath.runs.interrupts import Interrupts, Stopped
 
 AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
+GRACE = 20.0  # seconds for a long step to end by itself: a scheduler gives a job about 30 between SIGTERM and SIGKILL
 IMPORTS = "<frozen importlib"  # file name of the code that imports
 ENTRANCE = "_run"  # of cli.app: imports that it is part of itself do not count
 
@@ -36,6 +38,10 @@ class Signals(Interrupts):
 
     numbers = (signal.SIGINT, signal.SIGTERM)
 
+    def __init__(self, say=tell):
+        super().__init__()
+        self.say = say  # hears that the first signal has come
+
     def __enter__(self):
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
         try:
@@ -61,10 +67,14 @@ class Signals(Interrupts):
         if self.received is not None:
             os._exit(128 + number)
         self.received = number
-        print(f"stopping: {self.kept} (again to abort at once)", file=sys.stderr, flush=True)
-        if not self._held:
-            self._told = True
-            raise Stopped(number)
+        self.say(f"stopping: {self.kept} (again to abort at once)")
+        if self._held:
+            return
+        if self.softly():
+            signal.setitimer(signal.ITIMER_REAL, GRACE)
+            return
+        self._told = True
+        raise Stopped(number)
 
     def _swallowed(self, unraisable):
         """See to it that what could not get out is raised again; anything else is printed, if it is no consequence."""
@@ -79,4 +89,5 @@ class Signals(Interrupts):
         elif importing(frame):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
+            self._told = True
             raise Stopped(self.received)

@@ -13,21 +13,24 @@ from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
+from screenpath.cv.tables import chosen, csv_text, scores_text
 from screenpath.data.labels import label_text
 from screenpath.data.memory import in_force, private_size
 from screenpath.data.needs import DASK_WORKER
-from screenpath.data.tables import SCHEMA_VERSION, CsvTable, readable_json
+from screenpath.data.tables import SCHEMA_VERSION, readable_json
 from screenpath.errors import UsageError
 from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
 from screenpath.runs import load
+from screenpath.runs.asked import default_folder
 from screenpath.runs.choose import at_boundary, choose, nothing_reached
 from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.runs.hints import wider
 from screenpath.runs.interrupts import Stopped
 from screenpath.runs.load import matrix_memory
-from screenpath.runs.session import Session, default_folder
+from screenpath.runs.parts import stretch
+from screenpath.runs.session import Session
 from screenpath.walk.step import CERTIFIED
 
 
@@ -53,7 +56,10 @@ class CvSession(Session):
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
         self.score = choose_score(o["score"], self.spec, task, classes, o.get("tau"))
-        self.splits = self.draw(task)
+        self.drawn = self.splits = self.draw(task)
+        if o["part"] is not None:
+            part = stretch(o["part"], len(self.drawn), "folds")
+            self.splits = self.drawn[part.start : part.stop]
         self.task = Task(
             self.spec, self.task_options(raw), self.score, self.data.labels, load.class_weights(o.get("class_weight")),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
@@ -102,6 +108,9 @@ class CvSession(Session):
         label = labels["classes"][int(target)] if "classes" in labels else labels["+1" if target > 0 else "-1"]
         return label if isinstance(label, str) else label_text(label)
 
+    def take_part(self) -> None:
+        """Keep the whole grid: a part is one of the folds."""
+
     def set_up_walk(self) -> None:
         """Add the columns of the scores to those of the path."""
         super().set_up_walk()
@@ -118,12 +127,12 @@ class CvSession(Session):
     def identity(self) -> dict:
         """Return all that decides the numbers: that of the path, the folds, the score and the bound."""
         o, digest = self.options, hashlib.sha256()
-        for split in self.splits:
+        for split in self.drawn:
             digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
         return {
             **super().identity(),
-            "folds": len({split.fold for split in self.splits}),
-            "repeats": len({split.repeat for split in self.splits}),
+            "folds": len({split.fold for split in self.drawn}),
+            "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": digest.hexdigest(),
             "score": self.score.name,
             **{name: o[name] for name in ("certify", "certify_to", "certify_points")},
@@ -138,7 +147,7 @@ class CvSession(Session):
         self.task = replace(self.task, run=run_key(self.identity()))
         o = self.options
         try:
-            cluster = tasks_on(o["scheduler"], o["local_cluster"])
+            cluster = tasks_on(o["scheduler"], o["local_cluster"], o["connect_timeout"], self.console.say)
             with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread:
                 self.cross_validate()
         except BaseException as error:
@@ -199,13 +208,13 @@ class CvSession(Session):
     def walk_folds(self, grid, tol: float, folder, what: str) -> list:
         """Return the paths of all folds over a grid, telling of each."""
         found = []
-        for fold in fold_paths(
-            self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
-        ):
-            found.append(fold)
-            self.signals.check()
-            if self.console.progress:
-                self.console.say(f"cv {self.spec.name}: {len(found)} of {len(self.splits)} folds done{what}")
+        with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
+            for fold in fold_paths(
+                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
+            ):
+                found.append(fold)
+                self.signals.check()
+                self.console.count(1, always=True, more=what)
         return found
 
     def certify(self) -> None:
@@ -257,36 +266,21 @@ class CvSession(Session):
     def write_tables(self) -> None:
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
         names = list(self.parameters[0])
-        scored = np.isfinite(self.choice.mean)
-        rows = [
-            {
-                "step": k, **self.parameters[k], "mean": self.choice.mean[k], "se": self.choice.se[k],
-                "n_folds": len(self.folds) if scored[k] else 0,
-                "best": int(k == self.choice.best), "one_se": int(k == self.choice.one_se),
-            }
-            for k in range(len(self.grid))
-        ]  # fmt: skip
-        self.write("cv.csv", ("step", *names, "mean", "se", "n_folds", "best", "one_se"), rows)
+        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, len(self.folds)))
         cells = [
             {"repeat": fold.split.repeat, "fold": fold.split.fold, "step": k, **row}
             for fold in self.folds
             for k, row in enumerate(fold.rows)
         ]
-        self.write("folds.csv", ("repeat", "fold", "step", *names, "score", *COLUMNS), cells)
+        self.sink.write_output("folds.csv", csv_text(("repeat", "fold", "step", *names, "score", *COLUMNS), cells))
         if self.certified is not None:
             whole = self.certified.denominator
             bounds = [
                 {"C_from": s.low, "C_to": s.high, "lower": s.lower / whole, "upper": s.upper / whole}
                 for s in self.certified.segments
             ]
-            self.write("bounds.csv", ("C_from", "C_to", "lower", "upper"), bounds)
+            self.sink.write_output("bounds.csv", csv_text(("C_from", "C_to", "lower", "upper"), bounds))
         self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
-
-    def write(self, name: str, columns, rows) -> None:
-        """Write one table."""
-        table = CsvTable(columns)
-        text = [table.opening(), *(table.record(row, first=k == 0) for k, row in enumerate(rows))]
-        self.sink.write_output(name, "".join(text))
 
     def cv_record(self) -> dict:
         """Return the content of cv.json."""
@@ -298,7 +292,7 @@ class CvSession(Session):
             "data": self.data.path,
             "score": self.score.name,
             "higher_is_better": self.score.higher,
-            "folds": len({split.fold for split in self.splits}),
+            "folds": len({split.fold for split in self.drawn}),
             "repeats": 1 if file else o["repeats"],
             "stratified": self.stratified,
             "fold_seed": None if file else o["fold_seed"],
@@ -307,17 +301,12 @@ class CvSession(Session):
             "grid": "one for all folds, made from all data",
             "n_grid": len(self.grid),
             "parameters": list(self.parameters[0]),
-            "best": self.chosen(self.choice.best),
-            "one_se": self.chosen(self.choice.one_se),
+            "best": chosen(self.parameters, self.choice, self.choice.best),
+            "one_se": chosen(self.parameters, self.choice, self.choice.one_se),
             "at_boundary": self.boundary,
             "certified": self.certified_record(),
             "seconds": self.seconds,
         }
-
-    def chosen(self, step: int) -> dict:
-        """Return what is known of a step."""
-        mean, se = float(self.choice.mean[step]), float(self.choice.se[step])
-        return {"step": step, "parameters": self.parameters[step], "mean": mean, "se": se}
 
     def certified_record(self) -> dict | None:
         """Return the bound over the range of C."""
@@ -334,6 +323,9 @@ class CvSession(Session):
 
     def summary(self, status: str) -> list:
         """Return the lines of the closing table."""
+        if self.options["part"] is not None:
+            folds = f"{len(self.folds)} of {len(self.drawn)}; the choice is made by screenpath merge"
+            return [("folds", folds), *super().summary(status)]
         lines = []
         for what, step in (("best", self.choice.best), ("one standard error", self.choice.one_se)):
             where = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters[step].items())

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.errors import InUseError, RunFolderError
+from screenpath.errors import InUseError, RunFolderError, failures_named
 
 LOCK = ".lock"
 TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that is to take another's place
@@ -37,18 +37,6 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def failures_named(path: Path):
-    """Name the file that a write failed on; where numpy says "16 requested and 11 written" the disk is full."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        number = errno.ENOSPC if error.errno is None else error.errno
-        raise OSError(number, os.strerror(number), str(path)) from None
 
 
 def save_arrays(folder: Path, arrays: dict) -> None:

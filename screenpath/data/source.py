@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 import zlib
 from contextlib import contextmanager
@@ -13,6 +14,22 @@ from functools import partial
 from pathlib import Path
 
 from screenpath.errors import DataError
+
+_under_way: list = []  # files that are being read, the one opened last at the end
+
+
+def reading() -> tuple[str, int, int] | None:
+    """Return name, bytes read and size of the file that is being read; None where there is none or nothing is known.
+
+    Another thread may ask at any moment, so the file may have been closed meanwhile.
+    """
+    try:
+        raw = _under_way[-1]
+        size = os.fstat(raw.fileno()).st_size
+        return (raw.name, raw.tell(), size) if size else None
+    except (IndexError, OSError, ValueError):
+        return None
+
 
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive"),
@@ -63,7 +80,11 @@ def open_source(source):
     except OSError as error:
         raise _unreadable(str(path), error) from None
     with raw:
-        yield from _decompressed(raw, str(path))
+        _under_way.append(raw)
+        try:
+            yield from _decompressed(raw, str(path))
+        finally:
+            _under_way.remove(raw)
 
 
 def _decompressed(raw, name: str):

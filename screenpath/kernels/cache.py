@@ -28,15 +28,17 @@ from pathlib import Path
 import numba
 from numba import config
 from numba.core.compiler import CompileResult
+from numba.core.event import trigger_event
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.errors import ResourceError
 from screenpath.kernels.apart import keep_apart, needed, remember
+from screenpath.kernels.sharing import LOCKS, end_turn, take_turn, wait_for_turn
 from screenpath.kernels.shipped import level, shipped
 
 FORMAT = 2  # of the files; another one when what is stored changes its shape
-WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py", "shipped.py")
+WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py", "sharing.py", "shipped.py")
 # Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
 KERNELS: dict = {}
 SUFFIX = ".kernel"
@@ -215,7 +217,11 @@ def clear_cache() -> int:
     if folder is None:
         return 0
     freed = 0
-    for path in [*folder.parent.glob(f"*/*{SUFFIX}"), *folder.parent.glob(f"*/*{PARTIAL}")]:
+    for path in [
+        *folder.parent.glob(f"*/*{SUFFIX}"),
+        *folder.parent.glob(f"*/*{PARTIAL}"),
+        *folder.parent.glob(f"*/{LOCKS}"),
+    ]:
         try:
             size = path.stat().st_size
             path.unlink()
@@ -354,15 +360,27 @@ class KernelCache:
             return None
 
     def _kept(self, signature, codegen, target_context):
-        """Return the compile result of a signature that was compiled on this machine, or None."""
+        """Return the compile result of a signature that was compiled on this machine, or None: then it is our turn."""
         folder = cache_folder()
         if folder is None:
             return None
         name, key = self._entry(signature, codegen.magic_tuple())
+        found = self._read(folder / name, key, target_context)
+        if found is not None or take_turn(folder, name):
+            return found
+        with trigger_event("numba:compile", data={"dispatcher": KERNELS.get(self.name)}):  # what a wait counts as
+            wait_for_turn(folder, name)
+        found = self._read(folder / name, key, target_context)
+        if found is not None:
+            end_turn(folder, name)
+        return found
+
+    def _read(self, path: Path, key, target_context):
+        """Return the compile result in a file, None if it cannot be used."""
         try:
-            return self._rebuilt(read_entry(folder / name), key, target_context)
+            return self._rebuilt(read_entry(path), key, target_context)
         except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
-            evict(folder / name)
+            evict(path)
             return None
 
     def _rebuilt(self, stored, key, target_context):
@@ -378,17 +396,20 @@ class KernelCache:
         needs = needed(result.library)
         keep_apart(result, self.name)
         folder = cache_folder()
-        # As numba itself: code that holds addresses of this process must not outlive it.
-        if folder is None or result.lifted or result.library.has_dynamic_globals:
+        if folder is None:
             return
         name, key = self._entry(signature, result.codegen.magic_tuple())
         try:
-            write_entry(folder / name, (key, result._reduce(), needs))
+            # As numba itself: code that holds addresses of this process must not outlive it.
+            if not result.lifted and not result.library.has_dynamic_globals:
+                write_entry(folder / name, (key, result._reduce(), needs))
         except OSError as error:
             _warn(
                 f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): "
                 "the next run compiles them again."
             )
+        finally:
+            end_turn(folder, name)
 
     def stored(self) -> bool:
         """Tell whether any signature of this function is on disk."""

@@ -181,10 +181,27 @@ class EpsilonGrid:
             )
         self._known[rank + 1], self._size = min(self.high, x * certificate.C), rank + 2
 
-    @property
-    def expected(self) -> int:
-        """Return a rough number of points, for progress."""
-        return max(len(self), math.ceil(math.log(self.high / self.low) / math.log1p(2.0 * math.sqrt(self.epsilon))))
+    def most(self, tol: float) -> int:
+        """Return a bound on the number of points, if each is certified to ``tol``.
+
+        Take P = 1 for the primal value at a point, and ``r = sqrt(tol)``. Its dual value is at least ``1 - tol``, the
+        norms of its two points differ by ``sqrt(2 tol)`` at most, and so at ``(1 + z)`` times its C the gap is at most
+        ``tol (1 + z) + (1 + r)^2 z^2 + (2 r + tol) z`` and the dual value at least
+        ``(1 - tol) (1 + z) - (1 + r)^2 z (1 + z)``. The stride is at least the ``z`` that makes the one epsilon times
+        the other; rounding is left out.
+        """
+        r, eps = math.sqrt(tol), self.epsilon
+        square = (1.0 + r) ** 2 * (1.0 + eps)
+        slope = tol + 2.0 * r + tol - eps * (1.0 - tol) + eps * (1.0 + r) ** 2
+        least = tol - eps * (1.0 - tol)  # below 0, as tol is below epsilon by a part at least
+        if least >= 0.0:
+            return len(self)
+        z = (-slope + math.sqrt(slope * slope - 4.0 * square * least)) / (2.0 * square)
+        return 1 + math.ceil(math.log(self.high / self.low) / math.log1p(self.SHORTEN * z))
+
+    def covered(self) -> float:
+        """Return the share of the range, in the logarithm, that the points but the last lie in."""
+        return math.log(self._known[self._size - 1] / self.low) / math.log(self.high / self.low)
 
     def guarantee(self) -> dict:
         """Return what run.json records."""

@@ -113,6 +113,7 @@ class Loss:
             options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             resolved=with_intercept_chunked,
+            kernel_modules=("box", "newton"),
             needs=MIRRORED if self.mirrored else BOX,
         )
 

@@ -9,6 +9,7 @@ import difflib
 import math
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,9 @@ GROUPS = (
 )  # fmt: skip
 
 
+PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
+
+
 @dataclass(frozen=True)
 class Option:
     """One option of a command and keyword of a function.
@@ -31,8 +35,8 @@ class Option:
     name : str
         As in Python; the shell writes ``--name`` with dashes.
     default : object
-    kind : {"number", "positive", "share", "whole", "choice", "flag", "switch", "numbers", "size", "path", "text", \
-"texts"}
+    kind : {"number", "positive", "share", "whole", "choice", "flag", "switch", "numbers", "size", "path", "part", \
+"text", "texts"}
         ``share``: between 0 and 1; ``switch``: a flag that can be turned off; ``texts``: may be given several times.
     help : str
         What the shell says.
@@ -104,6 +108,7 @@ class Option:
             "switch": "is True, False or None",
             "numbers": "must be a list of numbers",
             "size": "must be an amount of memory",
+            "part": "must be I/K with I from 1 to K, such as 2/5",
         }.get(self.kind, "must be a text")
 
 
@@ -146,6 +151,11 @@ def _path(option: Option, value):
     return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fspath(value)
 
 
+def _part(option: Option, value):
+    found = PART.fullmatch(value)
+    return f"{int(found[1])}/{int(found[2])}" if found and 1 <= int(found[1]) <= int(found[2]) else None
+
+
 def _text(option: Option, value):
     return str(value)
 
@@ -158,7 +168,7 @@ def _texts(option: Option, value):
 
 CHECKS: dict[str, Callable] = {
     "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "flag": _flag,
-    "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "text": _text, "texts": _texts,
+    "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "part": _part, "text": _text, "texts": _texts,
 }  # fmt: skip
 
 
@@ -195,6 +205,10 @@ def grouped(group: str, *options: Option) -> tuple[Option, ...]:
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
 QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
+LOG_FORMAT = Option(
+    "log_format", "text", "choice", "Of what stderr says; json: an object a line, for machines.", stated=True,
+    choices=("text", "json"), group="output",
+)  # fmt: skip
 MAX_MEMORY = Option(
     "max_memory", kind="size", group="limits", metavar="SIZE",
     help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
@@ -322,6 +336,7 @@ OUTPUT = grouped(
         "progress", None, "switch",
         "Progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
     ),
+    LOG_FORMAT,
 )  # fmt: skip
 CERTIFICATE = Option(
     "certificate", False, "flag", "Write what is claimed, for the independent checker: screenpath verify RUN.",
@@ -335,9 +350,17 @@ CLUSTER = grouped(
         "values of beta (sparse-svm), folds (cv).",
     ),
     Option("local_cluster", metavar="N", help="The same with N worker processes here.", **POSITIVE_COUNT),
+    Option(
+        "connect_timeout", 10.0, "positive", "Time for the scheduler to answer.", metavar="SECONDS", stated=True
+    ),
+)  # fmt: skip
+PART_OF = Option(
+    "part", kind="part", metavar="I/K", changes=True, group="cluster",
+    help="Compute part I of K of the grid (of cv: of the folds), one for each task of a job array; screenpath merge "
+    "puts the runs together.",
 )  # fmt: skip
 JOBS = Option("jobs", 1, metavar="N", stated=True, group="limits", **POSITIVE_COUNT)
-PATH = (*READING, *PREPARATION, *CLUSTER, *OUTPUT)
+PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
 
 
 def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:

@@ -72,6 +72,7 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
         rule=Later("rules.intercept", "parse_free_rule"),
         solver=Later("solvers.intercept", "make_free_solver"),
         contradicted=Later("rules.intercept", "contradicted"),
+        kernel_modules=("box", "intercept", "intercept_newton"),
         streams=False,
         needs=FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     )
@@ -154,7 +155,8 @@ class Spec:
         ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
         ``--bias`` and ``--dtype`` then are the kernel's, not the data's.
     kernel_modules : tuple of str
-        Modules of numerical code that a kernel model needs; its toy path would have a toy kernel matrix.
+        Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
+        kernel model all that it needs, since its toy path would have a toy kernel matrix.
     spreads : bool
         Whether a cluster is given parts of its grid, and not passes over shards.
     selects : bool

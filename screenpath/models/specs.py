@@ -211,6 +211,7 @@ L1_SVM = Spec(
     solver=Later("solvers.l1cd", "make_feature_solver"),
     contradicted=Later("rules.l1svm", "contradicted"),
     toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
+    kernel_modules=("l1svm", "l1newton"),
     free_bias=True,
     selects=True,
     streams=False,
@@ -269,7 +270,9 @@ def _sparse_walk(options):
     """Return the walk over the grid in ``jobs`` processes, or on a cluster."""
     from screenpath.walk.workers import walk_grid
 
-    return partial(walk_grid, jobs=options["jobs"], cluster=(options["scheduler"], options["local_cluster"]))
+    answer = options["connect_timeout"], options.get("tell")
+    cluster = options["scheduler"], options["local_cluster"]
+    return partial(walk_grid, jobs=options["jobs"], cluster=cluster, answer=answer)
 
 
 SPARSE_SVM = Spec(
@@ -300,6 +303,7 @@ SPARSE_SVM = Spec(
     solver=Later("solvers.sparse", "make_sparse_solver"),
     contradicted=Later("rules.sparse", "contradicted"),
     toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
+    kernel_modules=("sparse", "sifs"),
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=_sparse_weights,
     walk=_sparse_walk,

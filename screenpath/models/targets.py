@@ -21,9 +21,11 @@ def sign_targets(y, options, known=None):
     if positive is not None:
         if known is None and not np.any(y == positive):
             labels = ", ".join(f"{v:g}" for v in np.unique(y)[:20])
-            raise DataError(f"`positive={positive:g}` is not among the labels of the data ({labels})")
+            raise DataError(
+                f"`positive={positive:g}` is not among the labels of the data ({labels})", "name one of them"
+            )
         if known is None and np.all(y == positive):
-            raise DataError(f"all labels are {positive:g}; two different ones are needed")
+            raise DataError(f"all labels are {positive:g}; two different ones are needed", "check the data file")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
         signs, mapping = binary_labels(y, source=options.get("data", ""))

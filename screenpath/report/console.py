@@ -1,19 +1,29 @@
-"""What a person sees on stderr: a bar and a table on a terminal, plain lines elsewhere, nothing when quiet."""
+"""What a person sees on stderr: a bar and a table on a terminal, plain lines elsewhere, nothing when quiet.
+
+With ``log_format="json"`` every line is an object for machines: time, level, event, and what the event knows by name.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
-from screenpath.errors import shown, tell
+from screenpath.data.tables import dump_json
+from screenpath.data.timestamp import clock, now
+from screenpath.errors import shown
+from screenpath.report.activity import Activity
 
 if TYPE_CHECKING:  # rich is imported for a bar alone
     from screenpath.report.rich_parts import Bar
 
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
+BAR_EVERY_SECONDS = 1.0  # also what something may take without a bar
+DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 
 
 class Console:
@@ -27,74 +37,48 @@ class Console:
         None: progress unless quiet.
     words : callable, optional
         What makes a message one of the shell: ``errors.flags``.
+    log_format : {"text", "json"}
     """
 
-    def __init__(self, quiet: bool, progress: bool | None, words=str):
-        self.quiet, self.words = quiet, words
+    def __init__(self, quiet: bool, progress: bool | None, words=str, log_format: str = "text"):
+        self.quiet, self.words, self.json = quiet, words, log_format == "json"
         self.progress = not quiet if progress is None else progress
-        self.terminal = sys.stderr.isatty()
+        self.terminal = sys.stderr.isatty() and os.environ.get("TERM") not in DUMB and not self.json
         self._bar: Bar | None = None
+        self._said, self._said_at = 0.0, time.monotonic()
+        self._activity = Activity("")
+        self._over = threading.Event()
+        self._watcher: threading.Thread | None = None
 
-    def say(self, text: str) -> None:
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def say(self, text: str, event: str = "message", level: str = "info") -> None:
         """Print a line unless quiet."""
         if not self.quiet:
-            tell(self.words(text))
+            self.tell(text, event, level)
 
-    @contextlib.contextmanager
-    def compiling(self, check=None):
-        """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it."""
-        from screenpath.kernels.compilation import on_first_compile
+    def tell(self, text: str, event: str = "message", level: str = "info", **known) -> None:
+        """Print a line, or the object of an event; quiet or not."""
+        text = self.words(text)
+        if self.json:
+            text = dump_json({"time": now(), "level": level, "event": event, "message": text, **known})
+            self._print(text.encode("ascii", "backslashreplace").decode("ascii"))
+        else:
+            self._print(shown(text))
 
-        def begin():
-            if check is not None:
-                check()
-            self.say("compiling the numerical kernels (kept for later runs) ...")
-
-        on_first_compile(begin)
-        try:
-            yield
-        finally:
-            on_first_compile(None)
-
-    def start(self, title: str, total: int, done: int) -> None:
-        """Begin the progress of a path of ``total`` steps, ``done`` of which are there already."""
-        self._title, self._total, self._done = title, total, done
-        self._said, self._said_at = done, time.monotonic()
-        if self.progress and self.terminal:
-            from screenpath.report.rich_parts import start_bar
-
-            self._bar = start_bar(title, total, done)
-
-    def advance(self, step) -> None:
-        """Count a step as done."""
-        self._done += 1
-        if self._bar is not None:
-            self._bar.advance(step)
-        elif self.progress:
-            self._line(step)
-
-    def _line(self, step) -> None:
-        now = time.monotonic()
-        share = (self._done - self._said) / self._total
-        if share < LINE_EVERY_SHARE and now - self._said_at < LINE_EVERY_SECONDS and self._done < self._total:
-            return
-        self._said, self._said_at = self._done, now
-        where = ", ".join(f"{name} = {value:.4g}" for name, value in step.parameters.items())
-        done = f"{self._done} of {self._total} done"  # a count; the number of the step is the one that --step takes
-        text = f"{self._title}: step {step.step} ({where}), {done}, relative gap {step.rel_gap:.1e}"
-        tell(f"{text}, {100.0 * step.rejection_ratio:.1f} % screened")
-
-    def stop(self) -> None:
-        """End the progress."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+    @staticmethod
+    def _print(text: str) -> None:
+        sys.stderr.write(f"{text}\n")  # at once: two threads may have something to say
+        sys.stderr.flush()
 
     def summary(self, lines: list[tuple[str, str]]) -> None:
         """Print the closing table."""
         if self.quiet:
             return
         lines = [(what, shown(self.words(value))) for what, value in lines]
+        if self.json:
+            self.tell("the run has ended", "summary", items=[list(line) for line in lines])
+            return
         if self.terminal:
             from screenpath.report.rich_parts import print_table
 
@@ -104,3 +88,129 @@ class Console:
         for what, value in lines:
             print(f"{what:<{width}}  {value}", file=sys.stderr)
         sys.stderr.flush()
+
+    # -- what is under way ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def compiling(self, check=None):
+        """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it."""
+        from screenpath.kernels.compilation import on_first_compile
+
+        before = self._activity
+
+        def begin():
+            if check is not None:
+                check()
+            self.say("compiling the numerical kernels (kept for later runs) ...")
+            before.turn("compiling the numerical kernels")
+
+        on_first_compile(begin)
+        try:
+            yield
+        finally:
+            on_first_compile(None)
+
+    @contextlib.contextmanager
+    def busy(self, title: str, look=None, unit: str = "", total: float = 0.0):
+        """Show how far something has come until the block ends.
+
+        Parameters
+        ----------
+        title : str
+        look : callable, optional
+            ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell.
+        unit, total
+            What is counted by :meth:`count`, and how much of it there is.
+
+        Yields
+        ------
+        Activity
+        """
+        activity = Activity(title, unit, total, look=look)
+        self._begin(activity)
+        try:
+            yield activity
+        finally:
+            self.stop()
+
+    def start(self, title: str, total: int, done: int, bound: bool = False, covered=None, pulse=None) -> None:
+        """Begin the progress of a path of ``total`` steps, ``done`` of which are there already.
+
+        Parameters
+        ----------
+        title : str
+        total, done : int
+        bound : bool
+            Whether there may be fewer steps than ``total``.
+        covered : callable, optional
+            Share of the path that is done, where that is not a share of the steps.
+        pulse : screenpath.solvers.base.Pulse, optional
+            Of the point under way.
+        """
+        self._begin(Activity(title, "steps", total, done, bound, covered, pulse=pulse))
+
+    def advance(self, step) -> None:
+        """Count a step as done."""
+        self.count(1, step)
+
+    def count(self, done: float, step=None, always: bool = False, more: str = "") -> None:
+        """Count some units as done; say so where it is time, or in any case, with ``more`` behind it."""
+        a = self._activity
+        a.done, a.step = a.done + done, step
+        if self._bar is not None:
+            self._bar.show(a)
+        if not self.progress or self.terminal:
+            return
+        share = (a.done - self._said) / a.total
+        if always or share >= LINE_EVERY_SHARE or a.done >= a.total or self._silence() >= LINE_EVERY_SECONDS:
+            self._said, self._said_at = a.done, time.monotonic()
+            self._line("progress", f"{a.progress()}{more}", a.step_fields())
+
+    def stop(self) -> None:
+        """End the progress."""
+        self._over.set()
+        if self._watcher is not None:
+            self._watcher.join()
+            self._watcher = None
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _begin(self, activity: Activity) -> None:
+        self.stop()
+        self._activity = activity
+        self._said, self._said_at = activity.done, time.monotonic()
+        if not self.progress:
+            return
+        if self.terminal and activity.unit:
+            self._show(activity)
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, args=(activity, self._over), daemon=True)
+        self._watcher.start()
+
+    def _silence(self) -> float:
+        return time.monotonic() - self._said_at
+
+    def _watch(self, activity: Activity, over: threading.Event) -> None:
+        """Show, now and then, what is under way: a step may take longer than anybody likes to wait without a word."""
+        with contextlib.suppress(OSError):  # nobody is left to tell
+            while not over.wait(BAR_EVERY_SECONDS):
+                activity.refresh()
+                if self.terminal:
+                    self._show(activity)
+                elif self._silence() >= LINE_EVERY_SECONDS:
+                    self._said_at = time.monotonic()
+                    self._line("heartbeat", activity.heartbeat(), activity.beat_fields())
+
+    def _show(self, activity: Activity) -> None:
+        from screenpath.report.rich_parts import Bar
+
+        if self._bar is None:
+            self._bar = Bar(activity)
+        self._bar.show(activity)
+
+    def _line(self, event: str, text: str, known: dict) -> None:
+        if self.json:
+            self.tell(text, event, **self._activity.fields(), **known)
+        else:
+            self._print(f"{clock()} {shown(self.words(text))}")

@@ -90,8 +90,8 @@ def page(run) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n" + "\n".join(parts)
-    ) + "\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n" + "\n".join(parts)
+    ) + "\n</main>\n</body>\n</html>\n"
 
 
 def _pairs(pairs) -> str:
@@ -130,18 +130,20 @@ def _largest(summary: RunSummary) -> list:
         [f.name or f.number, *([label_text(f.label)] if several else []), f.weight, *([] if kernel else [f.scaled])]
         for f in summary.features
     ]
-    table = _table([*heads, *([] if kernel else ["scaled"])], rows)
+    table = _table("largest coefficients", [*heads, *([] if kernel else ["scaled"])], rows)
     scaling = run.record["preparation"].get("scaling") or "none"
     note = "" if kernel else f" Scaled: {SCALED[scaling]}."
     what = f"{len(rows)} of {summary.nonzero:,} with a weight, at {run.describe(summary.step)}.{note}"
     return ["<h2>Largest coefficients</h2>", f"<p>{escape(what)}</p>", table]
 
 
-def _table(heads, rows) -> str:
-    """Return a table of numbers with a head."""
+def _table(what: str, heads, rows) -> str:
+    """Return a table of numbers with a head; ``what`` is in it, for those who do not see it."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>\n" for row in rows)
-    return f'<div class="wide"><table class="steps"><tr>{head}</tr>\n{body}</table></div>'
+    # It scrolls where it is wider than the page: by keys too, for which it has to take the focus.
+    region = f'<div class="wide" tabindex="0" role="region" aria-label="Table: {what}">'
+    return f'{region}<table class="steps"><tr>{head}</tr>\n{body}</table></div>'
 
 
 def _problem(run) -> list:
@@ -234,7 +236,7 @@ def inline_svg(text: str, prefix: str) -> str:
 def _steps(run) -> str:
     names = ["step", *run.parameters, *(name for name in COLUMNS if name in run.record["columns"])]
     names += [run.score_column] if run.score_column else []
-    table = _table(names, ([row.get(name) for name in names] for row in run.steps))
+    table = _table("steps", names, ([row.get(name) for name in names] for row in run.steps))
     if len(run.steps) <= ROWS:
         return table
     return f"<details><summary>{len(run.steps):,} steps</summary>{table}</details>"

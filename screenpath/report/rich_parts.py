@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+from rich.table import Column, Table
 from rich.text import Text
+
+from screenpath.report.activity import Activity, duration
+
+NARROW = 70  # columns below which there is no room for a bar beside the words
+
+
+class Times(ProgressColumn):
+    """The time gone, and the time left where something is known of it."""
+
+    def __init__(self, activity: Activity):
+        super().__init__()
+        self.activity = activity
+
+    def render(self, task) -> Text:
+        """Return the text of the column."""
+        left = self.activity.left
+        return Text(duration(self.activity.gone) + ("" if left is None else f", {duration(left)} left"))
 
 
 class Bar:
@@ -13,35 +30,44 @@ class Bar:
 
     Parameters
     ----------
-    title : str
-    total, done : int
+    activity : Activity
     """
 
-    def __init__(self, title: str, total: int, done: int):
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeElapsedColumn(),
-        )
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(title, total=total, completed=done, note="")
+    def __init__(self, activity: Activity):
+        console = Console(stderr=True)
+        words: list[ProgressColumn] = [
+            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.fields[count]}", markup=False),
+            TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True, overflow="crop"), markup=False),
+        ]
+        if console.width >= NARROW:
+            words.insert(1, BarColumn(bar_width=None))
+        self._progress = Progress(*words, Times(activity), console=console, transient=True)
+        self._task = self._progress.add_task(activity.title, total=None, count="", note="")
+        self.show(activity)
         self._progress.start()
 
-    def advance(self, step) -> None:
-        """Count a step and show its number, its parameters and its gap."""
-        where = " ".join(f"{name}={value:.3g}" for name, value in step.parameters.items())
-        self._progress.update(self._task, advance=1, note=f"step {step.step} {where} gap {step.rel_gap:.0e}")
+    def show(self, activity: Activity) -> None:
+        """Show how far it has come: the number of the last step, or the gap of the one under way."""
+        note, where = "", activity.under_way()
+        if where is not None and where[1] > 1.0:
+            parameters, _, gap, _ = where
+            note = f"{_values(parameters)} gap {'?' if gap is None else f'{gap:.0e}'}"
+        elif activity.step is not None:
+            note = f"step {activity.step.step} {_values(activity.step.parameters)} gap {activity.step.rel_gap:.0e}"
+        total = activity.total if activity.total and not activity.bound else None
+        self._progress.update(
+            self._task, description=activity.title, total=total, completed=activity.done, note=note,
+            count=activity.count().removesuffix(" done"),
+        )  # fmt: skip
 
     def stop(self) -> None:
         """Remove the bar."""
         self._progress.stop()
 
 
-def start_bar(title: str, total: int, done: int) -> Bar:
-    """Show a progress bar."""
-    return Bar(title, total, done)
+def _values(parameters: dict) -> str:
+    return " ".join(f"{name}={value:.3g}" for name, value in parameters.items())
 
 
 def print_table(lines) -> None:

@@ -14,11 +14,12 @@ from screenpath import __version__
 from screenpath.errors import ResourceError
 from screenpath.rows.deadline import Deadline
 
+ANSWER = 10.0  # seconds that a scheduler may take to answer
 WAIT = 120  # seconds for the first worker to appear: on a busy machine its imports alone take many
 ATTEMPTS = 5  # of a task whose worker is lost
 
 
-def connect(scheduler: str | None = None, local: int | None = None):
+def connect(scheduler: str | None = None, local: int | None = None, wait: float = ANSWER, tell=None):
     """Return a Dask client and the cluster that it owns (None where it belongs to somebody else).
 
     Parameters
@@ -27,6 +28,10 @@ def connect(scheduler: str | None = None, local: int | None = None):
         Address of a running scheduler, such as ``tcp://node:8786``.
     local : int, optional
         Start this many worker processes on this machine instead.
+    wait : float
+        Seconds that the scheduler may take to answer.
+    tell : callable, optional
+        Hears what is waited for.
 
     Raises
     ------
@@ -45,8 +50,12 @@ def connect(scheduler: str | None = None, local: int | None = None):
         if local is not None:
             from screenpath.rows.loopback import LocalCluster
 
-            cluster = LocalCluster(local)
-        client = distributed.Client(cluster if cluster is not None else scheduler, timeout=WAIT, set_as_default=False)
+            cluster, wait = LocalCluster(local), WAIT
+        elif tell is not None:
+            tell(f"connecting to {scheduler} ...")
+        client = distributed.Client(cluster if cluster is not None else scheduler, timeout=wait, set_as_default=False)
+        if tell is not None and local is None and not client.scheduler_info()["workers"]:
+            tell(f"{scheduler} answers, but has no worker yet: waiting up to {WAIT} s for one ...")
         client.wait_for_workers(1, timeout=WAIT)
         check_versions(client)
     except BaseException as error:
@@ -54,7 +63,9 @@ def connect(scheduler: str | None = None, local: int | None = None):
         if not isinstance(error, (OSError, TimeoutError, ValueError)):
             raise
         raise ResourceError(
-            f"no cluster at {scheduler or 'this machine'} ({error})", "start dask-scheduler and dask-worker first"
+            f"no cluster at {scheduler or 'this machine'} ({error})",
+            "start one first (`dask scheduler`, `dask worker ADDRESS`), check the address, or allow it more time with "
+            "`connect_timeout`",
         ) from None
     return client, cluster
 
@@ -99,18 +110,18 @@ def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
 
 
 @contextlib.contextmanager
-def tasks_on(scheduler: str | None, local: int | None):
+def tasks_on(scheduler: str | None, local: int | None, wait: float = ANSWER, tell=None):
     """Give a :class:`Spread` over the cluster that the options name; None where they name none.
 
     Parameters
     ----------
-    scheduler, local
+    scheduler, local, wait, tell
         As of :func:`connect`.
     """
     if scheduler is None and local is None:
         yield None
         return
-    client, cluster = connect(scheduler, local)
+    client, cluster = connect(scheduler, local, wait, tell)
     try:
         yield Spread(client)
     finally:

@@ -56,7 +56,8 @@ def choose(scores, higher: bool) -> Choice:
     """
     scores = np.asarray(scores, dtype=np.float64)
     mean = scores.mean(axis=0)
-    se = scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
+    one = scores.shape[0] == 1  # the part of a job array: nothing is known of its uncertainty
+    se = np.full(mean.shape, np.nan) if one else scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
     if not np.isfinite(mean).any():
         raise nothing_reached()
     return Choice(mean, se, *best_and_one_se(mean, se, higher))
@@ -66,7 +67,7 @@ def best_and_one_se(mean, se, higher: bool) -> tuple[int, int]:
     """Return the best step and the first within one standard error of it; nan means are passed over."""
     loss = np.where(np.isfinite(mean), -mean if higher else mean, np.inf)
     best = int(loss.argmin())
-    return best, int(np.flatnonzero(loss <= loss[best] + se[best])[0])
+    return best, int(np.flatnonzero(loss <= loss[best] + np.nan_to_num(se[best]))[0])
 
 
 def at_boundary(grid: list[dict], best: int) -> str | None:

@@ -209,7 +209,7 @@ class RunFolder:
         try:
             content = load_archive(file)
             progress = Progress.of_line(content.pop("progress").tobytes(), run_key(identity))
-            if progress is None or progress.steps < 1:
+            if progress is None or (progress.steps < 1 and not any(name.startswith(STATE) for name in content)):
                 raise Damaged("it does not say how far this run had come")
             tally = content.pop("tally")
         except (ValueError, KeyError) as error:
@@ -354,12 +354,17 @@ class RunFolder:
             Weights and intercept in the units of the data, and whether the model has an intercept; with several
             classes one row of weights and one intercept each.
         """
+        found = []
         if self._coefficients is not None and coefficients is not None:
             weights, intercepts, has_intercept = coefficients
             pairs = zip(np.atleast_2d(weights), np.atleast_1d(intercepts), strict=True)
-            for block, (one, intercept) in enumerate(pairs):
-                found = sparse_coefficients(one, float(intercept), has_intercept, self._numbers)
-                self._coefficients.add(row["step"], *found, block)
+            found = [sparse_coefficients(one, float(b), has_intercept, self._numbers) for one, b in pairs]
+        self.add_sparse(row, found)
+
+    def add_sparse(self, row: dict, coefficients) -> None:
+        """Append a step with coefficients as ``coefficients.sparse_coefficients`` gives them, one pair a class."""
+        for block, found in enumerate(coefficients):
+            self._coefficients.add(row["step"], *found, block)
         self._add_row(row)
         self._progress.append(self._reached().line(self._key))
 

@@ -70,7 +70,8 @@ def hints(session) -> list[str]:
 
 def _end_of_grid(session):
     """Yield where a wider grid may hold a better step; a cross-validation says so in its own summary."""
-    row = best_tested(session) if len(session.grid) >= FEW and not session.cross_validated else None
+    whole = not session.cross_validated and session.options["part"] is None
+    row = best_tested(session) if whole and len(session.grid) >= FEW else None
     if row is None:
         return
     *names, column = list(row)[1:]

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import threading
 import traceback
+from collections.abc import Callable
 
 
 class Stopped(BaseException):
@@ -36,6 +37,9 @@ class Interrupts:
         Whether there are files to keep.
     kept : str
         What is said to the first signal.
+    softly : callable
+        ``softly() -> bool``: asks what is under way to end by itself, and tells whether it will; :meth:`check` then
+        raises.
     """
 
     numbers: tuple = (signal.SIGINT,)
@@ -43,6 +47,7 @@ class Interrupts:
     def __init__(self):
         self.received, self.keeping = None, False
         self.kept = "finished steps are kept"
+        self.softly: Callable[[], bool] = _never
         self._held = self._told = False
         self._before = {}
 
@@ -103,6 +108,10 @@ class Interrupts:
         if self.received is not None or not self.keeping:
             raise KeyboardInterrupt
         self.received = number
-        if not self._held:
+        if not self._held and not self.softly():
             self._told = True
             raise Stopped(number)
+
+
+def _never() -> bool:
+    return False

@@ -202,7 +202,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if data is None and spec.streams and is_shards(options["data"]):
         folder = open_shards(options)
         if not _fits_narrowed(folder, options):
-            return _stream_shards(spec, options, limit, folder)
+            return _stream_shards(spec, options, limit, folder, tell)
     data = read_training(options) if data is None else data
     if tell is not None:
         say_notices(data, source, tell)
@@ -299,7 +299,7 @@ def shape_of(data, spec, options: dict, labels: dict | None) -> Shape:
     return needs.shape_of(data.n, data.d, data.nnz, o, dense, len((labels or {}).get("classes", (0,))))
 
 
-def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder) -> Training:
+def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell=None) -> Training:
     """Return the training data of a shard folder: its rows stay on disk."""
     if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
         raise UsageError(
@@ -312,8 +312,9 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder)
     weights = row_weights(y, class_weights(options.get("class_weight")), given)
     classes = len((labels or {}).get("classes", (0,)))
     del y
+    told = {**options, "tell": tell}
     rows = _shard_rows(
-        folder, options, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit,
+        folder, told, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit,
         weights=given,
     )  # fmt: skip
     vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
@@ -333,7 +334,7 @@ def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLim
     from screenpath.rows.cluster import ClusterRows
     from screenpath.rows.dask_cluster import close, connect
 
-    client, cluster = connect(scheduler, local)
+    client, cluster = connect(scheduler, local, options["connect_timeout"], options.get("tell"))
     try:
         return ClusterRows(client, cluster, folder, *arguments, limit=limit, **more)
     except BaseException:

@@ -241,6 +241,19 @@ class Run:
             raise damaged(self.path, f"the coefficients of step {step['step']} are not complete")
         return block[:, 1:], block[:, 0]
 
+    def sparse_coefficients(self, step: int) -> list[tuple]:
+        """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair for each class.
+
+        They are those of the file, zeros that stand in it included.
+        """
+        k, numbers = self._blocks, None if self.numbers is None or self.kernel else np.append(0, self.numbers)
+        found = []
+        for row in range(step * k, (step + 1) * k):
+            part = slice(*self.matrix.indptr[row : row + 2])
+            features = self.matrix.indices[part]
+            found.append((features if numbers is None else numbers[features], self.matrix.data[part]))
+        return found
+
     @property
     def _blocks(self) -> int:
         return len(self.classes) if self.classes else 1

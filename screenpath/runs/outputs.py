@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from screenpath.data.atomic import LOCK, TEMPORARY, replacing
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, failures_named
 from screenpath.runs.record import FILES, PARTS, RUN
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
@@ -91,20 +91,21 @@ class Output:
             For writing.
         """
         if self.descriptor is not None:
-            sys.stdout.flush()
-            if self.stdout:
-                yield sys.stdout.buffer
-                sys.stdout.buffer.flush()
-                return
-            with self._opened(lambda: open(os.dup(self.descriptor), "wb")) as file:
-                yield file
+            with failures_named("standard output" if self.stdout else self.name):
+                sys.stdout.flush()
+                if self.stdout:
+                    yield sys.stdout.buffer
+                    sys.stdout.buffer.flush()
+                    return
+                with self._opened(lambda: open(os.dup(self.descriptor), "wb")) as file:
+                    yield file
             return
         with self._explained():
             if parents:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             device = os.path.exists(self.path) and _is_device(os.stat(self.path).st_mode)
         if device:
-            with self._opened(lambda: open(self.path, "wb")) as file:
+            with failures_named(self.path), self._opened(lambda: open(self.path, "wb")) as file:
                 yield file
             return
         with self._opened(lambda: replacing(self.path, self.check)) as file:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from screenpath.errors import UsageError
 from screenpath.models.specs import SPECS
-from screenpath.runs.session import Session, Silent
+from screenpath.runs.session import Session
+from screenpath.runs.silent import Silent
 from screenpath.walk.step import SKIPPED
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+import os
 import sys
 import time
 from dataclasses import replace
@@ -13,91 +13,26 @@ from typing import Any
 from screenpath import __version__
 from screenpath.data.memory import in_force
 from screenpath.data.needs import SCREEN_MORE
+from screenpath.data.source import reading
+from screenpath.data.timestamp import now
 from screenpath.errors import ResourceError, UsageError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
+from screenpath.runs.asked import INPUTS, check_options, default_folder
+from screenpath.runs.circumstances import circumstances, versions
 from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
+from screenpath.runs.parts import points_of
 from screenpath.runs.record import SCHEMA_VERSION
 from screenpath.runs.stream import Stream
 from screenpath.runs.tally import Tally
+from screenpath.runs.unfinished import LONG, REASON, Unfinished, is_long
+from screenpath.solvers.base import Pulse
 from screenpath.walk import audit
 from screenpath.walk import step as steps
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
-
-INPUTS = ("data", "test", "weights", "fold_file")  # options that name files which a run reads
-
-
-def check_options(options: dict) -> None:
-    """Refuse options that contradict each other, and fill in the defaults that depend on others."""
-    if options["out"] == "-":
-        for name in ("resume", "force"):
-            if options[name]:
-                raise UsageError(f"`{name}` needs a run folder", "give one: `out=DIR`")
-        if options["coefficients"] not in (None, "none"):
-            raise UsageError("`out=-` writes the step table only", "give a folder with `out=DIR` to get coefficients")
-        options["coefficients"] = "none"
-    options["coefficients"] = options["coefficients"] or "csv"
-    if options["resume"] and options["force"]:
-        raise UsageError("`resume` continues a run and `force` replaces it", "use one of them")
-    if options["quiet"] and options["progress"]:
-        raise UsageError("`quiet` and `progress` contradict each other", "use one of them")
-    if options.get("certificate"):
-        check_certificate(options)
-    if options["data"] == "-" and options["test"] == "-":
-        raise UsageError("DATA and `test` cannot both be stdin")
-
-
-def check_certificate(options: dict) -> None:
-    """Refuse a certificate where the checker (:mod:`screenpath.verify`) could not check it."""
-    if options["out"] == "-":
-        raise UsageError("`certificate` needs a run folder", "give one: `out=DIR`")
-    if options["dtype"] != "float64":
-        raise UsageError("`certificate` proves the numbers of the file, `dtype=float32` rounds them", "leave one out")
-    if not isinstance(options["data"], str):
-        raise UsageError("`certificate` is checked against text, the data are arrays", "name a LIBSVM file")
-    if Path(options["data"]).is_dir():
-        raise UsageError(
-            "`certificate` is checked against text, DATA is a folder", "name the LIBSVM text it was made of"
-        )
-    if options.get("one_vs_rest"):
-        raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", "use `positive=LABEL`")
-
-
-def default_folder(name: str, data) -> Path:
-    """Return ``runs/NAME-STEM``, the stem being the file's name without compression and format endings."""
-    path = Path("stdin" if data == "-" else data if isinstance(data, str) else "arrays")
-    if path.suffix in (".gz", ".bz2", ".xz"):
-        path = path.with_suffix("")
-    return Path("runs") / f"{name}-{path.stem}"
-
-
-class Silent:
-    """In place of a console (:class:`screenpath.report.console.Console`): nobody hears anything."""
-
-    quiet = True
-    progress = False
-
-    def say(self, text: str) -> None:
-        """Keep quiet."""
-
-    def start(self, title: str, total: int, done: int) -> None:
-        """Keep quiet."""
-
-    def advance(self, step) -> None:
-        """Keep quiet."""
-
-    def stop(self) -> None:
-        """Keep quiet."""
-
-    def summary(self, lines: list) -> None:
-        """Keep quiet."""
-
-    def compiling(self, check=None):
-        """Return a context in which nothing is said of compilation."""
-        return contextlib.nullcontext()
 
 
 class Session:
@@ -132,9 +67,9 @@ class Session:
         self.spec, self.options, self.console, self.command = spec, options, console, list(command)
         self.signals = Interrupts() if signals is None else signals
         limit = options["time_limit"]
-        since = time.monotonic() if began is None else began
-        self.deadline = since + limit if limit is not None else math.inf
-        self.tally = Tally()
+        self.began, self.started = time.monotonic() if began is None else began, now()
+        self.deadline = self.began + limit if limit is not None else math.inf
+        self.tally, self.pulse = Tally(), Pulse()
         self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
         self.data: Any = None
         self.proof: Any = None
@@ -142,8 +77,11 @@ class Session:
         self.good: bool | None = None
         self.stopped: int | None = None
         self.resumable = False
+        self.begun: Unfinished | None = None  # the step that was cut short, here or in an earlier run
+        self.continued: list[int] = []  # steps that went on from such a one
         self.scored: list[dict] = []  # of this process: step, parameters and test score
 
+    offset = 0  # points of the whole grid before those of this run
     cross_validated = False  # whether something else than test data chooses the step
 
     # -- the order of things -------------------------------------------------------------------------------------
@@ -174,27 +112,48 @@ class Session:
     def prepare(self) -> None:
         """Read the data and build the model, the rule and the solver."""
         from screenpath.kernels.compilation import clock, compile_seconds
+        from screenpath.kernels.sharing import stop_helpers
 
         o = self.options
         # First, so that a wrong name is said before anything is read or compiled.
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
-        with self.console.compiling(in_force().check_compiling):
+        name = os.path.basename(load.name_of(o["data"]))
+        busy = self.console.busy(f"reading {name}", reading)
+        with busy as activity, self.console.compiling(self.compiling_begins), contextlib.ExitStack() as ending:
+            ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
             self.read()
             if o.get("certificate") and "classes" in (self.data.labels or {}):
                 raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
+            if activity is not None:
+                activity.turn("preparing the path")
             self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
             in_force().promised = self.data.vectors  # what else the model takes is there
             self.data = replace(self.data, targets=None)  # the model has its own
-            self.grid = self.spec.grid(self.model, o)
+            self.whole = self.grid = self.spec.grid(self.model, o)
+            self.take_part()
             self.set_up_walk()
             warm.warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
             if self.spec.copies:
                 self.data = self.data.without_rows()
         self.tally.seconds["compiling"] = compile_seconds()
+
+    def compiling_begins(self) -> None:
+        """Do what comes before the first compilation."""
+        from screenpath.kernels.sharing import start_helpers
+
+        in_force().check_compiling()
+        if not in_force():  # what helpers take would count
+            start_helpers(self.spec.kernel_modules)
+
+    def take_part(self) -> None:
+        """Keep the points of the grid that ``part`` asks for."""
+        if self.options["part"] is not None:
+            points = points_of(self.options["part"], self.whole)
+            self.grid, self.offset = self.whole[points.start : points.stop], points.start
 
     def read(self) -> None:
         """Read and prepare the training data."""
@@ -210,11 +169,11 @@ class Session:
     def set_up_walk(self) -> None:
         """Collect the limits of the walk and the columns of the step table."""
         o = self.options
-        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline)
+        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, pulse=self.pulse)
         extras = self.spec.columns
         if o["audit"]:
             checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
-            limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, checker)
+            limits = replace(limits, audit=checker)
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
             extras = (*extras, self.spec.score_column)
@@ -247,6 +206,7 @@ class Session:
             folder.close()
             raise
         self.resumable = previous is not None and not o["force"]
+        self.continued = list(previous.get("continued", ())) if self.resumable else []
         return folder
 
     def folder(self) -> Path:
@@ -274,7 +234,9 @@ class Session:
         reference = None
         if checkpoint is not None:  # all of it is checked before anything is changed
             reference = self.restore(checkpoint)
-            self.console.say(f"continuing behind step {checkpoint.progress.steps - 1}")
+            done = checkpoint.progress.steps
+            how = f"within step {done}" if self.begun is not None else f"behind step {done - 1}"
+            self.console.say(f"continuing {how}")
         classes = (self.data.labels or {}).get("classes")
         unit, count, numbers = "feature", self.data.shape[1], self.data.preparation.numbers
         if self.spec.rows is not None:
@@ -289,17 +251,22 @@ class Session:
         steps, grid = checkpoint.progress.steps, self.grid
         try:
             earlier = Tally.restored(checkpoint.tally)
-            known = not hasattr(grid, "expected")  # else it grows with the walk
+            known = not hasattr(grid, "covered")  # else it grows with the walk
             if earlier.steps != steps or (known and steps > len(grid)):
                 raise ValueError("it speaks of another number of steps")
-            at = grid[steps - 1] if known else None
-            reference = restore_walk(self.model, self.screening, checkpoint.state, at)
+            at = grid[steps - 1] if known and steps else None
+            if known and steps < len(grid):
+                self.begun = Unfinished.restored(self.model, checkpoint.state, grid[steps])
+            started = steps > 0 or self.begun is None  # else all there is is the pair of the first step
+            reference = restore_walk(self.model, self.screening, checkpoint.state, at) if started else None
             if self.options.get("certificate"):
                 from screenpath.runs.certificates import check_resumed
 
                 check_resumed(self.sink.path, self.model, checkpoint.state)
         except ValueError as error:
             raise self.sink.damaged_checkpoint(error) from None
+        if self.begun is not None and steps not in self.continued:
+            self.continued.append(steps)
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
         return reference
@@ -314,15 +281,25 @@ class Session:
 
     def state(self, certificate) -> dict:
         """Return all that the next step depends on."""
-        state = walk_state(self.model, self.screening, certificate)
-        return state if self.proof is None else {**state, **self.proof.state()}
+        state = {} if certificate is None else walk_state(self.model, self.screening, certificate)
+        begun = {} if self.begun is None else self.begun.arrays(self.model)
+        return {**state, **begun, **({} if self.proof is None else self.proof.state())}
 
     # -- the path ------------------------------------------------------------------------------------------------
 
     def found(self, reference, first: int):
         """Yield the steps from number ``first`` on, and their certificates."""
-        go = self.spec.walk(self.options) if self.spec.walk else walk
-        return go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first)
+        go = self.spec.walk({**self.options, "tell": self.console.say}) if self.spec.walk else walk
+        begun = {} if self.begun is None else {"begun": self.begun.certificate}
+        if self.options["part"] is None or not self.offset:
+            yield from go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first, **begun)
+            return
+        # Numbered as in the whole grid while it is walked: what a solver draws goes by the number of the point.
+        points = self.whole[: self.offset + len(self.grid)]
+        how = self.screening, self.solver, self.limits, reference, self.offset + first
+        for step, certificate in go(self.model, points, *how, **begun):
+            step.step -= self.offset
+            yield step, certificate
 
     def walk(self, reference) -> None:
         """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
@@ -330,13 +307,15 @@ class Session:
         first = self.sink.count
         found = self.found(reference, first)
         self.latest = reference
-        self.console.start(self.spec.name, getattr(self.grid, "expected", len(self.grid)), first)
+        self.start_progress(first)
         try:
             limit.promised //= 2  # the model is there, and the first certificates
             compiling = self.console.compiling(limit.check_compiling)
             kept = limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes)
+            self.signals.softly = self.stop_softly
             with self.signals.cutting(), compiling, kept:
                 self.keep_steps(found)
+                self.signals.check()
             if self.sink.count < len(self.grid):
                 status = TIME_LIMIT
         except Stopped as stop:
@@ -350,8 +329,8 @@ class Session:
             self.signals.hold()  # the files are completed whatever comes now, short of a second signal
             self.console.stop()
         clock = time.perf_counter()
-        if status != COMPLETE and self.latest is not None:
-            self.sink.checkpoint(self.state(self.latest), self.tally.array())
+        if status != COMPLETE:
+            self.keep_state()
         reason = steps.LATE if status == TIME_LIMIT else "a signal ended the path before this point"
         skipped = [self.skipped_row(rank, reason) for rank in range(self.sink.count, len(self.grid))]
         self.tally.seconds["writing"] += time.perf_counter() - clock
@@ -362,8 +341,16 @@ class Session:
         self.console.summary(self.summary(status))
         if not self.console.quiet:
             for hint in hints(self):
-                self.console.say(f"hint: {hint}")
+                self.console.say(f"hint: {hint}", "hint")
         self.status, self.good = status, all_good(record)
+
+    def start_progress(self, first: int) -> None:
+        """Have the console show how far the path has come."""
+        grid, name = self.grid, self.spec.name
+        if not hasattr(grid, "covered"):
+            self.console.start(name, len(grid), first, pulse=self.pulse)
+            return
+        self.console.start(name, grid.most(self.options["tol"]), first, True, grid.covered, self.pulse)
 
     def keep_for_later(self, error: ResourceError) -> None:
         """Write where the path can continue with more memory, and say so."""
@@ -374,22 +361,22 @@ class Session:
     def keep_steps(self, found) -> None:
         """Write the steps that the walk yields, up to the end of the grid or the time limit."""
         for step, certificate in found:
+            if self.begun is not None:
+                self.begun.counted(step)
             # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
-            if time.monotonic() > self.deadline:
+            if self.limits.late:
+                fixed = not hasattr(self.grid, "covered")  # the next point of an eps-path is found with its reference
+                self.begun = Unfinished.of(step, certificate) if fixed and is_long(step, certificate) else None
                 return
+            self.begun = None
             in_force().look(f"step {step.step}")
             with self.signals.held():
                 clock = time.perf_counter()
-                weights = self.spec.weights(step, self.data.labels)
-                original = self.original(weights)
-                row = {**step.record(), **self.more_cells(step)}
-                if self.spec.free_bias and weights.ndim == 1:
-                    row = steps.in_units(row, original[1] - weights[-1])
+                row, weights = self.row(step)
                 if self.test is not None:
-                    score = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
-                    row[self.spec.score_column] = score
-                    self.scored.append({"step": step.step, **step.parameters, self.spec.score_column: score})
-                self.sink.add(row, original)
+                    names = ("step", *step.parameters, self.spec.score_column)
+                    self.scored.append({name: row[name] for name in names})
+                self.sink.add(row, self.original(weights))
                 if self.proof is not None:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
@@ -398,6 +385,36 @@ class Session:
                 if self.latest is not None and self.sink.due():
                     self.sink.checkpoint(self.state(certificate), self.tally.array())
             self.console.advance(step)
+
+    def row(self, step) -> tuple[dict, Any]:
+        """Return the row of a step, and its weights."""
+        weights = self.spec.weights(step, self.data.labels)
+        row = {**step.record(), **self.more_cells(step)}
+        if self.spec.free_bias and weights.ndim == 1:
+            row = steps.in_units(row, self.original(weights)[1] - weights[-1])
+        if self.test is not None:
+            row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
+        return row, weights
+
+    def keep_state(self) -> None:
+        """Write where a run that ends early can continue, and the pair of the step that was cut short."""
+        if self.proof is not None:  # it has claims of whole steps alone
+            self.begun = None
+        if self.latest is not None or self.begun is not None:
+            self.sink.checkpoint(self.state(self.latest), self.tally.array())
+        if self.begun is not None and self.begun.step is not None:
+            self.begun.step.reason = REASON
+            row, weights = self.row(self.begun.step)
+            self.sink.add(row, self.original(weights))
+
+    def stop_softly(self) -> bool:
+        """Ask the solver to end a long step as the deadline would, and tell whether there is one."""
+        pulse = self.pulse
+        known = 0.0 if self.begun is None else sum(self.begun.work[:3])
+        if pulse.parameters is None or time.monotonic() - pulse.since + known < LONG:
+            return False
+        pulse.stopped = True
+        return True
 
     def original(self, weights) -> tuple:
         """Return weights and intercept in the units of the data, a row each for several classes."""
@@ -423,6 +440,7 @@ class Session:
             "tool": "screenpath",
             "status": status,
             "command": self.command,
+            **self.circumstances(status),
             "model": self.spec.name,
             "objective": self.spec.objective,
             "stopping_rule": "primal - dual <= tol * primal on the full data",
@@ -438,8 +456,21 @@ class Session:
             "parameters": list(self.model.parameters(self.grid[0])),
             "columns": list(self.columns),
             "identity": self.identity(),
+            "grid": self.grid_record(),
+            **({"continued": self.continued} if self.continued else {}),
             "totals": {"n_steps": len(self.grid), **self.tally.record()},
         }
+
+    def circumstances(self, status: str) -> dict:
+        """Return where and when the run was made; nothing of it decides a number."""
+        ended = {} if status == RUNNING else {"ended": now()}
+        return {**circumstances(), "started": self.started, **ended}
+
+    def grid_record(self) -> dict:
+        """Return the grid that the options became; the step table has all its points."""
+        first, last = (self.model.parameters(self.grid[k]) for k in (0, len(self.grid) - 1))
+        whole = {} if self.options["part"] is None else {"first_of_whole": self.offset, "whole": len(self.whole)}
+        return {"points": len(self.grid), "first": first, "last": last, **whole}
 
     def guarantee(self) -> dict | None:
         """Return what an eps-path guarantees between its points; nothing before its first one is done."""
@@ -449,7 +480,8 @@ class Session:
         """Return the lines of the closing table: (what, value)."""
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
-        return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *where]
+        total = [("total", f"{time.monotonic() - self.began:.3f} s")]
+        return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *total, *where]
 
 
 def all_good(record: dict) -> bool:
@@ -467,12 +499,3 @@ def _named(value):
 def finite(value: float) -> float | None:
     """Return a number as JSON can have it."""
     return value if math.isfinite(value) else None
-
-
-def versions() -> dict:
-    """Return the versions of everything that computes."""
-    import platform
-    from importlib.metadata import version
-
-    names = ("numpy", "scipy", "numba")
-    return {"screenpath": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}

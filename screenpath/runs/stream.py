@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from screenpath.data.tables import CsvTable, JsonLines
+from screenpath.errors import failures_named
 
 
 class Stream:
@@ -56,5 +57,6 @@ class Stream:
         """Nothing to let go of: stdout belongs to the caller."""
 
     def _write(self, text: str) -> None:
-        self.file.write(text)
-        self.file.flush()
+        with failures_named("standard output"):
+            self.file.write(text)
+            self.file.flush()

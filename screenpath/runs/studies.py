@@ -20,9 +20,10 @@ STARTS = ("warm", "cold")
 SOLVING = "screening and solver"
 REPEATS = o.Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
-SOLVER = o.Option("solver", group=SOLVING, help="The same for all rules.  [default: cd; smo with `kernel`]")
+SOLVER = o.Option("solver", group=SOLVING, help="The same for all rules.  [default: auto, as of a run]")
 RULES = o.Option(
-    "rules", "none,dvi", group=SOLVING, help="Comma-separated; the first is what speed-ups refer to.", stated=True
+    "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True,
+    help="Comma-separated; the first is what speed-ups refer to.",
 )  # fmt: skip
 BOX = (
     RULES,
@@ -37,7 +38,7 @@ BOX = (
 )  # fmt: skip
 PAIRS = (
     replace(
-        RULES, default="none,iss,ifs,sifs",
+        RULES, default="none,iss,ifs,sifs,sifs+gap",
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
     o.Option(
@@ -45,7 +46,8 @@ PAIRS = (
         help="warm, cold or both: begin at the previous grid point, or at theta = 0 (sdca only), with and without "
         "rules.",
     ),
-    REPEATS, replace(SOLVER, default="sdca", help="sdca, newton or auto; the same for all rules.", stated=True),
+    REPEATS,
+    replace(SOLVER, help="sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
     *LIMITS, o.SEED, o.POSITIVE, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
 )  # fmt: skip
 FEATURES = (
@@ -121,10 +123,10 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
 
     names = listed(options["rules"], "rules", "none,dvi,dvi+gap")
     if model != "svm" and options["kernel"] is not None:
-        raise UsageError(f"{model} has no kernel", "use compare svm, or leave out `kernel`")
+        raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
     kernel = SPECS[model].resolved(SPECS[model], options) is KERNEL_SVM
     spec = KERNEL_SVM if kernel else SPECS[model]  # chunks are for those of the rules that can
-    options = {**options, "solver": options["solver"] or ("smo" if kernel else "cd")}
+    options = {**options, "solver": options["solver"] or "auto"}
     own = {"parse": spec.rule, "make": spec.solver} if kernel else {}
     limit = MemoryLimit(options["max_memory"])
     data = _read(spec, options, console, limit, names)
@@ -155,7 +157,8 @@ def _pairs(options: dict, console) -> tuple[list[dict], bool]:
     wrong = [start for start in begin if start not in STARTS]
     if wrong:
         raise UsageError(f"unknown start '{wrong[0]}'", "use `starts=warm`, cold or warm,cold")
-    options, limit = {**options, "threads": 1}, MemoryLimit(options["max_memory"])
+    solver = options["solver"] or ("sdca" if "cold" in begin else "auto")
+    options, limit = {**options, "threads": 1, "solver": solver}, MemoryLimit(options["max_memory"])
     data = _read(SPARSE_SVM, options, console, limit, names)
     with limit.in_force(), limit.kept("the comparison"):
         model = SPARSE_SVM.build(data.rows, data.targets, data.weights, options)

@@ -44,13 +44,13 @@ class Auto(Solver):
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         if not self.sweeps_first(reduced.sparse, reduced.start_w.size) or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
-        few = Budget(min(SWEEPS, budget.epochs), budget.deadline)
+        few = replace(budget, epochs=min(SWEEPS, budget.epochs))
         first = self.sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
         if first.converged or first.epochs >= budget.epochs:
             return first
         margins = reduced.products(first.w)
         again = replace(reduced, start_alpha=first.alpha, start_sum=first.w, start_w=first.w, start_margins=margins)
-        rest = Budget(budget.epochs - first.epochs, budget.deadline)
+        rest = replace(budget, epochs=budget.epochs - first.epochs, touched=budget.touched + first.touched)
         second = self.newton.solve(again, tol=tol, budget=rest, dynamic=dynamic, rank=rank)
         return Solution(
             second.w,

@@ -2,11 +2,52 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf, nan
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+
+
+@dataclass(slots=True)
+class Pulse:
+    """What is known of the grid point under way, for whoever waits for it: another thread may read it at any moment.
+
+    Attributes
+    ----------
+    parameters : dict or None
+        Of the point; None between two points.
+    since : float
+        ``time.monotonic()`` value at which it began.
+    rel_gap : float
+        Of the reduced problem when it was last known, nan before; passes over the data until then.
+    passes : float
+    stopped : bool
+        Whether the solve under way is to end as if its deadline had come.
+    """
+
+    parameters: dict | None = None
+    since: float = 0.0
+    rel_gap: float = nan
+    passes: float = 0.0
+    stopped: bool = False
+    _rows: int = field(default=1, repr=False)
+
+    def begin(self, parameters: dict, rows: int) -> None:
+        """Note that a point begins, on data with so many rows."""
+        self.rel_gap, self.passes, self._rows, self.since = nan, 0.0, max(rows, 1), time.monotonic()
+        self.parameters = parameters
+
+    def note(self, gap: float, primal: float, touched: float) -> None:
+        """Note the gap of the reduced problem, and the rows touched for this point so far."""
+        self.rel_gap = gap / abs(primal) if primal else nan
+        self.passes = touched / self._rows
+
+    def end(self) -> None:
+        """Note that the point is done."""
+        self.parameters = None
 
 
 @dataclass(slots=True)
@@ -17,12 +58,28 @@ class Budget:
     ----------
     epochs : int
         Sweeps or Newton iterations.
-    deadline : float
+    until : float
         ``time.monotonic()`` value after which no further kernel call starts.
+    pulse : Pulse, optional
+        Hears how far the solve has come, and may end it.
+    touched : float
+        Rows touched for the same grid point before this solve.
     """
 
     epochs: int
-    deadline: float
+    until: float
+    pulse: Pulse | None = None
+    touched: float = 0.0
+
+    @property
+    def deadline(self) -> float:
+        """Return the time after which no further kernel call starts: long ago where the solve was stopped."""
+        return -inf if self.pulse is not None and self.pulse.stopped else self.until
+
+    def note(self, gap: float, primal: float, touched: float) -> None:
+        """Tell the gap of the reduced problem and the rows that this solve has touched."""
+        if self.pulse is not None:
+            self.pulse.note(gap, primal, self.touched + touched)
 
 
 @dataclass(slots=True)

@@ -46,12 +46,13 @@ class CoordinateDescent(Solver):
         interval, epochs, converged = FIRST_CHECK, 0, False
         while True:
             converged = run.check(tol, dynamic)
+            budget.note(run.gap, run.primal, run.touched)
             if converged or not np.isfinite(run.gap) or run.alive.size == 0:
                 break
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             todo = min(interval, budget.epochs - epochs)
-            run.sweep(todo, self.shrinking, budget.deadline)
+            run.sweep(todo, self.shrinking, budget)
             epochs += todo
             interval = min(LAST_CHECK, interval + interval // 4 + 1)
         return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
@@ -79,11 +80,11 @@ class _Run:
         self.w = reduced.start_sum.copy()
         self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
 
-    def sweep(self, sweeps: int, shrinking: bool, deadline: float) -> None:
+    def sweep(self, sweeps: int, shrinking: bool, budget: Budget) -> None:
         """Run ``sweeps`` sweeps in kernel calls of bounded length."""
         r = self.reduced
         each = max(1, VISITS // max(self.alive.size, 1))
-        while sweeps > 0 and time.monotonic() <= deadline:
+        while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
             touched, _ = kernels.cd_sweeps(
                 self.dense, *self.csr, r.sparse, r.c, r.lo, r.hi, self.sqnorms,
@@ -101,7 +102,7 @@ class _Run:
         pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w
         primal = 0.5 * w_sq - pull + loss + r.offset
         gap = w_sq - pull + loss - linear
-        self.gap = gap
+        self.gap, self.primal = gap, primal
         if gap <= tol * abs(primal):
             return True
         if dynamic and np.isfinite(gap):

@@ -189,6 +189,7 @@ class _Run:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
         sums = self.evaluate(self.alive)
         self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
+        self.budget.note(self.gap, self.primal, self.touched)
         if self.note(self.gap, tol * self.primal):
             return True
         if dynamic and self.updates and self.drift(sums) * sqrt(sums.squares) > DRIFT * self.gap:

@@ -53,6 +53,7 @@ class Newton(Solver):
                 *workspace, table, board, 0,
             )  # fmt: skip
             iterations, touched = iterations + done, touched + work
+            budget.note(gap, primal, touched)
             converged = gap <= tol * abs(primal)
             if (
                 converged

@@ -61,6 +61,7 @@ class ProximalSDCA(Solver):
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
             converged = run.gap <= tol * abs(run.primal)
+            budget.note(run.gap, run.primal, run.touched)
             if converged or run.epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             if dynamic and run.gap <= screen_below:

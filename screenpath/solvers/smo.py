@@ -79,6 +79,7 @@ class Smo(Solver):
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
         while True:
             converged = run.check(tol, dynamic)
+            budget.note(run.gap, run.primal, reduced.rows.touched + run.touched)
             if converged or run.alive.size == 0 or run.stuck:
                 break
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
@@ -122,7 +123,7 @@ class _Run:
         loss, linear, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         gap = loss - linear + float(self.alpha @ self.products)
-        self.primal = r.offset + linear - 0.5 * self.w_sq + gap
+        self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
         if gap <= tol * abs(self.primal):
             return True
         dual = self.primal - gap

@@ -51,6 +51,7 @@ class SparseNewton(Solver):
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
             converged = run.gap <= tol * abs(run.primal)
+            budget.note(run.gap, run.primal, run.touched)
             idle = 0 if run.primal < best else idle + 1
             best = min(run.primal, best)
             if converged or idle > IDLE or epochs >= budget.epochs or time.monotonic() > budget.deadline:

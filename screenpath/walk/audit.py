@@ -41,7 +41,7 @@ class Audit:
 
     def __init__(self, solver, options: PathOptions, contradicted=contradicted):
         self.solver, self.contradicted = solver, contradicted
-        self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline)
+        self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline, pulse=options.pulse)
 
     def __call__(self, model, parameter, rank, reference, certificate, decided) -> dict:
         """Return the columns ``unsafe`` (count) and ``audit_rel_gap`` (relative gap that the audit's solve reached)."""

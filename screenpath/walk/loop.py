@@ -21,7 +21,7 @@ from screenpath.models.grid import epsilon_stride
 from screenpath.numbers import rounding
 from screenpath.rules import Screening
 from screenpath.rules.base import PathScreening
-from screenpath.solvers.base import Budget, Solver
+from screenpath.solvers.base import Budget, Pulse, Solver
 from screenpath.walk import step as steps
 from screenpath.walk.compiled import CompiledWalk, can_compile
 from screenpath.walk.grid import as_grid
@@ -49,6 +49,8 @@ class PathOptions:
         clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
     certificates : bool, default True
         Whether each step comes with its certificate. Without, it is None for most points of a stretch.
+    pulse : Pulse, optional
+        Hears of the point under way, and may end it as the deadline would.
     """
 
     tol: float = 1e-6
@@ -56,6 +58,12 @@ class PathOptions:
     deadline: float = float("inf")
     audit: Callable | None = None
     certificates: bool = True
+    pulse: Pulse | None = None
+
+    @property
+    def late(self) -> bool:
+        """Tell whether the walk is to end."""
+        return time.monotonic() > self.deadline or (self.pulse is not None and self.pulse.stopped)
 
 
 class _Clock:
@@ -101,7 +109,7 @@ def walk(*arguments, **more):
 
 def batches(
     model: PathModel, grid, screening: PathScreening, solver: Solver, options: PathOptions, reference=None,
-    first: int = 0,
+    first: int = 0, begun=None,
 ):  # fmt: skip
     """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
 
@@ -117,6 +125,8 @@ def batches(
         Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
     first : int, default 0
         Grid points before it are done already.
+    begun : Certificate, optional
+        At ``grid[first]``: of the pair that an earlier walk had reached there, from which its solver goes on.
 
     Yields
     ------
@@ -142,18 +152,19 @@ def batches(
     if can_compile(model, screening, solver):
         stretches = CompiledWalk(model, grid, screening, options, MARGIN * options.tol)
     while rank < len(grid):
-        if time.monotonic() > options.deadline:
+        if options.late:
             return
-        found, certificates = stretches.points(reference, rank) if stretches else ([], [])
+        found, certificates = stretches.points(reference, rank) if stretches and begun is None else ([], [])
         if not found:
-            step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options)
+            step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options, begun)
+            begun = None
             found, certificates = [step], [reference]
         if init is not None and rank == 0:
             paying, *others = found
             found = [replace(paying, init_s=init.seconds, passes=paying.passes + init.passes), *others]
         rank, reference = rank + len(found), certificates[-1]
         # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
-        if grid.grows and (time.monotonic() <= options.deadline or epsilon_stride(reference, grid.epsilon) > 1.0):
+        if grid.grows and (not options.late or epsilon_stride(reference, grid.epsilon) > 1.0):
             grid.extend(rank - 1, reference)
         yield found, certificates
 
@@ -202,32 +213,35 @@ def far_end(model, grid, solver, options: PathOptions):
 
 
 def solve_point(
-    model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions
-):
+    model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions,
+    begun=None,
+):  # fmt: skip
     """Screen, solve and certify one grid point.
 
     The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
     the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
     certificate to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are
-    corrected instead.
+    corrected instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
 
     Returns
     -------
     Step, Certificate
     """
     clock = _Clock(model.rows)
+    if options.pulse is not None:
+        options.pulse.begin(model.parameters(parameter), model.rows.n)
     screened = screening.before(model, reference, parameter)
     first_screened = screened
     decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
     target = MARGIN * options.tol
-    certificate = reference
+    certificate = reference if begun is None else begun
     while True:
         clock.enter("solve")
         if rounds == 0 and model.exact_until(reference, parameter):
             w, theta = None, reference.theta
         else:
-            budget = Budget(options.max_epochs - epochs, options.deadline)
+            budget = Budget(options.max_epochs - epochs, options.deadline, options.pulse, touched + clock.touched)
             reduced = model.reduce(parameter, screened, certificate)
             needs.ask_before_solving(model, reduced, solver)
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
@@ -241,7 +255,7 @@ def solve_point(
         clock.enter("certify")
         certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
         done = rounding.meets(certificate, options.tol)
-        spent = epochs >= options.max_epochs or time.monotonic() > options.deadline
+        spent = epochs >= options.max_epochs or options.late
         further = done and model.refines and model.goes_on(parameter, certificate, reference)
         if (done and not further) or spent or rounds >= MAX_ROUNDS:
             break
@@ -273,6 +287,8 @@ def solve_point(
         model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent, solver=name,
         epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds, extras=extras,
     )  # fmt: skip
+    if options.pulse is not None:
+        options.pulse.end()
     return step, certificate
 
 

@@ -46,6 +46,8 @@ def walk_grid(
     first: int = 0,
     jobs: int = 1,
     cluster=(None, None),
+    answer=(),
+    begun=None,
 ):
     """Walk a grid of (alpha, beta) as :func:`screenpath.walk.loop.walk` does, its rows shared out.
 
@@ -60,6 +62,10 @@ def walk_grid(
         Processes.
     cluster : tuple (str or None, int or None)
         As of :func:`screenpath.rows.dask_cluster.tasks_on`; without a cluster the rows stay on this machine.
+    answer : tuple (float, callable or None), optional
+        How long the scheduler may take to answer, and who hears that it is waited for.
+    begun : SparseCertificate, optional
+        As of ``walk``; where the rows are shared out, they all begin anew.
 
     Yields
     ------
@@ -74,13 +80,15 @@ def walk_grid(
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
     if cluster == (None, None) and (jobs == 1 or len(rows) < 2):
-        yield from walk(model, pairs, screening, solver, options, reference, first)
+        yield from walk(model, pairs, screening, solver, options, reference, first, begun=begun)
         return
     # Its state, and not the reference itself: a copy of the closed form would not be known as one.
     state = None if reference is None else model.state(reference)
+    options = replace(options, pulse=None)  # of a point here; the points are elsewhere
     tasks = [([pairs[rank] for rank in row], row[0], state if row[0] == first else None) for row in rows]
     how = screening, solver, options
-    walked = _on_cluster(model, tasks, how, cluster) if cluster != (None, None) else _here(model, tasks, how, jobs)
+    spread = cluster != (None, None)
+    walked = _on_cluster(model, tasks, how, (*cluster, *answer)) if spread else _here(model, tasks, how, jobs)
     with contextlib.closing(walked):
         for found, row in zip(walked, rows, strict=True):
             yield from found

@@ -70,6 +70,7 @@ def test_a_comparison_has_the_options_of_the_shell(model):
         "out",
         "force",
         "quiet",
+        "log_format",
     }
 
 

@@ -72,4 +72,4 @@ def test_nothing_else_goes_by_the_time_of_day():
         for path in (ROOT / "screenpath").rglob("*.py")
         if re.search(r"\btime\.time\(|\bdatetime\b|\bctime\b|\blocaltime\b", path.read_text())
     ]
-    assert users == ["rows/deadline.py"]
+    assert sorted(users) == ["data/timestamp.py", "rows/deadline.py"]  # the former says what time it is, for people

@@ -1,5 +1,6 @@
 """The group of commands: help, version, exit codes, imports."""
 
+import json
 import signal
 import time
 
@@ -110,7 +111,7 @@ def test_full_device_behind_stdout(data):
     with open("/dev/full", "w") as full:
         done = screenpath("svm", data, "--grid", "3", "-o", "-", "--quiet", stdout=full)
     assert done.returncode == 1
-    assert "No space left" in done.stderr and "Traceback" not in done.stderr
+    assert "standard output: No space left" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_real_process(data):
@@ -294,3 +295,19 @@ def test_shown():
 def test_the_shell_hears_flags(call, data):
     found = call("svm", data, "--cmin", "2", "--cmax", "1")
     assert found.code == 2 and "swap --cmin and --cmax" in found.err and "`" not in found.err
+
+
+def test_errors_warnings_and_signals_are_objects_too(call, data, monkeypatch):
+    """As soon as --log-format has been read; what is said of it stands in the same stream."""
+    result = call("svm", data, "--grid", 3, "--log-format", "json", "--cmin", "none")
+    (error,) = map(json.loads, result.err.splitlines())
+    assert result.code == 2 and (error["event"], error["exit_code"]) == ("error", 2) and "--cmin" in error["message"]
+    monkeypatch.setattr(Console, "advance", lambda self, step: signal.raise_signal(signal.SIGTERM))
+    result = call("svm", data, "--grid", 3, "--log-format", "json", "--out", "run")
+    events = [json.loads(line) for line in result.err.splitlines()]
+    assert result.code == 143 and "stopping: finished steps are kept" in events[0]["message"]
+    assert events[-1]["event"] == "summary" and ["ended", "interrupted"] in events[-1]["items"]
+    monkeypatch.undo()
+    result = call("svm", data, "--out", data.parent / "run", "--log-format", "json")
+    (error,) = map(json.loads, result.err.splitlines())
+    assert result.code == 1 and "--resume" in error["hint"]

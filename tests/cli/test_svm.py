@@ -1,6 +1,7 @@
 """The svm command: its files, its options, its exit codes."""
 
 import json
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -32,6 +33,10 @@ def test_run_folder(call, data):
     phases = ("reading", "compiling", "screening", "solving", "certifying", "writing")
     assert tuple(run["totals"]["seconds"]) == phases
     assert len(run["preparation"]["scale"]) == 5
+    assert run["grid"] == {"points": 6, "first": {"C": 0.01}, "last": {"C": 0.5}}
+    assert run["working_directory"] == str(data.parent) and run["machine"]["processors"] >= 1
+    assert datetime.fromisoformat(run["started"]) <= datetime.fromisoformat(run["ended"])
+    assert "\ntotal " in result.err
     assert "certified" in result.err and "6 of 6" in result.err
 
 

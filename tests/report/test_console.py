@@ -1,11 +1,19 @@
+import json
+import re
 import sys
+import time
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import pytest
 
+from screenpath.data.source import open_source, reading
+from screenpath.errors import flags
 from screenpath.report import console as module
+from screenpath.report.activity import Activity, duration
 from screenpath.report.console import Console
 from screenpath.runs.tally import Tally
+from screenpath.solvers.base import Pulse
 
 
 @dataclass
@@ -31,7 +39,93 @@ def test_lines_every_tenth(capsys):
         console.advance(Done(k))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 10
-    assert lines[-1] == "svm: step 99 (C = 0.5), 100 of 100 done, relative gap 1.0e-07, 25.0 % screened"
+    clock, _, text = lines[-1].partition(" ")
+    assert text == "svm: step 99 (C = 0.5), 100 of 100 done, relative gap 1.0e-07, 25.0 % screened"
+    assert re.fullmatch("[0-2][0-9]:[0-5][0-9]:[0-5][0-9]", clock)
+    console.stop()
+
+
+def test_the_time_gone_and_the_time_left():
+    a = Activity("svm", "steps", 100, 20)
+    assert a.times() == "" and a.left is None  # nothing is known yet
+    a.began, a.done = a.began - 60.0, 40
+    assert a.times() == "1 min 0 s gone, about 3 min 0 s left"  # 20 steps a minute, 60 to go
+    share = iter((0.0, 0.25, 0.25))
+    grows = Activity("svm", "steps", 229, 0, bound=True, covered=lambda: next(share))
+    grows.began -= 10.0
+    assert grows.count() == "0 of at most 229 done" and grows.left == pytest.approx(30.0, abs=1.0)
+    assert [duration(s) for s in (0.4, 59.6, 7260)] == ["0 s", "1 min 0 s", "2 h 1 min"]
+
+
+def test_a_long_step_is_heard_of(capsys, monkeypatch):
+    """From the thread that watches: the gap and the passes that the solver has told last, and nothing made up."""
+    monkeypatch.setattr(module, "BAR_EVERY_SECONDS", 0.001)
+    monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 0.0)
+    pulse = Pulse()
+    pulse.begin({"C": 0.5}, rows=10)
+    console = Console(quiet=False, progress=None, log_format="json")
+    console.start("svm", 100, 3, pulse=pulse)
+    first = waited(capsys, lambda found: found)
+    pulse.note(gap=0.2, primal=2.0, touched=25.0)
+    second = waited(capsys, lambda found: found["rel_gap"])
+    console.stop()
+    assert first["event"] == "heartbeat" and first["parameters"] == {"C": 0.5} and first["rel_gap"] is None
+    assert "gap not known yet; 3 of 100 done" in first["message"]
+    assert second["rel_gap"] == 0.1 and second["passes"] == 2.5 and (second["done"], second["total"]) == (3, 100)
+    assert "relative gap 1.0e-01 so far, 2.5 passes" in second["message"]
+
+
+def waited(capsys, good) -> dict:
+    """Return the first line of JSON that is as it should be."""
+    for _ in range(10_000):
+        for line in capsys.readouterr().err.splitlines():
+            if good(json.loads(line)):
+                return json.loads(line)
+        time.sleep(0.001)
+    raise AssertionError("no such line")
+
+
+def test_reading_a_file_is_heard_of(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "BAR_EVERY_SECONDS", 0.001)
+    monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 0.0)
+    file = tmp_path / "data.libsvm"
+    file.write_bytes(b"1 1:2\n" * 500_000)
+    console = Console(quiet=False, progress=None, log_format="json")
+    with open_source(file) as (stream, _), console.busy("reading", reading) as activity:
+        stream.read(1_500_000)
+        found = waited(capsys, lambda line: line["unit"] == "MB")
+        activity.turn("preparing the path")
+        after = waited(capsys, lambda line: line["title"] == "preparing the path")
+    assert reading() is None
+    assert found["title"] == "reading data.libsvm" and 1.5 <= found["done"] <= 1.6 and found["total"] == 3.0
+    assert after["left_s"] is None and after["unit"] is None
+
+
+def test_objects_a_line_for_machines(capsys):
+    console = Console(quiet=False, progress=None, words=flags, log_format="json")
+    console.say("use `grid=3`", "hint")
+    console.start("svm", 1, 0)
+    console.advance(Done())
+    console.stop()
+    console.summary([("warning", "a \x1b"), ("warning", "b")])
+    hint, step, end = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (hint["event"], hint["level"], hint["message"]) == ("hint", "info", "use --grid 3")
+    assert datetime.fromisoformat(step["time"]).utcoffset() is not None
+    assert step["event"] == "progress" and step["step"] == 0 and step["parameters"] == {"C": 0.5}
+    assert end["event"] == "summary" and [what for what, _ in end["items"]] == ["warning", "warning"]
+
+
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(capsys, monkeypatch, kind):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", kind)
+    console = Console(quiet=False, progress=None)
+    console.start("svm", 1, 0)
+    console.advance(Done())
+    console.stop()
+    console.summary([("certified", "1 of 1 steps")])
+    err = capsys.readouterr().err
+    assert "svm: step 0" in err and "\x1b" not in err and err.endswith("certified  1 of 1 steps\n")
 
 
 def test_a_line_after_a_while(capsys, monkeypatch):
@@ -41,6 +135,7 @@ def test_a_line_after_a_while(capsys, monkeypatch):
     monkeypatch.setattr(module.time, "monotonic", lambda: now + 31.0)
     console.advance(Done())
     console.advance(Done())
+    console.stop()
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

@@ -84,9 +84,10 @@ def test_other_data_other_version_no_cluster(client, tmp_path, monkeypatch):
     monkeypatch.setattr("screenpath.rows.dask_cluster.__version__", "9.9")
     with pytest.raises(ResourceError, match="the workers have screenpath"):
         check_versions(client)
-    monkeypatch.setattr("screenpath.rows.dask_cluster.WAIT", 0.2)
-    with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9"):
-        connect("tcp://127.0.0.1:9")
+    heard = []
+    with pytest.raises(ResourceError, match="no cluster at tcp://127.0.0.1:9") as caught:
+        connect("tcp://127.0.0.1:9", wait=0.2, tell=heard.append)
+    assert heard == ["connecting to tcp://127.0.0.1:9 ..."] and "`connect_timeout`" in caught.value.hint
 
 
 def test_workers_look_at_what_they_open(client, tmp_path, monkeypatch):

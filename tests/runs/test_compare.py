@@ -10,6 +10,7 @@ from screenpath.models.grid import EpsilonGrid, log_grid
 from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.runs import compare as module
+from screenpath.runs import studies
 from screenpath.runs.compare import COLUMNS, SPARSE_COLUMNS, DisagreementError, compare
 from tests.conftest import two_classes
 
@@ -63,7 +64,16 @@ def test_contradicting_variants_are_an_error():
 @pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
 def test_command(samples, tmp_path, kind):
     out = tmp_path / "table"
-    command = ["compare", "svm", str(samples / "wang_toy2.libsvm"), "--rules", "none,dvi", "--grid", "8", "--repeats"]
+    command = [
+        "compare-rules",
+        "svm",
+        str(samples / "wang_toy2.libsvm"),
+        "--rules",
+        "none,dvi",
+        "--grid",
+        "8",
+        "--repeats",
+    ]
     assert run([*command, "1", "--format", kind, "-o", str(out), "--quiet"]) == 0
     text = out.read_text()
     if kind == "json":
@@ -84,7 +94,7 @@ def test_command_line_errors(samples, capsys):
 
 
 def test_sparse_grids_agree_under_every_rule_and_start(samples, capsys):
-    command = ["compare", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--betas", "2", "--alphas", "5"]
+    command = ["compare-rules", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--betas", "2", "--alphas", "5"]
     rules = "none,iss,ifs,sifs,gap,sifs+gap"
     assert run([*command, "--rules", rules, "--starts", "warm,cold", "--repeats", "2", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -105,3 +115,22 @@ def test_sparse_command_line_errors(samples, capsys):
     assert run([*command, "--starts", "hot"]) == 2
     assert run([*command, "--rules", "none,dvi"]) == 2
     assert "unknown rule 'dvi'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options", [("svm",), ("svm", "--kernel", "rbf"), ("sparse-svm", "--betas", "2", "--alphas", "3")]
+)
+def test_by_default_the_table_is_about_the_solver_of_a_run(samples, capsys, monkeypatch, options):
+    """Under its name of earlier versions too; the last variant has the rule that a run takes."""
+    asked = []
+    for spec in (studies.KERNEL_SVM, studies.SPARSE_SVM):
+        assert next(one.default for one in spec.options if one.name == "solver") == "auto"
+    monkeypatch.setattr(studies, "_shared", lambda options, console, real=studies._shared: (
+        asked.append(options["solver"]) or real(options, console)
+    ))  # fmt: skip
+    model, *more = options
+    command = [model, str(samples / "wang_toy2.libsvm"), *more, "--repeats", "1", "--format", "json", "--quiet"]
+    command += [] if model == "sparse-svm" else ["--grid", "3"]
+    assert run(["compare", *command]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert asked == ["auto"] and rows[-1]["rule"] == studies.SPECS[model].default_rule

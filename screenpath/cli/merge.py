@@ -1,0 +1,41 @@
+"""``screenpath merge``: runs of a job array as one run."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from screenpath.cli.app import DONE, UNCERTIFIED
+from screenpath.cli.help import Helped
+from screenpath.cli.options import quiet_option
+from screenpath.errors import tell
+
+
+@click.command(
+    "merge",
+    cls=Helped,
+    examples=(
+        "screenpath merge parts/1 parts/2 parts/3 -o runs/whole",
+        "screenpath merge folds/1 folds/2 -o runs/cv-whole --force",
+    ),
+)
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(), help="Run folder to make.")
+@click.option("--force", is_flag=True, help="Replace the run in the folder.")
+@quiet_option
+def command(runs, out, force, quiet):
+    """Put the runs in several folders RUN together into one run folder.
+
+    The runs are the parts of a grid that --part I/K has cut, the parts of the folds of cv, or runs that differ in the
+    values of their grid alone (--c-list, --lambda-list, --beta). The folder is that of one run, for show, predict, plot
+    and all others. Runs that are not parts of one are refused, with all that differs.
+    """
+    from screenpath.cv.merge import merge_runs
+    from screenpath.runs.session import all_good
+
+    record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
+    if not quiet:
+        totals = record["totals"]
+        tell(f"{out}: {totals['certified']} of {totals['n_steps']} steps certified, put together from {len(runs)} runs")
+    return DONE if all_good(record) else UNCERTIFIED

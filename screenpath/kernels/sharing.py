@@ -1,0 +1,118 @@
+"""Several processes share the work of compiling: each kernel is compiled by one. This module holds no kernel.
+
+A process that needs what another one compiles waits for it. Waiting forms no cycle: who compiles a kernel waits for
+those it calls alone, and calls form none. A process that is killed loses its locks, one that stands still is not waited
+for longer than ``PATIENCE``; where files cannot be locked, everybody compiles for themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LOCKS = "locks"
+PATIENCE = 60.0  # seconds; the longest kernel takes a quarter of that on a busy machine
+MOST = 3  # helpers: what a kernel needs is compiled before it, so that more find little to do
+POLL = 0.01  # seconds
+
+
+@functools.cache
+def _locks(folder: Path) -> int | None:
+    """Return the file of a folder whose bytes stand for its entries. Never closed: that would give up all its locks."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except (OSError, AttributeError):
+        return None
+
+
+def _place(name: str) -> int:
+    """Return the byte that stands for an entry: its name ends in a hash."""
+    return int(name.rpartition(".")[0].rpartition("-")[2][:12], 16)
+
+
+def _lock(file: int, name: str, how: str) -> bool:
+    """Lock or release an entry; return whether that succeeded."""
+    import fcntl
+
+    kind = fcntl.LOCK_EX | fcntl.LOCK_NB if how == "take" else fcntl.LOCK_UN
+    try:
+        fcntl.lockf(file, kind, 1, _place(name))
+    except BlockingIOError:
+        return False
+    except PermissionError:  # what some systems say in its place
+        return False
+    return True
+
+
+def take_turn(folder: Path, name: str) -> bool:
+    """Take the turn to compile an entry; return whether it is ours, as it is where files cannot be locked."""
+    file = _locks(folder)
+    if file is None or sys.platform == "win32":
+        return True
+    try:
+        return _lock(file, name, "take")
+    except OSError:  # a file system without locks
+        return True
+
+
+def wait_for_turn(folder: Path, name: str) -> None:
+    """Wait while another process compiles an entry."""
+    until = time.monotonic() + PATIENCE
+    while not take_turn(folder, name) and time.monotonic() < until:
+        time.sleep(POLL)
+
+
+def end_turn(folder: Path, name: str) -> None:
+    """Let others have an entry, which is there now, or will not be."""
+    file = _locks(folder)
+    if file is not None and sys.platform != "win32":
+        with contextlib.suppress(OSError):  # as above
+            _lock(file, name, "release")
+
+
+_helpers: list[subprocess.Popen] = []
+
+
+def helpers() -> int:
+    """Return how many further processes may compile: one less than processors, and not many."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST, processors - 1)
+
+
+def start_helpers(modules: tuple) -> None:
+    """Compile kernel modules in further processes while this one compiles what it comes to.
+
+    They begin with the last module, from which this process is farthest. One that cannot be started is not missed.
+    """
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    backwards = [*reversed(modules)]
+    for k in range(min(helpers(), len(modules))):
+        words = [sys.executable, "-m", "screenpath.kernels.sharing", *backwards[k:], *backwards[:k]]
+        nowhere = subprocess.DEVNULL
+        with contextlib.suppress(OSError):
+            _helpers.append(subprocess.Popen(words, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere))
+
+
+def stop_helpers() -> None:
+    """End the processes that compile."""
+    while _helpers:
+        one = _helpers.pop()
+        one.kill()
+        one.wait()
+
+
+def main() -> None:
+    from screenpath.kernels.compilation import ensure_compiled
+
+    ensure_compiled(*sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Runs of the tasks of a job array, put together: what one run would have written, or why they make none."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import screenpath
+from tests.cli.conftest import TIMES, read_csv, without_times
+
+GRID = ("--grid", "7", "--cmax", "1", "--bias", "1", "--quiet")
+# What depends on where a path begins: the solver's way, and how much could be screened from there.
+WAY = ("epochs", "rounds", "passes", "solver", "screened_R", "screened_L", "n_survivors", "rejection_ratio",
+       "screening_rate", "n_features_screened")  # fmt: skip
+
+
+def parts(call, command, data, count, *options, **more):
+    """Compute all parts, and return their folders, the last one first."""
+    folders = []
+    for k in range(1, count + 1):
+        assert call(*command, data, *options, "--part", f"{k}/{count}", "-o", f"p{k}", **more).code == 0
+        folders.append(f"p{k}")
+    return folders[::-1]
+
+
+def test_parts_of_a_grid_of_c(call, data):
+    """The grid, the labels and the claims are those of one run; the last digits are those of a path begun elsewhere."""
+    folders = parts(call, ("svm",), data, 3, *GRID, "--test", data)
+    assert call("svm", data, *GRID, "--test", data, "-o", "whole").code == 0
+    result = call("merge", *folders, "-o", "merged")
+    assert result.code == 0 and "7 of 7 steps certified, put together from 3 runs" in result.err
+    merged, whole = (read_csv(f"{name}/steps.csv") for name in ("merged", "whole"))
+    assert [len(read_csv(f"p{k}/steps.csv")) for k in (1, 2, 3)] == [2, 2, 3]
+    assert list(merged[0]) == list(whole[0])
+    for one, other in zip(merged, whole, strict=True):
+        assert [one[name] for name in ("step", "C", "status")] == [other[name] for name in ("step", "C", "status")]
+        assert float(one["dual"]) <= float(other["primal"]) and float(other["dual"]) <= float(one["primal"])
+    # The first part begins where the whole run does: nothing but times differs.
+    keys = [name for name in merged[0] if name not in TIMES]
+    assert [[row[key] for key in keys] for row in merged[:2]] == [[row[key] for key in keys] for row in whole[:2]]
+    records = [json.loads(Path(name, "run.json").read_text()) for name in ("merged", "whole")]
+    assert records[0]["identity"] == records[1]["identity"] and list(records[0]["grid"]) == list(records[1]["grid"])
+    assert [origin["run"] for origin in records[0]["merged"]] == ["p1", "p2", "p3"]
+    for name in ("n_steps", "certified"):
+        assert records[0]["totals"][name] == records[1]["totals"][name]
+    a, b = (screenpath.load_run(name) for name in ("merged", "whole"))
+    np.testing.assert_allclose(a.coefficients, b.coefficients, rtol=1e-2, atol=1e-2)
+    assert a.best() == b.best() and call("predict", "merged", data, "--step", 6).code == 0
+    again = call("svm", data, *GRID[:-1], "--test", data, "-o", "merged", "--resume")
+    assert again.code == 0 and "complete already" in again.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+@pytest.mark.parametrize("how", ["part", "values"])
+def test_values_of_beta_have_the_numbers_of_one_run_to_the_last_bit(call, data, kind, how):
+    """Rows of the grid do not depend on each other, nor does what a solver draws on where its job begins."""
+    options = ("--beta", "0.3,0.1,0.03", "--alphas", "4", "--solver", "sdca", "--coefficients", kind, "--quiet")
+    if how == "values":
+        options = (*options, "--solver", "newton")  # what sdca draws goes by the number of the point
+    assert call("sparse-svm", data, *options, "-o", "whole").code == 0
+    folders = []
+    for k, beta in enumerate(("0.03", "0.3,0.1")):
+        own = ("--part", f"{k + 1}/2") if how == "part" else ("--beta", beta)
+        assert call("sparse-svm", data, *options, *own, "-o", f"p{k}").code == 0
+        folders.append(f"p{k}")
+    assert call("merge", *folders, "-o", "merged", "-q").code == 0
+    assert without_times("merged/steps.csv") == without_times("whole/steps.csv")
+    assert Path(f"merged/coefficients.{kind}").read_bytes() == Path(f"whole/coefficients.{kind}").read_bytes()
+    assert screenpath.load_run("merged").certified
+
+
+def test_values_of_c_in_any_order(call, data):
+    for name, values in (("a", "1,0.01"), ("b", "0.1")):
+        assert call("svm", data, "--c-list", values, "--one-vs-rest", "--format", "json", "-q", "-o", name).code == 0
+    path = screenpath.merge_runs([screenpath.load_run("a"), "b"], "merged")
+    assert path.grid.tolist() == [0.01, 0.1, 1.0] and path.run.record["identity"]["c_list"] == [0.01, 0.1, 1.0]
+    alone = screenpath.load_run("b")
+    np.testing.assert_array_equal(path.coef(C=0.1), alone.coef(C=0.1))
+
+
+def test_folds_have_the_numbers_of_one_run_to_the_last_bit(call, data):
+    options = ("--grid", "5", "--folds", "3", "--repeats", "2", "--quiet")
+    folders = parts(call, ("cv", "svm"), data, 6, *options)
+    assert "the choice is made by screenpath merge" in call("cv", "svm", data, *options[:-1], "--part", "1/2").err
+    assert call("cv", "svm", data, *options, "-o", "whole").code == 0
+    assert call("merge", *folders, "-o", "merged", "-q").code == 0
+    for name in ("steps.csv", "folds.csv"):
+        assert without_times(f"merged/{name}") == without_times(f"whole/{name}")
+    for name in ("cv.csv", "coefficients.csv"):
+        assert Path("merged", name).read_bytes() == Path("whole", name).read_bytes()
+    records = [json.loads(Path(name, "cv.json").read_text()) for name in ("merged", "whole")]
+    for record in records:
+        del record["seconds"]
+    assert records[0] == records[1]
+    assert call("predict", "merged", data).out == call("predict", "whole", data).out
+
+
+def test_what_does_not_fit_is_named(call, data, tmp_path):
+    other = tmp_path / "other.libsvm"
+    other.write_text(data.read_text().replace("\n", " 9:1\n", 1))
+    for name, more in (
+        ("p1", ("--part", "1/3")), ("p2", ("--part", "2/3")), ("q2", ("--part", "2/2")), ("whole", ()),
+        ("tol", ("--part", "2/3", "--tol", "1e-5")),
+    ):  # fmt: skip
+        assert call("svm", data, *GRID, *more, "-o", name).code == 0
+    assert call("svm", other, *GRID, "--part", "2/3", "-o", "other").code == 0
+    assert call("svm", data, *GRID, "--part", "3/3", "--time-limit", "1e-9", "-o", "late").code == 3
+    refused = {
+        ("p1",): "two or more", ("p1", "p2"): "part 3 of 3 is missing", ("p1", "q2"): "q2 is part 2/2, p1 part 1/3",
+        ("p1", "p1"): "both part 1/3", ("p1", "whole"): "whole is a whole run", ("whole", "whole"): "same run twice",
+        ("p1", "nothing"): "nothing is not a run folder",
+    }  # fmt: skip
+    for names, words in refused.items():
+        result = call("merge", *names, "-o", "merged")
+        assert result.code in (1, 2) and words in result.err and not Path("merged").exists(), result
+    assert call("svm", data, *GRID, "--part", "3/3", "-o", "p3").code == 0
+    for name, words in (("tol", "tol is 1e-06 and 1e-05"), ("other", "data_sha256 is ")):
+        result = call("merge", "p1", name, "p3", "-o", "merged")
+        assert result.code == 2 and words in result.err and "screenpath runs" in result.err
+    found = call("merge", "p1", "p2", "late", "-o", "m").err
+    assert "late is not complete" in found or "no finished step" in found
+    assert call("merge", "p1", "p2", "p3", "-o", "p1", "--force").code == 2
+    assert call("merge", "p1", "p2", "p3", "-o", "whole").code == 1  # without --force nothing is replaced
+    assert call("merge", "p1", "p2", "p3", "-o", "whole", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--part", "0/3"), "I/K with I from 1 to K"), (("--part", "8/8"), "7 grid points make at most 7 parts"),
+        (("--part", "1/2", "--certificate"), "a certificate is of one run alone"),
+    ],
+)  # fmt: skip
+def test_parts_that_are_none(call, data, options, words):
+    result = call("svm", data, *GRID, *options, "-o", "p")
+    assert result.code == 2 and words in result.err
+
+
+def test_a_part_that_was_stopped_goes_on(call, data, monkeypatch):
+    from screenpath.runs import folder
+
+    monkeypatch.setattr(folder, "EVERY", 0.0)
+    options = ("svm", data, "--grid", "12", "--quiet", "--part", "2/2", "--solver", "cd", "--cmax", "0.1", "-o")
+    assert call(*options, "once").code == 0
+    with monkeypatch.context() as patch:
+        from screenpath.runs.session import Session
+
+        def keep(self, found, keep=Session.keep_steps):
+            keep(self, (pair for _, pair in zip(range(3), found, strict=False)))
+
+        patch.setattr(Session, "keep_steps", keep)
+        assert call(*options, "twice").code == 3
+    assert call(*options, "twice", "--resume").code == 0
+    assert without_times("once/steps.csv") == without_times("twice/steps.csv")

@@ -1,0 +1,60 @@
+"""The commands that the front page and the guide show can be typed as they stand, on data of that name."""
+
+import gzip
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from screenpath.models.specs import SPECS
+from tests.cli.conftest import call, clouds, libsvm_text  # noqa: F401 (fixture)
+from tests.conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NOT_HERE = ("cache",)  # tests/cli/test_cache.py: it compiles everything
+
+
+def commands(page) -> list[str]:
+    """Return the commands of a page; what stands behind two blanks or a # describes them."""
+    lines = [line for block in BLOCK.findall(page.read_text()) for line in block.splitlines()]
+    return [re.split(r"\s{2,}|\s+#", line)[0] for line in lines if line.startswith("screenpath ")]
+
+
+SHOWN = {page: commands(page) for page in PAGES}
+RUN = [page for page in PAGES if SHOWN[page]]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Data under the names that the pages use."""
+    for k, name in enumerate(("data", "train", "test", "new", "wide")):
+        (tmp_path / f"{name}.libsvm").write_text(libsvm_text(*clouds(60, 4, seed=k)))
+    X, _ = clouds(60, 4, seed=9)
+    for name in ("digits", "digits.t"):
+        (tmp_path / f"{name}.libsvm").write_text(libsvm_text(X, np.arange(60) % 10))
+    (tmp_path / "targets.libsvm").write_text(libsvm_text(X, np.round(X @ [1.0, -1.0, 0.5, 0.0], 2)))
+    text = (tmp_path / "data.libsvm").read_bytes()
+    for name in ("data", "day1", "day2"):
+        (tmp_path / f"{name}.libsvm.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "data_samples").symlink_to(ROOT / "data_samples")
+    return tmp_path
+
+
+def test_pages_show_commands():
+    assert len(RUN) >= 4 and sum(map(len, SHOWN.values())) > 30
+
+
+@pytest.mark.parametrize("page", RUN, ids=[page.stem for page in RUN])
+def test_commands_of_a_page(page, files, call):  # noqa: F811 (fixture)
+    if not any("svm data.libsvm" in line for line in SHOWN[page]):  # the page speaks of a run without making it
+        assert call("svm", "data.libsvm", "--grid", 5, "-q").code == 0
+    for line in SHOWN[page]:
+        _, *words = shlex.split(line)
+        if words[0] in NOT_HERE:
+            continue
+        # Lines of a list are alternatives: those of a model have one default folder.
+        path = words[0] in (*SPECS, "cv") and "-o" not in words
+        result = call(*words, *(["--force"] if path else []))
+        assert result.code == 0, (line, result)

@@ -1,0 +1,58 @@
+"""The site that `make docs` makes: whole, without a network, and with all that is declared."""
+
+import html
+import importlib.util
+import re
+
+import pytest
+
+from screenpath.cli.app import COMMANDS
+from screenpath.models.specs import SPECS
+from tests.conftest import ROOT
+
+GUIDE = ROOT / "examples" / "guide"
+REMOTE = re.compile(r"""(?:src|srcset)=["']?(?:https?:)?//|<link[^>]+href=["']?(?:https?:)?//|@import""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="MkDocs is not installed (extra: docs)")
+    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed (extra: docs)")
+    spec = importlib.util.spec_from_file_location("site_of_the_guide", GUIDE / "site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    folder = tmp_path_factory.mktemp("site")
+    module.write_pages(folder / "pages")
+    module.build(folder / "pages", folder / "out")
+    return folder / "out"
+
+
+def test_every_page_is_there_and_needs_no_network(site):
+    for page in GUIDE.glob("*.md"):
+        name = "index" if page.stem == "README" else page.stem
+        assert (site / "examples" / "guide" / f"{name}.html").is_file(), page
+    for page in site.rglob("*.html"):
+        assert not REMOTE.search(page.read_text()), page
+    assert "Start" in (site / "index.html").read_text()
+
+
+def test_links_lead_to_pages(site):
+    for page in site.rglob("*.html"):
+        for link in re.findall(r'href="([^"#:]+)(?:#[^"]*)?"', page.read_text()):
+            assert (page.parent / html.unescape(link)).exists(), (page, link)
+
+
+def test_the_reference_has_what_is_declared(site):
+    reference = site / "examples" / "guide" / "reference"
+    for name, spec in SPECS.items():
+        text = html.unescape((reference / f"{name}.html").read_text())
+        lost = [one.name for one in spec.path_options if f"--{one.name.replace('_', '-')}" not in text]
+        assert not lost and spec.default_rule in text
+    for name in COMMANDS:
+        assert (reference / f"{name}.html").is_file(), name
+
+
+def test_formulas_are_shown_and_not_their_source(site):
+    text = (site / "examples" / "guide" / "theory.html").read_text()
+    assert text.count("<math ") > 40 and "\\frac" not in text and "$" not in text.partition("<body")[2]
+    assert "<p>\n<math" not in text  # of a paragraph, not beside it

@@ -1,0 +1,129 @@
+"""Processes that compile at once share the work, and none waits for ever for another."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from screenpath.data.memory import MemoryLimit
+from screenpath.kernels import sharing
+from screenpath.kernels.compilation import kernel_modules
+from screenpath.models.specs import KERNEL_SVM, SPECS
+from screenpath.runs.session import Session
+from tests.conftest import ROOT
+
+MAKE = """
+import sys
+from screenpath.kernels import KERNELS, sharing
+from screenpath.kernels.compilation import ensure_compiled
+sharing.PATIENCE = float(sys.argv[1])
+ensure_compiled("distances", "text")
+print(sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS.values()))
+"""
+HOLD = """
+import sys, time
+from screenpath.kernels import sharing
+from screenpath.kernels.cache import cache_folder
+
+for name in sys.argv[1:]:
+    assert sharing.take_turn(cache_folder(), name)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a script with an empty store for compiled kernels."""
+
+    def go(script, *words):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+        environment.pop("NUMBA_DISABLE_JIT", None)
+        return subprocess.Popen(
+            [sys.executable, "-c", script, *map(str, words)], env=environment, stdout=subprocess.PIPE, text=True
+        )
+
+    return go
+
+
+def compiled(process) -> int:
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    return int(out)
+
+
+def test_each_kernel_is_compiled_by_one_process(start, tmp_path):
+    counts = [compiled(one) for one in [start(MAKE, 60) for _ in range(3)]]
+    entries = list(tmp_path.rglob("*.kernel"))
+    assert sum(counts) == len(entries) >= 4
+    assert compiled(start(MAKE, 60)) == 0
+
+
+def test_without_locks_everybody_compiles(start, tmp_path):
+    assert compiled(start(MAKE, 60)) >= 4
+    entries = list(tmp_path.rglob("*.kernel"))
+    for entry in entries:
+        entry.unlink()
+    (folder,) = {entry.parent for entry in entries}
+    (folder / sharing.LOCKS).unlink()
+    (folder / sharing.LOCKS).mkdir()  # a file that cannot be opened
+    counts = [compiled(one) for one in [start(MAKE, 60) for _ in range(2)]]
+    assert max(counts) == len(entries)
+
+
+def test_nobody_waits_for_ever(start, tmp_path):
+    compiled(start(MAKE, 60))
+    entries = sorted(tmp_path.rglob("*.kernel"))
+    for entry in entries:
+        entry.unlink()
+    holder = start(HOLD, *(entry.name for entry in entries))
+    assert holder.stdout.readline() == "held\n"
+    try:
+        holder.send_signal(signal.SIGSTOP)  # stands still with every lock
+        assert compiled(start(MAKE, 0.05)) == len(entries)
+    finally:
+        holder.kill()
+        holder.communicate()
+    for entry in tmp_path.rglob("*.kernel"):
+        entry.unlink()
+    began = time.monotonic()
+    assert compiled(start(MAKE, 300)) == len(entries)  # who was killed holds nothing
+    assert time.monotonic() - began < 250
+
+
+def test_helpers_compile_and_end_with_the_process(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(sharing, "helpers", lambda: 2)
+    sharing.start_helpers(("distances", "text"))
+    started = list(sharing._helpers)
+    assert len(started) == 2
+    assert [one.wait(timeout=300) for one in started] == [0, 0]
+    assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} >= {"distances", "text"}
+    sharing.stop_helpers()
+    sharing.start_helpers(("newton",))
+    (running,) = sharing._helpers
+    sharing.stop_helpers()
+    assert running.returncode is not None and not sharing._helpers
+
+
+def test_one_processor_has_no_helper(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    assert sharing.helpers() == 0
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert sharing.helpers() == sharing.MOST
+
+
+def test_a_run_has_helpers_unless_memory_is_limited(monkeypatch):
+    started = []
+    monkeypatch.setattr(sharing, "start_helpers", started.append)
+    for spec in (*SPECS.values(), KERNEL_SVM):
+        assert set(spec.kernel_modules) <= set(kernel_modules()) and spec.kernel_modules
+        Session.compiling_begins(SimpleNamespace(spec=spec))
+        assert started.pop() == spec.kernel_modules
+    with MemoryLimit(1 << 40).in_force():
+        Session.compiling_begins(SimpleNamespace(spec=KERNEL_SVM))
+    assert not started
