@@ -28,6 +28,7 @@ _HOMES = {
     "options_of": "screenpath.api.runs",
     "plot_run": "screenpath.api.runs",
     "quantile_path": "screenpath.api.losses",
+    "read_data": "screenpath.data.read",
     "read_libsvm": "screenpath.data.libsvm",
     "report_run": "screenpath.api.runs",
     "rules_of": "screenpath.rules.catalogue",

@@ -21,6 +21,7 @@ from screenpath.api.sparse import sparse_svm_path as sparse_svm_path
 from screenpath.data.generate import generate as generate
 from screenpath.data.inspect import inspect as inspect
 from screenpath.data.libsvm import read_libsvm as read_libsvm
+from screenpath.data.read import read_data as read_data
 from screenpath.data.write_libsvm import write_libsvm as write_libsvm
 from screenpath.models.grid import EpsilonGrid as EpsilonGrid
 from screenpath.rules.catalogue import rules_of as rules_of

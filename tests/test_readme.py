@@ -9,7 +9,7 @@ import pytest
 from screenpath.api import kernel as api_kernel
 from screenpath.api import losses as api
 from screenpath.cli.app import COMMANDS, cli
-from screenpath.data import libsvm
+from screenpath.data import libsvm, read
 from screenpath.rules import STATIC, parse_rule
 from screenpath.solvers import NAMES
 from screenpath.walk.step import COLUMNS
@@ -48,6 +48,7 @@ def test_python_examples():
     assert doctest.testmod(api).failed == 0
     assert doctest.testmod(api_kernel).failed == 0
     assert doctest.testmod(libsvm).failed == 0
+    assert doctest.testmod(read).failed == 0
 
 
 def test_commands_rules_solvers_and_columns_are_documented():

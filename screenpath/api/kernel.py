@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Grid
-from screenpath.api.losses import make_grid, two_labels
-from screenpath.data.arrays import check_data
+from screenpath.api.losses import make_grid, numbered_weights, two_labels
+from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
 from screenpath.data.labels import binary_labels
@@ -143,12 +143,12 @@ def kernel_svm_path(
     [1.0, 1.0, -1.0, -1.0]
     """
     began = time.monotonic()
-    names = names_of(X)
-    X, y = check_data(X, y)
+    names, texts, given_y = names_of(X), texts_of(y), y
+    X, y = check_data(X, numbered(y, texts))
     options = path_options(tol, max_epochs, time_limit, began)
     screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking)
-    signs, _ = binary_labels(y)
-    weights = row_weights(y, class_weight, sample_weight)
+    signs, _ = binary_labels(y, names=texts)
+    weights = row_weights(y, numbered_weights(class_weight, texts), sample_weight)
     values = make_grid(grid, cmin, cmax)
     prepared, preparation = prepare(X, scale, 0.0, storage, weights=checked_weights(y, sample_weight), narrow=True)
     function = KernelFunction(kernel, parse_gamma(gamma, X.shape[1]), degree, coef0, bias * bias)
@@ -162,6 +162,5 @@ def kernel_svm_path(
         "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads,
         "max_epochs": max_epochs, "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
     }  # fmt: skip
-    return KernelPathResult(
-        found, preparation, two_labels(y), rows, origin=Origin("svm", X, y, asked), feature_names=names
-    )
+    origin = Origin("svm", X, y if texts is None else given_y, asked)
+    return KernelPathResult(found, preparation, two_labels(y, texts), rows, origin=origin, feature_names=names)

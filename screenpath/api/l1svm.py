@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import Values
 from screenpath.api.losses import two_labels
-from screenpath.data.arrays import check_data
+from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
@@ -80,8 +80,8 @@ def l1_svm_path(
     [0, 1, 2]
     """
     began = time.monotonic()
-    names = names_of(X)
-    X, y = check_data(X, y)
+    names, texts, given_y = names_of(X), texts_of(y), y
+    X, y = check_data(X, numbered(y, texts))
     model, preparation = l1_svm_model(X, y, scale=scale, storage=storage, dtype=dtype, threads=threads)
     values = lambda_grid(model, grid, log, lambda_min_ratio)
     how = parse_feature_rule(rule), make_feature_solver(solver)
@@ -90,7 +90,8 @@ def l1_svm_path(
         "rule": rule, "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype,
         "threads": threads, "max_epochs": max_epochs,
     }  # fmt: skip
-    return PathResult(found, preparation, two_labels(y), origin=Origin("l1svm", X, y, asked), feature_names=names)
+    origin = Origin("l1svm", X, y if texts is None else given_y, asked)
+    return PathResult(found, preparation, two_labels(y, texts), origin=origin, feature_names=names)
 
 
 def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassifierKeywords, ClassWeight, Grid, LossKeywords
-from screenpath.data.arrays import check_data
+from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
-from screenpath.data.labels import binary_labels
+from screenpath.data.labels import binary_labels, label_number
 from screenpath.data.prepare import prepare
-from screenpath.errors import UsageError
+from screenpath.errors import DataError, UsageError
 from screenpath.models import losses
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
@@ -50,9 +50,17 @@ def make_grid(grid, cmin: float, cmax: float):
     return log_grid(cmin, cmax, int(grid))
 
 
-def two_labels(y) -> tuple:
-    """Return the labels of a classifier of two classes, the one behind -1 first."""
-    return float(y.min()), float(y.max())
+def two_labels(y, names=None) -> tuple:
+    """Return the labels of a classifier of two classes, the one behind -1 first; by their names, if they have some."""
+    low, high = float(y.min()), float(y.max())
+    return (low, high) if names is None else (names[int(low)], names[int(high)])
+
+
+def numbered_weights(class_weight, names: tuple[str, ...] | None):
+    """Return class weights with the numbers of labels that are texts."""
+    if names is None or not isinstance(class_weight, dict):
+        return class_weight
+    return {label_number(label, names, "class_weight"): weight for label, weight in class_weight.items()}
 
 
 def run_path(model, grid, spec, *, rule, solver, tol, max_epochs, time_limit, seed, began=None):
@@ -144,17 +152,19 @@ def loss_path(
     DataError, UsageError
     """
     began = time.monotonic()
-    names = names_of(X)
-    X, y = check_data(X, y)
+    names, texts, given_y = names_of(X), texts_of(y), y
+    X, y = check_data(X, numbered(y, texts))
+    if texts is not None and not loss.signed:
+        raise DataError(f"{loss.name} is a regression, the targets are texts: {texts[0]}, ...", "pass numbers")
     points = make_grid(grid, cmin, cmax)
     given = checked_weights(y, sample_weight)
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "chunk": chunk}
     spec = with_intercept(loss.spec(), kind)
     if chunk is not None:
         spec = replace(spec, rule=partial(parse_rule, chunk=chunk, form=chunk_form))
-    targets, weights, labels = y, row_weights(y, class_weight, given), None
+    targets, weights, labels = y, row_weights(y, numbered_weights(class_weight, texts), given), None
     if loss.signed:
-        targets, labels = binary_labels(y)[0], two_labels(y)
+        targets, labels = binary_labels(y, names=texts)[0], two_labels(y, texts)
     prepared, preparation = prepare(X, scale, kind["bias"], storage, dtype, given, narrow=True)
     limits: dict = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, kind["intercept"], **values)
@@ -166,7 +176,13 @@ def loss_path(
         "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
         "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
     }  # fmt: skip
-    return PathResult(found, preparation, labels, origin=Origin(loss.name, X, y, asked), feature_names=names)
+    return PathResult(
+        found,
+        preparation,
+        labels,
+        origin=Origin(loss.name, X, y if texts is None else given_y, asked),
+        feature_names=names,
+    )
 
 
 def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:

@@ -35,7 +35,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     ----------
     model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
     data : path-like or tuple of arrays (X, y)
-        LIBSVM text (plain, .gz, .bz2, .xz), a folder of shards, or arrays.
+        LIBSVM text or CSV (plain, .gz, .bz2, .xz), Parquet, a folder of shards, or arrays; labels may be texts.
     **options
         Those of the command, under the same names with ``_`` for ``-`` and with the same defaults:
         ``options_of(model)``. ``weights`` and ``test`` may be arrays, too, ``class_weight`` a dict.
@@ -173,7 +173,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     ----------
     path : StoredPath or path-like
         Run, or its folder.
-    to : {"liblinear", "json", "npz"}
+    to : {"liblinear", "json", "npz", "onnx", "sklearn"}
     out : path-like
     step : int or str, default "best"
         As of the command: ``best``, ``one-se``, a number, ``C=0.1``.
@@ -191,7 +191,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
     opened = _opened(path)
     output = Output(os.fspath(out), force, [opened.folder])
-    output.write(exported(opened.run, opened.run.choose(str(step)), to))
+    output.write(exported(opened.run, opened.run.choose(str(step)), to, opened.training if to == "onnx" else None))
     return Path(out)
 
 
@@ -300,7 +300,7 @@ def report_run(path: RunLike, out: FileLike, *, force: bool = False) -> Path:
 
 
 def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) -> Path:
-    """Turn LIBSVM text into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
+    """Turn data files into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
 
     Parameters
     ----------

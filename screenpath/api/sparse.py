@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import Values
-from screenpath.data.arrays import check_data
+from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
@@ -161,8 +161,8 @@ def sparse_svm_path(
     (['certified', 'certified'], (6, 2))
     """
     began = time.monotonic()
-    names = names_of(X)
-    X, y = check_data(X, y)
+    names, texts, given_y = names_of(X), texts_of(y), y
+    X, y = check_data(X, numbered(y, texts))
     classes, codes, blocks = encode_labels(y)
     if not 0.0 < smoothing < 1.0:
         raise UsageError(f"the smoothing must lie between 0 and 1, not {smoothing}", "use for example `smoothing=0.5`")
@@ -187,6 +187,7 @@ def sparse_svm_path(
         **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
         **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
     }  # fmt: skip
-    labels = tuple(classes.tolist())
+    labels = tuple(classes.tolist()) if texts is None else texts
+    origin = Origin("sparse-svm", X, y if texts is None else given_y, asked)
     steps = completed([found], grid, pairs, blank)
-    return SparsePathResult(steps, preparation, labels, origin=Origin("sparse-svm", X, y, asked), feature_names=names)
+    return SparsePathResult(steps, preparation, labels, origin=origin, feature_names=names)

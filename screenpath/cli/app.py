@@ -34,7 +34,7 @@ COMMANDS = {
     "verify": ("verify", "Check a run's certificate against its data, independently of what computed it."),
     "compare-rules": ("compare", "Walk one path under several rules and print the speed-up table."),
     "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
-    "convert": ("convert", "Turn LIBSVM text into a folder of binary shards, for data larger than memory."),
+    "convert": ("convert", "Turn data files into a folder of binary shards, for data larger than memory."),
     "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
     "rules": ("rules", "List the screening rules of each model, a line each."),
     "help": ("help", "Show the page of a command: screenpath help svm."),

@@ -17,7 +17,7 @@ from screenpath.models.options import FORCE, LOG_FORMAT, QUIET, Option
 from screenpath.runs.studies import study_options
 
 ABOUT = {
-    "l1svm": """Compare the configurations of Zhao 2014 for L1-regularised SVMs on the LIBSVM file DATA.
+    "l1svm": """Compare the configurations of Zhao 2014 for L1-regularised SVMs on DATA.
 
     The exit code is 3 if a configuration did not certify every grid point.""",
     "sparse-svm": """Walk the grid of sparse SVMs on DATA under each of several rules, in alternation, and print one
@@ -27,7 +27,8 @@ ABOUT = {
     variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
 }
 FORMAT = Option(
-    "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json"), stated=True, group="output"
+    "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json", "parquet"), stated=True,
+    group="output",
 )  # fmt: skip
 OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
 
@@ -88,17 +89,21 @@ def command(model, **options):
 def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, log_format: str, **options) -> int:
     """Compare, write the table, and return the exit code."""
     from screenpath.cli.app import DONE, UNCERTIFIED
+    from screenpath.data.tables import need_parquet
     from screenpath.report.console import Console
     from screenpath.runs.outputs import Output
     from screenpath.runs.studies import study
 
+    if format == "parquet":
+        need_parquet()
     output = Output(out, force, [options["data"], options.get("weights")])
     rows, certified = study(model, options, Console(quiet, None, flags, log_format))
     output.write(_render(rows, format))
     return DONE if certified else UNCERTIFIED
 
 
-def _render(rows, kind: str) -> str:
+def _render(rows, kind: str) -> str | bytes:
+    from screenpath.data.tables import parquet_of
     from screenpath.runs.compare import to_markdown
 
     if kind == "markdown":
@@ -109,4 +114,4 @@ def _render(rows, kind: str) -> str:
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue()
+    return text.getvalue() if kind == "csv" else parquet_of(text.getvalue())

@@ -1,4 +1,4 @@
-"""``screenpath convert``: LIBSVM text to binary shards."""
+"""``screenpath convert``: data files to binary shards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
 from screenpath.errors import UsageError, flags
-from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, QUIET
+from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, TARGET
 
 
 @click.command(
@@ -25,7 +25,7 @@ from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, QUIET
     default=32.0,
     show_default=True,
     type=click.FloatRange(1.0, 2048.0),
-    help="Megabytes of text that make a shard; memory is about 8 times this for each job.",
+    help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
 @shared.flag(MAX_MEMORY)
@@ -45,14 +45,16 @@ from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, QUIET
     type=click.Choice(["float64", "float32"]),
     help="Type of the stored values; float32 halves them.",
 )
+@shared.flag(TARGET)
+@shared.flag(ONE_HOT)
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)
 @shared.flag(LOG_FORMAT)
 def command(data, out, quiet, log_format, **options):
-    """Turn LIBSVM text (plain, .gz, .bz2, .xz; - for stdin) into a folder of binary shards.
+    """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
 
-    Several files DATA follow one another. The text is read in blocks, so it may be larger than memory. OUT appears when
+    Several files DATA follow one another. They are read in blocks, so they may be larger than memory. OUT appears when
     it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
     lad, quantile and svr leave its rows on disk.
     """

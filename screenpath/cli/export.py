@@ -6,7 +6,7 @@ import click
 
 from screenpath.cli.help import Helped
 from screenpath.cli.options import force_option, quiet_option
-from screenpath.cli.predict import run_argument, say_step, step_option, usual_step
+from screenpath.cli.predict import run_argument, say_step, step_option, training_option, usual_step
 from screenpath.errors import tell
 
 
@@ -24,26 +24,28 @@ from screenpath.errors import tell
     "--to",
     "kind",
     required=True,
-    type=click.Choice(["liblinear", "json", "npz"]),
-    help="LIBLINEAR's model file, JSON, or NumPy arrays.",
+    type=click.Choice(["liblinear", "json", "npz", "onnx", "sklearn"]),
+    help="LIBLINEAR's model file, JSON, NumPy arrays, ONNX (kernel models too), or a skops file of scikit-learn.",
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option
+@training_option
 @quiet_option
-def command(run, step, kind, out, force, quiet):
+def command(run, step, kind, out, force, training, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
-    LIBLINEAR's own predict reads the file of --to liblinear and decides the same.
+    LIBLINEAR's own predict reads the file of --to liblinear and decides the same; so do runtimes of ONNX (float64 rows
+    in, labels and decision values out) and the estimator in scikit-learn.
     """
     from screenpath.runs.export import exported
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
 
     run = open_run(run)
-    output = Output(out, force, [run.path])
+    output = Output(out, force, [run.path, training])
     step = step or usual_step(run)
     chosen = run.choose(step)
-    output.write(exported(run, chosen, kind))
+    output.write(exported(run, chosen, kind, training))
     if not quiet:
         say_step(run, chosen, step)
         if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":

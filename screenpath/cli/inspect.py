@@ -6,7 +6,9 @@ import click
 
 from screenpath.cli.app import DONE, ERROR
 from screenpath.cli.help import Helped
+from screenpath.cli.options import flag
 from screenpath.errors import flags, shown
+from screenpath.models.options import ONE_HOT, TARGET
 
 COLUMNS = 5  # columns named in the lists of widest ranges
 CLASSES_SHOWN = 20
@@ -22,15 +24,17 @@ CLASSES_SHOWN = 20
 @click.option(
     "--max-faults", default=20, show_default=True, type=click.IntRange(min=1), help="Stop reading at this many faults."
 )
-def command(data, zero_based, max_faults):
-    """Show shape, density, labels, column ranges and all faults of the LIBSVM file DATA ('-' is standard input).
+@flag(TARGET)
+@flag(ONE_HOT)
+def command(data, zero_based, max_faults, target, one_hot):
+    """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 
     DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
     left out of the figures. The exit code is 1 if there is a fault or no sample.
     """
     from screenpath.data.inspect import inspect
 
-    seen = inspect(data, max_faults=max_faults, zero_based=zero_based)
+    seen = inspect(data, max_faults=max_faults, zero_based=zero_based, target=target, one_hot=one_hot)
     if seen.data is not None:
         for name, value in _facts(seen):
             click.echo(shown(f"{name:<17} {value}"))
@@ -58,7 +62,7 @@ def _facts(seen):
         y = data.y
         yield "targets", f"regression: min {y.min():g}, median {np.median(y):g}, max {y.max():g}"
     else:
-        shown = ", ".join(f"{label_text(a)}: {c:,}" for a, c in list(counts.items())[:CLASSES_SHOWN])
+        shown = ", ".join(f"{label_text(a, data.label_names)}: {c:,}" for a, c in list(counts.items())[:CLASSES_SHOWN])
         yield "labels", f"{len(counts)} ({shown}{', ...' if len(counts) > CLASSES_SHOWN else ''})"
     norms = seen.row_norms()
     yield "row norms", f"{norms.min():.6g} to {norms.max():.6g}"
@@ -69,7 +73,8 @@ def _facts(seen):
     yield "constant columns", f"{empty + int(np.count_nonzero(low == high)):,} ({empty:,} without a value)"
     widest = np.argsort(low / 2 - high / 2, kind="stable")[:COLUMNS]  # halves: the difference may not overflow
     for j in widest:
-        yield f"  column {columns[j] + (seen.zero_based is False)}", f"{low[j]:g} to {high[j]:g}"
+        column = columns[j] + (seen.zero_based is False) if data.names is None else data.names[columns[j]]
+        yield f"  column {column}", f"{low[j]:g} to {high[j]:g}"
     if data.d > COLUMNS:
         yield "", f"(the {COLUMNS} widest of {data.d:,} columns; numbered as in the file)"
     for notice in data.notices:

@@ -20,7 +20,7 @@ def command_of(name: str) -> click.Command:
         return run_job(*resolve(name, options))
 
     text = (
-        f"Path of {spec.title} for the LIBSVM file DATA (plain, .gz, .bz2, .xz; - for stdin).\n\n"
+        f"Path of {spec.title} for DATA: LIBSVM text, CSV (plain, .gz, .bz2, .xz; - for stdin) or Parquet.\n\n"
         f"Minimises {spec.objective.removeprefix('min ')}, at every {spec.parameter} of the grid. "
         f"{flags_of(spec.about)}"
     )

@@ -12,7 +12,7 @@ from screenpath.cli.help import GroupedOption
 from screenpath.data.memory import parse_bytes
 from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
-from screenpath.models.options import FORCE, QUIET, Option
+from screenpath.models.options import FORCE, POSITIVE, QUIET, Option
 
 
 def stack(*decorators):
@@ -63,6 +63,16 @@ class Finite(click.ParamType):
         return number
 
 
+class Label(click.ParamType):
+    """A label: a number, or a text."""
+
+    name = "LABEL"
+
+    def convert(self, value, param, ctx):
+        """Return a float, or the text."""
+        return value if value is None else POSITIVE.checked(value)
+
+
 class Size(click.ParamType):
     """A number of bytes, with K, M, G or T behind it (1024-based)."""
 
@@ -105,6 +115,7 @@ def _type(option: Option):
         "choice": lambda: click.Choice(list(option.choices)),
         "numbers": NumberList,
         "size": Size,
+        "label": Label,
         "path": click.Path,
         "part": lambda: Checked(option),
     }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from dataclasses import replace
 
 import click
 
 from screenpath.cli.help import Helped
-from screenpath.cli.options import force_option, quiet_option
+from screenpath.cli.options import flag, force_option, quiet_option
 from screenpath.errors import RunFolderError, UsageError, tell
+from screenpath.models.options import TARGET
 from screenpath.models.specs import SPECS
 
 STEP_HELP = (
@@ -36,26 +38,33 @@ training_option = click.option(
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
 @click.option("--decision", is_flag=True, help="Decision values beside the labels.")
-@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="CSV file; - is standard output.")
+@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
+@click.option(
+    "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the predictions."
+)
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
 @click.option("--no-labels", is_flag=True, help="The labels of DATA say nothing, or are left out: there is no score.")
+@flag(replace(TARGET, help="CSV, Parquet: column of labels, where it is not called as in the run."))
 @training_option
 @quiet_option
-def command(run, data, step, decision, out, force, zero_based, no_labels, training, quiet):
-    """Predict the LIBSVM file DATA (- for stdin) by a step of the run folder RUN, as CSV.
+def command(run, data, step, decision, out, format, force, zero_based, no_labels, target, training, quiet):
+    """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
     One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
     and width are those of the run; a kernel run reads its support vectors from its training data. The score goes to
-    stderr where DATA has labels; where one is not known, write ?.
+    stderr where DATA has labels; where one is not known, write ?. Columns of a table are found by their names, in any
+    order.
     """
-    from screenpath.data.libsvm import ABSENT, MARKED, read_libsvm
-    from screenpath.data.shards import ShardFolder, is_shard_folder
+    from screenpath.data.tables import need_parquet, parquet_of
+    from screenpath.runs.new_data import read_new
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
     from screenpath.runs.predict import decision_values
     from screenpath.runs.training import training_path
 
+    if format == "parquet":
+        need_parquet()
     run = open_run(run)
     support = training_path(run, training) if run.kernel else training
     output = Output(out, force, [run.path, data, support])
@@ -66,18 +75,16 @@ def command(run, data, step, decision, out, force, zero_based, no_labels, traini
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
     if decision and run.labels is None:
         raise UsageError(f"{run.model} is a regression: its values are what predict writes", "leave out --decision")
-    zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore")
-        stored = is_shard_folder(data)
-        labels = ABSENT if no_labels else MARKED
-        read = ShardFolder(data).dataset() if stored else read_libsvm(data, zero_based=zero_based, labels=labels)
+        read = read_new(run, data, zero_based, labelled=not no_labels, target=target)
     values, notice = decision_values(run, chosen, read.X, training)
     score = (
         "" if no_labels else score_line(spec, run, values, read.y)
     )  # before anything is written: wrong data must not leave a file
-    output.write(table(run, values, decision))
+    text = table(run, values, decision)
+    output.write(text if format == "csv" else parquet_of(text))
     if not quiet:
         say_step(run, chosen, step)
         for line in (*read.notices, notice, score):
@@ -147,7 +154,7 @@ def score_line(spec, run, values, y) -> str:
         return "no score: the data has no labels"
     if run.labels is None:
         return f"{name}: {spec.score_of(values[known], y[known]):.6g} on {int(known.sum())} rows"
-    targets, _ = spec.targets(y[known], {"positive": run.record["options"].get("positive")}, run.labels)
+    targets, _ = spec.targets(y[known], run.target_options, run.labels)
     score = spec.score_of(values[known], np.asarray(targets))
     return f"{name}: {score:.6g} on {int(known.sum())} rows"
 

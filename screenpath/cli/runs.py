@@ -19,7 +19,7 @@ from screenpath.errors import tell
 )
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
 @click.option("--step", metavar="STEP", default="best", show_default=True, help="Of every run: best, one-se, a number.")
-@click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this LIBSVM file.")
+@click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
 @quiet_option
 def command(runs, step, test, quiet):
     """Compare the runs in several folders RUN: models, scores, sizes and times, in words.

@@ -61,7 +61,8 @@ class CvSession(Session):
             part = stretch(o["part"], len(self.drawn), "folds")
             self.splits = self.drawn[part.start : part.stop]
         self.task = Task(
-            self.spec, self.task_options(raw), self.score, self.data.labels, load.class_weights(o.get("class_weight")),
+            self.spec, self.task_options(raw), self.score, self.data.labels,
+            load.class_weights(o.get("class_weight"), self.data.label_names),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
         )  # fmt: skip
 

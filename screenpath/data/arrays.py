@@ -22,6 +22,24 @@ def canonical(X):
     return X
 
 
+def texts_of(y) -> tuple[str, ...] | None:
+    """Return the different labels, sorted, where labels are texts; None where they are numbers."""
+    y = np.asarray(y)
+    if y.dtype.kind not in "USOT":
+        return None
+    if not all(isinstance(label, str) for label in y.ravel().tolist()):
+        return None
+    return tuple(sorted(set(map(str, y.ravel().tolist()))))
+
+
+def numbered(y, names: tuple[str, ...] | None):
+    """Return labels that are texts as their places among ``names``; numbers as they are."""
+    if names is None:
+        return y
+    places = {name: float(k) for k, name in enumerate(names)}
+    return np.array([places[label] for label in np.asarray(y).ravel().tolist()])
+
+
 def check_data(X, y):
     """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
 
@@ -60,8 +78,8 @@ def dataset_of(data, source: str) -> Dataset:
         X, y = data
     except (TypeError, ValueError):
         raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
-    names = names_of(X)
-    X, y = check_data(X, y)
+    names, texts = names_of(X), texts_of(y)
+    X, y = check_data(X, numbered(y, texts))
     X = sp.csr_array(X, dtype=np.float64)
     X.sum_duplicates()
-    return Dataset(X, y, source, names=names)
+    return Dataset(X, y, source, names=names, label_names=texts)

@@ -15,6 +15,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from screenpath.data.table import Form, is_form
 from screenpath.kernels import rows as kernels
 from screenpath.kernels.shards import column_ranges
 from screenpath.numbers.rounding import gamma
@@ -74,11 +75,15 @@ _FIELDS = {
 }
 
 
+_OF_TABLES = {"label_names": are_words, "table": is_form}
+
+
 def meta_faults(meta: dict) -> Iterator[str]:
     """Yield what is wrong with the content of meta.json."""
     if "crc32" in meta and meta["crc32"] != record_crc(meta):
         yield "its content is not what was written (CRC-32)"
     wrong = [name for name, fits in _FIELDS.items() if name not in meta or not fits(meta[name])]
+    wrong += [name for name, fits in _OF_TABLES.items() if meta.get(name) is not None and not fits(meta[name])]
     for name in wrong:
         yield f"'{name}' is missing or no value that it can have"
     if "shards" in wrong:
@@ -94,6 +99,8 @@ def meta_faults(meta: dict) -> Iterator[str]:
             yield f"'{name}' is {meta[name]}, the shards have {total}"
     if not meta["n"] or not meta["d"]:
         yield "there are no rows or no columns"
+    if meta.get("table") is not None and len(Form.of_record(meta["table"]).names) != meta["d"]:
+        yield f"'table' has the names of another number of columns than {meta['d']}"
     if any(entry["columns"] > meta["d"] for entry in meta["shards"]):
         yield f"a shard has more than {meta['d']} columns"
     if meta["labels"] is not None and sum(meta["labels"].values()) != meta["n"]:

@@ -1,4 +1,4 @@
-"""LIBSVM text to a folder of binary shards, block by block: what is larger than memory is converted as well."""
+"""Data files to a folder of binary shards, block by block: what is larger than memory is converted as well."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import hashlib
 import os
 import warnings
 from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from screenpath import __version__
 from screenpath.data.checks import joint_sha256
+from screenpath.data.convert_tables import TableBlock, float32, settle, table_blocks
 from screenpath.data.labels import label_text
 from screenpath.data.libsvm import BLOCK, Parser, last_line_end
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
-from screenpath.data.shards import SCHEMA_VERSION, ShardFolder
-from screenpath.data.source import open_source
+from screenpath.data.read import opened, refuse_columns, refuse_indices
+from screenpath.data.shards import SCHEMA_VERSION, ShardFolder, content_sha256
 from screenpath.data.tables import check_same
-from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
+from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder, shard_parts
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
 
 BLOCK_MB = 32
@@ -45,10 +49,12 @@ def convert(
     max_memory: int | None = None,
     force: bool = False,
     resume: bool = False,
+    target: str | None = None,
+    one_hot: Sequence[str] = (),
     progress=None,
     origin: dict | None = None,
 ) -> ShardFolder:
-    """Convert LIBSVM text to a shard folder.
+    """Convert LIBSVM text, CSV or Parquet to a shard folder.
 
     Memory is bounded by the blocks under way, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
     files. The shards are the same for every number of jobs.
@@ -56,12 +62,13 @@ def convert(
     Parameters
     ----------
     sources : sequence of path-like
-        Their rows follow one another; ``-`` is standard input. Any compression the reader knows.
+        Their rows follow one another, files of one kind; ``-`` is LIBSVM text from standard input. Any compression the
+        reader knows.
     out : path-like
         Folder to make. It appears when it is complete; after a crash the same call starts anew, with ``resume`` behind
         the shards that were done.
     block_mb : float
-        Megabytes of text that make a shard.
+        Megabytes of text, or of a table's numbers, that make a shard.
     jobs : int
         Threads that parse and write.
     zero_based, n_features, dtype
@@ -75,6 +82,8 @@ def convert(
     resume : bool
         Continue an unfinished conversion, or begin it. The text is read again, and compared with what the shards that
         are there were made of; it is not parsed again. A folder that is complete is left as it is.
+    target, one_hot : str, sequence of str
+        Columns of tables, see :func:`screenpath.read_data`.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
     origin : dict, optional
@@ -97,9 +106,15 @@ def convert(
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
+    settled = settle(sources, target, one_hot)
+    if settled is None:
+        refuse_columns(str(sources[0]), target, one_hot)
+    else:
+        refuse_indices(str(sources[0]), zero_based, n_features)
+    table = {} if settled is None else settled.record()
     known = {
         "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": np.dtype(dtype).name,
-        "block_bytes": size, "sources": _names(sources),
+        "block_bytes": size, "sources": _names(sources), **table,
     }  # fmt: skip
     if resume and Path(out).exists() and not partial_folder(Path(out)).exists():
         folder = ShardFolder(out)
@@ -111,18 +126,28 @@ def convert(
         shards: list[dict] = []
         seen = _Seen()
 
-        def one(k, name, line, text):
-            digest = hashlib.sha256(text).hexdigest()
+        def one_text(k, block: _TextBlock):
+            digest = hashlib.sha256(block.text.data).hexdigest()
             if k in writer.known:
-                return _checked(writer.known[k], digest, name)
-            data = _parse(name, line, text, zero_based, dtype).dataset(n_features)
-            return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": _Seen.of(data)}
+                return _checked(writer.known[k], digest, block.name)
+            data = _parse(block, zero_based, dtype).dataset(n_features)
+            seen = _Seen.of(data.X, data.y, data.notices)
+            return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
 
+        def one_table(k, block: TableBlock):
+            block = float32(block, np.dtype(dtype))
+            if k in writer.known:
+                return _checked(writer.known[k], content_sha256(shard_parts(block.X, block.y, storage)), block.name)
+            record = writer.write(k, block.X, block.y, storage)
+            return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y)}
+
+        one: Any = one_text if settled is None else one_table
+        blocks: Any = _blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)
         with ThreadPoolExecutor(jobs) as pool:
             waiting: deque = deque()
             try:
-                for k, block in enumerate(_blocks(sources, size, limit)):
-                    waiting.append((pool.submit(one, k, *block), block[2].size))
+                for k, block in enumerate(blocks):
+                    waiting.append((pool.submit(one, k, block), block.nbytes))
                     while len(waiting) > jobs:
                         _collect(waiting.popleft(), writer, shards, seen, progress)
                 while waiting:
@@ -132,7 +157,7 @@ def convert(
         if not seen.rows:
             named = ", ".join(str(source) for source in sources)
             raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
-        meta = _meta(sources, shards, seen, zero_based, n_features, dtype, size)
+        meta = {**_meta(sources, shards, seen, zero_based, n_features, dtype, size, table.get("label_names")), **table}
         writer.finish(meta if origin is None else {**meta, "origin": origin})
     return ShardFolder(out)
 
@@ -141,8 +166,10 @@ class DataCacheWarning(UserWarning):
     """What ``--cache`` was to keep cannot be kept; the run goes on without it."""
 
 
-def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None = None) -> ShardFolder | None:
-    """Return a text file as shards from a cache folder; what is not there or is damaged is converted.
+def cached_shards(
+    path, cache, zero_based: bool = False, max_memory: int | None = None, target: str | None = None, one_hot=()
+) -> ShardFolder | None:
+    """Return a data file as shards from a cache folder; what is not there or is damaged is converted.
 
     An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
     shows a fault.
@@ -152,7 +179,7 @@ def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None 
     ShardFolder, or None while another process makes the same entry, and (with a warning) where it cannot be made
     """
     path = Path(path)
-    origin = _origin(path, zero_based)
+    origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot)}
     key = {name: value for name, value in origin.items() if name not in ("inode", "changed_ns")}
     name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
     entry = Path(cache) / f"{path.name}-{name}.shards"
@@ -164,7 +191,7 @@ def cached_shards(path, cache, zero_based: bool = False, max_memory: int | None 
         # sparse: stored zeros stay as they are in the file
         return convert(
             [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
-            max_memory=max_memory, force=True, origin=origin,
+            max_memory=max_memory, force=True, origin=origin, target=target, one_hot=one_hot,
         )  # fmt: skip
     except InUseError:
         return None
@@ -228,11 +255,11 @@ class _Seen:
         self.labels: dict | None = {}
 
     @staticmethod
-    def of(data) -> dict:
+    def of(X, y, notices=()) -> dict:
         """Return what one shard holds."""
-        labels, counts = np.unique(data.y, return_counts=True)
+        labels, counts = np.unique(y, return_counts=True)
         pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
-        return {"rows": data.n, "width": data.d, "notices": list(data.notices), "labels": pairs}
+        return {"rows": X.shape[0], "width": X.shape[1], "notices": list(notices), "labels": pairs}
 
     def add(self, shard: dict) -> None:
         """Count one more shard."""
@@ -274,25 +301,41 @@ def _collect(waiting, writer: ShardWriter, shards: list, seen: _Seen, progress) 
         progress(seen.rows, size)
 
 
-def _blocks(sources, size: int, limit: MemoryLimit):
-    """Cut text into blocks of whole lines, at least one line and about ``size`` bytes each.
+@dataclass(frozen=True)
+class _TextBlock:
+    """Whole lines that make a shard.
 
-    Yields
-    ------
+    Parameters
+    ----------
     name : str
     line : int
         Lines of the file before the block.
     text : ndarray of uint8
         Ends in a newline.
     """
+
+    name: str
+    line: int
+    text: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the text."""
+        return self.text.size
+
+
+def _blocks(sources, size: int, limit: MemoryLimit) -> Iterator[_TextBlock]:
+    """Cut text into blocks of whole lines, at least one line and about ``size`` bytes each."""
     for source in sources:
-        with open_source(source) as (stream, name):
+        with opened(source) as (table, stream, name):
+            if table is not None:
+                raise DataError(f"{name} is CSV, which convert reads twice", "save it in a file, and name that")
             lines, held = 0, np.empty(0, dtype=np.uint8)
             while True:
                 text, held = _next_block(stream, held, size, limit, name)
                 if not text.size:
                     break
-                yield name, lines, text
+                yield _TextBlock(name, lines, text)
                 lines += int(np.count_nonzero(text == NEWLINE))
 
 
@@ -320,10 +363,10 @@ def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: s
         text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
 
 
-def _parse(name: str, line: int, text: np.ndarray, zero_based: bool, dtype) -> Parser:
+def _parse(block: _TextBlock, zero_based: bool, dtype) -> Parser:
     """Parse a block, a piece at a time: a parser's scratch space is many times the text it is fed at once."""
-    parser = Parser(name, zero_based, dtype, line=line)
-    start = 0
+    parser = Parser(block.name, zero_based, dtype, line=block.line)
+    start, text = 0, block.text
     while start < text.size:
         stop = last_line_end(text, start, min(start + BLOCK, text.size))
         if not stop:  # a line longer than a piece
@@ -335,7 +378,7 @@ def _parse(name: str, line: int, text: np.ndarray, zero_based: bool, dtype) -> P
     return parser
 
 
-def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int) -> dict:
+def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int, names) -> dict:
     """Return the content of meta.json; nothing in it depends on when or where it was written."""
     labels = seen.labels
     return {
@@ -346,7 +389,7 @@ def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None
         "nnz": sum(shard["nnz"] for shard in shards),
         "dtype": np.dtype(dtype).name,
         "zero_based": zero_based,
-        "labels": None if labels is None else {label_text(label): labels[label] for label in sorted(labels)},
+        "labels": None if labels is None else {label_text(label, names): labels[label] for label in sorted(labels)},
         "notices": list(seen.notices),
         "sources": _names(sources),
         "block_bytes": size,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from screenpath.data.wide import occurring, on_columns
+
+if TYPE_CHECKING:
+    from screenpath.data.table import Form
 
 FileLike: TypeAlias = str | os.PathLike[str]
 RowsLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix  # what the Python functions take for rows
@@ -38,6 +41,10 @@ class Dataset:
         Features of the file; ``d`` by default.
     names : tuple of str, optional
         Of all features, where the data was a table.
+    label_names : tuple of str, optional
+        Of the labels 0, 1, ..., where they are texts.
+    form : table.Form, optional
+        What the columns of a file with named columns are.
     """
 
     X: sp.csr_array
@@ -47,6 +54,8 @@ class Dataset:
     columns: np.ndarray | None = None
     width: int | None = None
     names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    form: Form | None = None
 
     def __post_init__(self):
         if self.width is None:

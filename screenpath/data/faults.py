@@ -22,7 +22,10 @@ _WORDS = {
     parse.CONTROL: ("a control byte: this is not text", "give LIBSVM text, plain or compressed (.gz, .bz2, .xz)"),
 }
 _MULTILABEL = ("a list of labels", "every sample needs exactly one label; split multilabel data into one file a label")
-_CSV = ("this looks like CSV, not LIBSVM text", _FORMAT)
+_CSV = (
+    "this looks like CSV, not LIBSVM text",
+    "CSV is read where its first line has the names of its columns; in LIBSVM text " + _FORMAT,
+)
 _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
@@ -41,6 +44,10 @@ class Fault:
         From 1.
     token : str
     message, hint : str
+    column : str, optional
+        Of a table.
+    unit : {"line", "row"}
+        What ``line`` counts: the rows of a file that has no lines.
     """
 
     source: str
@@ -48,11 +55,14 @@ class Fault:
     token: str
     message: str
     hint: str
+    column: str | None = None
+    unit: str = "line"
 
     def __str__(self) -> str:
         token = shown(self.token[: SHOWN + 1])
         token = token if len(token) <= SHOWN else token[: SHOWN - 3] + "..."
-        return f"{self.source}, line {self.line}: {self.message}: '{token}'"
+        column = "" if self.column is None else f", column '{shown(self.column)}'"
+        return f"{self.source}, {self.unit} {self.line}{column}: {self.message}" + (f": '{token}'" if token else "")
 
     def error(self) -> DataError:
         """Return the fault as the error that reading raises."""

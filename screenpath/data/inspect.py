@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from screenpath.data import checks
 from screenpath.data.dataset import FileLike
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
+from screenpath.data.read import opened, refuse_columns, refuse_indices
 from screenpath.data.shards import META, ShardFault, ShardFolder, is_shard_folder, read_meta
-from screenpath.data.source import open_source
+from screenpath.data.table import form_of, read_table
 
 DENSE_COLUMNS = 1_000_000  # with this many columns more than stored values, only those that occur are looked at
 CLASSES = 100  # with more labels, or labels that are not whole numbers, the file is taken for regression
@@ -88,6 +90,7 @@ class ShardData:
     n, d, nnz : int
     y : ndarray of shape (n,)
     notices : tuple of str
+    names, label_names : tuple of str or None
     """
 
     source: str
@@ -96,6 +99,8 @@ class ShardData:
     nnz: int
     y: np.ndarray
     notices: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
 
     @property
     def density(self) -> float:
@@ -150,10 +155,46 @@ def _row_norms(X) -> np.ndarray:
     return largest * np.sqrt(np.bincount(rows, weights=(X.data / scale[rows]) ** 2, minlength=X.shape[0]))
 
 
-def inspect(source: FileLike, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
-    """Look at a LIBSVM file or at a shard folder; see :func:`inspect_libsvm`."""
-    look = inspect_shards if is_shard_folder(source) else inspect_libsvm
-    return look(source, max_faults=max_faults, zero_based=zero_based)
+def inspect(
+    source: FileLike,
+    *,
+    max_faults: int = 20,
+    zero_based: bool = False,
+    target: str | None = None,
+    one_hot: Sequence[str] = (),
+) -> Inspection:
+    """Look at a data file or at a shard folder, whatever is wrong with single rows.
+
+    Parameters
+    ----------
+    source : path-like or binary file object
+        LIBSVM text, CSV, Parquet, or a folder of shards.
+    max_faults : int, default 20
+        Reading ends at this many.
+    zero_based : bool, default False
+        Of LIBSVM text.
+    target, one_hot : str, sequence of str
+        Columns of a table, see :func:`screenpath.read_data`.
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        If the file cannot be opened or is a damaged archive.
+    """
+    if not hasattr(source, "read") and is_shard_folder(source):
+        refuse_columns(str(source), target, one_hot)
+        return inspect_shards(source, max_faults=max_faults, zero_based=zero_based)
+    with opened(source) as (table, stream, name):
+        if table is None:
+            refuse_columns(name, target, one_hot)
+            return _inspect_text(stream, name, max_faults, zero_based)
+        refuse_indices(name, zero_based, None)
+        data, faults = read_table(table, form_of(table, target, one_hot), max_faults=max_faults)
+        return Inspection(data, faults, len(faults) < max_faults, False)
 
 
 def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> ShardInspection:
@@ -190,20 +231,23 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
         if len(faults) >= max_faults:
             break
     targets = np.concatenate([np.empty(0), *(folder.part(k, "targets") for k in whole)])
-    if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], targets):
+    if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], targets, folder.label_names):
         faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
     data = None
     if targets.size:
         nnz = sum(folder.meta["shards"][k]["nnz"] for k in whole)
-        data = ShardData(str(path), targets.size, folder.d, nnz, targets, tuple(folder.meta["notices"]))
+        names = folder.names, folder.label_names
+        data = ShardData(str(path), targets.size, folder.d, nnz, targets, tuple(folder.meta["notices"]), *names)
     complete = len(faults) < max_faults
     return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)
 
 
-def _labels_agree(labels: dict | None, targets: np.ndarray) -> bool:
+def _labels_agree(labels: dict | None, targets: np.ndarray, names) -> bool:
     """Tell whether meta.json counts the labels that there are, if it counts them."""
     if labels is None:
         return True
+    if names is not None:
+        labels = {str(names.index(label)): count for label, count in labels.items() if label in names}
     found = zip(*(part.tolist() for part in np.unique(targets, return_counts=True)), strict=True)
     try:
         return {float(label): count for label, count in labels.items()} == dict(found)
@@ -211,27 +255,8 @@ def _labels_agree(labels: dict | None, targets: np.ndarray) -> bool:
         return False
 
 
-def inspect_libsvm(source, *, max_faults: int = 20, zero_based: bool = False) -> Inspection:
-    """Read a file to its end, whatever is wrong with single lines.
-
-    Parameters
-    ----------
-    source : str, Path or binary file object
-    max_faults : int, default 20
-        Reading ends at this many.
-    zero_based : bool, default False
-
-    Returns
-    -------
-    Inspection
-
-    Raises
-    ------
-    DataError
-        If the file cannot be opened or is a damaged archive.
-    """
-    with open_source(source) as (stream, name):
-        parser = Parser(name, zero_based, max_faults=max_faults)
-        parse_stream(stream, parser)
-        data = parser.dataset(None) if parser.labels.size else None
-        return Inspection(data, parser.faults, not parser.full, zero_based)
+def _inspect_text(stream, name: str, max_faults: int, zero_based: bool) -> Inspection:
+    parser = Parser(name, zero_based, max_faults=max_faults)
+    parse_stream(stream, parser)
+    data = parser.dataset(None) if parser.labels.size else None
+    return Inspection(data, parser.faults, not parser.full, zero_based)

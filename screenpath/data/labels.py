@@ -1,17 +1,134 @@
-"""From label numbers to signs."""
+"""From labels to numbers and signs, and back to what people call them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
-from screenpath.errors import DataError
+from screenpath.errors import DataError, UsageError
 
 SHOWN = 8  # labels named in a message
 MANY = 100  # different labels from which they are no classes, most likely
 
 
-def label_text(value: float) -> str:
-    """Return a label as a file would have it: ``3`` rather than ``3.0``."""
+class NamedLabel(float):
+    """The number of a label that is a text: what computes sees the number, who speaks of it says the name.
+
+    Parameters
+    ----------
+    number : float
+        Place of the name among the labels, sorted, from 0.
+    name : str
+    """
+
+    def __new__(cls, number: float, name: str):
+        """Return the number, with its name."""
+        made = super().__new__(cls, number)
+        made.name = name
+        return made
+
+    name: str
+
+    def __getnewargs__(self):
+        return float(self), self.name
+
+    def __format__(self, form: str) -> str:
+        return self.name
+
+
+def named(value, names: Sequence[str] | None):
+    """Return a label, or the labels in a map or a list, with their names; numbers of a file that has numbers as are.
+
+    Parameters
+    ----------
+    value : float, str, None, dict or list
+        What is not a number stays.
+    names : sequence of str or None
+        Of the labels 0, 1, ...
+    """
+    if names is None or isinstance(value, str | NamedLabel):
+        return value
+    if isinstance(value, Mapping):
+        return {key: named(one, names) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(named(one, names) for one in value)
+    return NamedLabel(value, names[int(value)]) if isinstance(value, int | float) else value
+
+
+def label_number(label, names: Sequence[str] | None, what: str) -> float:
+    """Return the number of a label that a user names.
+
+    Parameters
+    ----------
+    label : str or float
+    names : sequence of str or None
+        Of the labels 0, 1, ...; None where labels are numbers.
+    what : str
+        The option, for the message.
+
+    Raises
+    ------
+    UsageError
+    """
+    if names is not None:
+        text = label if isinstance(label, str) else label_text(label)
+        if text not in names:
+            shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+            raise UsageError(f"`{what}={text}` is not among the labels of the data ({shown})", "name one of these")
+        return float(names.index(text))
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        raise UsageError(f"`{what}={label}`: the labels of the data are numbers", "name one of them") from None
+
+
+def recoded(y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str) -> np.ndarray:
+    """Return the labels of new data as numbers of the training data's labels; nan, a label not known, stays.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,)
+    names, known : sequence of str or None
+        Names of the labels of the new data and of the training data; None where they are numbers.
+    source : str
+        The new data, for messages.
+
+    Raises
+    ------
+    DataError
+        For a label that the training data lacks.
+    """
+    if names is None and known is None:
+        return y
+    where = np.isfinite(y)
+    found, codes = np.unique(y[where], return_inverse=True)
+    texts = [names[int(v)] for v in found] if names is not None else [label_text(v) for v in found]
+    numbers = []
+    for text in texts:
+        if known is not None and text in known:
+            numbers.append(float(known.index(text)))
+        elif known is not None and names is None and text == "0":  # what files without labels have in their place
+            numbers.append(np.nan)
+        else:
+            have = "numbers" if known is None else ", ".join(known[:SHOWN])
+            raise DataError(
+                f"{source} has the label {text}; the labels of the training data are {have}",
+                "name data of the same task; leave a label empty, or write ?, where it is not known",
+            )
+    out = np.full(y.size, np.nan)
+    out[where] = np.array(numbers)[codes.ravel()] if numbers else np.nan
+    return out
+
+
+def label_text(value: float | str, names: Sequence[str] | None = None) -> str:
+    """Return a label as a file would have it: ``3`` rather than ``3.0``, and the name of one that has a name."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, NamedLabel):
+        return value.name
+    if names is not None:
+        return names[int(value)]
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
@@ -20,7 +137,7 @@ def are_targets(labels: np.ndarray) -> bool:
     return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
 
 
-def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[np.ndarray, dict]:
+def binary_labels(y, positive: float | None = None, source: str = "", names=None) -> tuple[np.ndarray, dict]:
     """Turn two labels into signs: sorted, the larger is +1.
 
     Parameters
@@ -30,6 +147,8 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
         This label is +1, every other one -1 (one against the rest).
     source : str, optional
         Name of the data, put before the message of an error.
+    names : sequence of str, optional
+        Of the labels 0, 1, ..., for messages.
 
     Returns
     -------
@@ -47,7 +166,7 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
         return np.where(y == high, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
     labels, counts = np.unique(y, return_counts=True)
     where = f"{source}: " if source else ""
-    named = ", ".join(f"{label_text(a)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))
+    named = ", ".join(f"{label_text(a, names)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))
     named += ", ..." if labels.size > SHOWN else ""
     if labels.size == 1:
         raise DataError(f"{where}only one label: {named}", "a classifier needs samples of two labels")
@@ -58,7 +177,7 @@ def binary_labels(y, positive: float | None = None, source: str = "") -> tuple[n
             )
         rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
-    if are_targets(labels):
+    if names is None and are_targets(labels):
         raise DataError(
             f"{where}two labels are needed, these are {labels.size}: {named}",
             "they look like the targets of a regression: use lad, svr or quantile; for classes choose one against the "

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
+from screenpath.data.growing import Growing
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
 from screenpath.errors import DataError, UsageError
@@ -27,28 +28,6 @@ GIVEN, MARKED, ABSENT = "given", "marked", "absent"
 UNKNOWN = b"-1.7976931348623157e308"  # stands for a label that is not known while text is parsed
 MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
 BARE = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)(?=[0-9]+:)", re.MULTILINE)
-GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is unused at the end
-
-
-class _Growing:
-    """A one-dimensional array that grows in place."""
-
-    def __init__(self, dtype):
-        self.array = np.empty(1024, dtype=dtype)
-        self.size = 0
-
-    def extend(self, values) -> None:
-        if self.size + values.size > self.array.size:
-            self.array.resize(int(GROWTH * self.array.size) + values.size, refcheck=False)
-        self.array[self.size : self.size + values.size] = values
-        self.size += values.size
-
-    def widen(self) -> None:
-        self.array = self.array.astype(np.int64)
-
-    def finish(self) -> np.ndarray:
-        self.array.resize(self.size, refcheck=False)
-        return self.array
 
 
 class _Scratch:
@@ -88,8 +67,8 @@ class Parser:
     ):
         self.known = labels
         self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
-        self.labels, self.counts = _Growing(np.float64), _Growing(np.int64)
-        self.values, self.indices = _Growing(dtype), _Growing(np.int32)
+        self.labels, self.counts = Growing(np.float64), Growing(np.int64)
+        self.values, self.indices = Growing(dtype), Growing(np.int32)
         self.seen = np.array([0, -1], dtype=np.int64)
         self.faults: list[Fault] = []
         self.lines, self.limit = line, limit
@@ -285,16 +264,26 @@ def read_libsvm(
     >>> data.X.toarray().tolist(), data.y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
     """
+    with open_source(source) as (stream, name):
+        return read_stream(
+            stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit,
+            labels=labels,
+        )  # fmt: skip
+
+
+def read_stream(
+    stream, name: str, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK, limit=None, labels=GIVEN
+) -> Dataset:
+    """Read LIBSVM text from a stream; see :func:`read_libsvm`."""
     if labels not in (GIVEN, MARKED, ABSENT):
         raise UsageError(f"`labels={labels}` is not known", f"use {GIVEN}, {MARKED} or {ABSENT}")
-    with open_source(source) as (stream, name):
-        parser = Parser(name, zero_based, dtype, limit=limit, labels=labels)
-        parse_stream(stream, parser, block)
-        if parser.faults:
-            raise parser.faults[0].error()
-        if parser.labels.size == 0:
-            raise DataError(f"{name} holds no samples", "a line is 'label index:value index:value ...'")
-        return parser.dataset(n_features)
+    parser = Parser(name, zero_based, dtype, limit=limit, labels=labels)
+    parse_stream(stream, parser, block)
+    if parser.faults:
+        raise parser.faults[0].error()
+    if parser.labels.size == 0:
+        raise DataError(f"{name} holds no samples", "a line is 'label index:value index:value ...'")
+    return parser.dataset(n_features)
 
 
 def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:

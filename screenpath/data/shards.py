@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from screenpath.data import checks
 from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array
+from screenpath.data.table import Form
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers.csr import shared_csr
 
@@ -115,6 +116,10 @@ class ShardFolder:
         Stands for the content of all shards.
     stamp : str
         Stands for meta.json.
+    label_names : tuple of str or None
+        Of the labels 0, 1, ..., where they are texts.
+    form : Form or None
+        What the columns of the table are that it was made of.
 
     Raises
     ------
@@ -131,9 +136,18 @@ class ShardFolder:
         self.n, self.d, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
         self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
         self.starts = np.concatenate([[0], np.cumsum([entry["rows"] for entry in self.meta["shards"]], dtype=np.int64)])
+        names = self.meta.get("label_names")
+        self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)
+        table = self.meta.get("table")
+        self.form = None if table is None else Form.of_record(table)
         self._kept: dict[int, Shard] = {}
         self._parts_seen: dict[tuple, tuple] = {}  # state in which the file of a part was found without fault
         self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard that go together
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, where the data was a table."""
+        return None if self.form is None else self.form.names
 
     @property
     def count(self) -> int:
@@ -305,7 +319,10 @@ class ShardFolder:
         """Return all rows in memory, as reading the text would."""
         d = self.d if n_features is None else self.checked_width(n_features)
         X = self.shard(0).matrix(d) if self.count == 1 else self._stacked(d)
-        return Dataset(X, self.joined("targets"), str(self.path), tuple(self.meta["notices"]))
+        return Dataset(
+            X, self.joined("targets"), str(self.path), tuple(self.meta["notices"]), names=self.names,
+            label_names=self.label_names, form=self.form,
+        )  # fmt: skip
 
     def _stacked(self, d: int) -> sp.csr_array:
         """Return the rows of all shards one below the other; of the parts, one at a time is in memory."""

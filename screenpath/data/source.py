@@ -39,6 +39,7 @@ _FOREIGN = (
     (b"\x89HDF", "an HDF5 file"),
     (b"PAR1", "a Parquet file"),
 )
+FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first"
 BUFFER = 1 << 16  # bytes read at once from an archive
 _HEAD = 6  # bytes that tell them apart
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
@@ -76,7 +77,7 @@ def open_source(source):
     except FileNotFoundError:
         raise DataError(f"{path}: no such file", "check the path; '-' reads standard input") from None
     except IsADirectoryError:
-        raise DataError(f"{path} is a folder, not a data file", "name a LIBSVM text file") from None
+        raise DataError(f"{path} is a folder, not a data file", "name a file of LIBSVM text, CSV or Parquet") from None
     except OSError as error:
         raise _unreadable(str(path), error) from None
     with raw:
@@ -93,9 +94,10 @@ def _decompressed(raw, name: str):
         head = _first_bytes(raw)
         for magic, what in _FOREIGN:
             if head.startswith(magic):
-                raise DataError(f"{name} is {what}, not LIBSVM text", "unpack or convert it to LIBSVM text first")
+                hint = "name the file: Parquet is not read from a stream" if magic == b"PAR1" else FOREIGN
+                raise DataError(f"{name} is {what}, not LIBSVM text", hint)
         opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
-        buffered = io.BufferedReader(_Rejoined(head, raw), BUFFER)
+        buffered = io.BufferedReader(Rejoined(head, raw), BUFFER)
         yield (buffered if opener is None else opener(buffered)), name
     except _DAMAGED as error:
         raise _damaged(name, error) from None
@@ -190,7 +192,7 @@ def _xz(raw):
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))
 
 
-class _Rejoined(io.RawIOBase):
+class Rejoined(io.RawIOBase):
     """A stream of which the first bytes have been read: those, then the rest."""
 
     def __init__(self, head: bytes, rest):

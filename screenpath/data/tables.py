@@ -6,15 +6,19 @@ import csv
 import io
 import json
 import math
+from importlib.util import find_spec
 from pathlib import Path
 
-from screenpath.errors import RunFolderError
+from screenpath.errors import RunFolderError, UsageError
 
 SCHEMA_VERSION = 1
 
 
 def finite(value):
-    """Return the value, with None in place of nan and infinities, and numpy scalars as Python ones (also nested)."""
+    """Return the value as JSON has it, also nested.
+
+    None stands for nan and infinities, Python's numbers for numpy's, and a label that has a name is that name.
+    """
     if isinstance(value, dict):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -23,7 +27,7 @@ def finite(value):
         return finite(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return getattr(value, "name", value) if isinstance(value, float) else value
 
 
 def dump_json(value) -> str:
@@ -108,6 +112,36 @@ class JsonLines(JsonTable):
 def _cell(value):
     value = finite(value)
     return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def need_parquet() -> None:
+    """Make sure, before anything is computed, that tables can be written as Parquet.
+
+    Raises
+    ------
+    UsageError
+        Without pyarrow.
+    """
+    if find_spec("pyarrow") is None:
+        raise UsageError("`format=parquet` takes pyarrow", "pip install 'screenpath[parquet]', or use csv")
+
+
+def parquet_of(text: str) -> bytes:
+    """Return a table of CSV text as Parquet: whole numbers, numbers and texts by what a column holds, null where empty.
+
+    Parameters
+    ----------
+    text : str
+        With a header.
+    """
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    how = pyarrow.csv.ConvertOptions(strings_can_be_null=True, null_values=[""], true_values=[], false_values=[])
+    table = pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=how)
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(table, out)
+    return out.getvalue()
 
 
 def check_same(path: Path, before: dict, now: dict) -> None:

@@ -7,8 +7,10 @@ import json
 import os
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from screenpath.data.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.data.checks import are_words, entry_fits, is_count, record_crc
@@ -20,6 +22,7 @@ from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms
 
+CELLS = 1 << 16  # of dense rows that are looked at at a time
 SPARSE_WIDTH = 16  # columns a stored value from which the columns that occur are found by sorting
 
 
@@ -122,8 +125,8 @@ class ShardWriter:
         Parameters
         ----------
         k : int
-        rows : scipy.sparse.csr_array of shape (rows, width)
-            Sorted indices from 0.
+        rows : ndarray, or scipy.sparse.csr_array, of shape (rows, width)
+            Sorted indices from 0; of dense rows zeros are not stored.
         labels : ndarray of shape (rows,)
         storage : {"auto", "dense", "sparse"}
 
@@ -132,23 +135,7 @@ class ShardWriter:
         dict
             ``shard`` is the number, ``entry`` the entry in meta.json.
         """
-        cells = rows.shape[0] * rows.shape[1]
-        dense = storage == "dense" or (storage == "auto" and rows.nnz >= DENSE_FROM * cells)
-        count, rank, columns = _compact(rows.indices, rows.shape[1], dense)
-        local = rows.indices.astype(np.int32) if dense else rank
-        squares, indptr = np.zeros(rows.shape[0]), rows.indptr.astype(np.int64)
-        if dense:  # as rows in memory compute them, to the last bit
-            full = rows.toarray(order="C")
-            dense_squared_norms(full, squares)
-        else:
-            csr_squared_norms(rows.data, indptr, squares)
-        ranges = np.vstack([np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)])
-        kernels.column_ranges(rows.data, local, *ranges)
-        parts = {"targets": labels, "sqnorms": squares, "ranges": ranges}
-        if dense:
-            parts["dense"] = full
-        else:
-            parts |= {"data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
+        parts = shard_parts(rows, labels, storage)
         hashes = {}
         for name, array in parts.items():
             with replacing(self.partial / part_name(k, name)) as file:
@@ -157,9 +144,9 @@ class ShardWriter:
                 hashes[name] = hashed.crc32
         entry = {
             "rows": rows.shape[0],
-            "nnz": int(rows.nnz),
-            "dense": bool(dense),
-            "columns": count,
+            "nnz": int(parts["ranges"][2].sum()),
+            "dense": "dense" in parts,
+            "columns": parts["ranges"].shape[1],
             "sha256": content_sha256(parts),
             "crc32": hashes,
         }
@@ -189,6 +176,33 @@ class ShardWriter:
         if not self._finished and not self.known and not self._noted:  # a wrong file name leaves no folder behind
             remove_ours(self.partial)
         self._lock.release()
+
+
+def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
+    """Return the parts of a shard by their names; arguments as of :meth:`ShardWriter.write`."""
+    full = rows if isinstance(rows, np.ndarray) else None
+    found = None if full is None else _dense_ranges(full)
+    nnz = rows.nnz if found is None else found[2].sum()
+    dense = storage == "dense" or (storage == "auto" and nnz >= DENSE_FROM * rows.shape[0] * rows.shape[1])
+    if full is not None and dense:
+        ranges = found
+    else:
+        rows = sp.csr_array(rows)
+        count, rank, columns = _compact(rows.indices, rows.shape[1], dense)
+        local = rows.indices.astype(np.int32) if dense else rank
+        ranges = np.vstack([np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)])
+        kernels.column_ranges(rows.data, local, *ranges)
+    squares = np.zeros(rows.shape[0])
+    parts = {"targets": labels, "sqnorms": squares, "ranges": ranges}
+    if dense:  # as rows in memory compute them, to the last bit
+        full = rows.toarray(order="C") if full is None else full
+        dense_squared_norms(full, squares)
+        parts["dense"] = full
+    else:
+        indptr = rows.indptr.astype(np.int64)
+        csr_squared_norms(rows.data, indptr, squares)
+        parts |= {"data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
+    return parts
 
 
 class _Hashed:
@@ -296,6 +310,21 @@ def _compact(indices: np.ndarray, width: int, dense: bool):
     rank = np.full(width, -1, dtype=np.int32)
     count = kernels.mark_columns(indices, rank)
     return count, rank[indices], _narrow(np.flatnonzero(rank >= 0))
+
+
+def _dense_ranges(full: np.ndarray) -> np.ndarray:
+    """Return smallest value, largest value and number of the values of each column that are not 0."""
+    low, high, counts = (np.full(full.shape[1], value) for value in (np.inf, -np.inf, 0.0))
+    step = max(1, CELLS // max(full.shape[1], 1))
+    for start in range(0, full.shape[0], step):
+        block = full[start : start + step]
+        there = block != 0.0
+        found = np.count_nonzero(there, axis=0)
+        whole = bool((found == block.shape[0]).all())
+        np.minimum(low, (block if whole else np.where(there, block, np.inf)).min(axis=0), out=low)
+        np.maximum(high, (block if whole else np.where(there, block, -np.inf)).max(axis=0), out=high)
+        counts += found
+    return np.vstack([low, high, counts])
 
 
 def _narrow(columns: np.ndarray) -> np.ndarray:

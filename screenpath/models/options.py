@@ -36,7 +36,7 @@ class Option:
         As in Python; the shell writes ``--name`` with dashes.
     default : object
     kind : {"number", "positive", "share", "whole", "choice", "flag", "switch", "numbers", "size", "path", "part", \
-"text", "texts"}
+"text", "texts", "label"}
         ``share``: between 0 and 1; ``switch``: a flag that can be turned off; ``texts``: may be given several times.
     help : str
         What the shell says.
@@ -160,15 +160,28 @@ def _text(option: Option, value):
     return str(value)
 
 
+def _label(option: Option, value):
+    """Return a label as a number where it is one; else it is a text of the data."""
+    if isinstance(value, bool):
+        return str(value)
+    try:
+        number = float(value)
+    except ValueError:
+        return str(value)
+    return number if math.isfinite(number) else str(value)
+
+
 def _texts(option: Option, value):
     if isinstance(value, Mapping):  # weights of labels
-        return tuple(f"{float(label)!r}={float(weight)!r}" for label, weight in value.items())
+        names = [label if isinstance(label, str) else repr(float(label)) for label in value]
+        return tuple(f"{name}={float(weight)!r}" for name, weight in zip(names, value.values(), strict=True))
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 CHECKS: dict[str, Callable] = {
     "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "flag": _flag,
     "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "part": _part, "text": _text, "texts": _texts,
+    "label": _label,
 }  # fmt: skip
 
 
@@ -214,6 +227,14 @@ MAX_MEMORY = Option(
     help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
     "limit; for a kernel matrix half of the free memory]",
 )  # fmt: skip
+TARGET = Option(
+    "target", metavar="COLUMN", changes=True, group="data",
+    help="CSV, Parquet: column of labels or targets.  [default: the one called target, label, class or y]",
+)  # fmt: skip
+ONE_HOT = Option(
+    "one_hot", (), "texts", "CSV, Parquet: a feature for each value of this column; repeatable.", metavar="COLUMN",
+    changes=True, group="data",
+)  # fmt: skip
 READING = (
     MAX_MEMORY,
     *grouped(
@@ -221,10 +242,12 @@ READING = (
         Option("cache", kind="path", metavar="DIR", help="Keep what was parsed here: the same file is parsed once."),
         Option("n_features", help="Number of features, where the file shows fewer.", changes=True, **POSITIVE_COUNT),
         Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", changes=True),
+        TARGET,
+        ONE_HOT,
     ),
 )
 POSITIVE = Option(
-    "positive", kind="number", metavar="LABEL", changes=True,
+    "positive", kind="label", metavar="LABEL", changes=True,
     help="This label against all others (default: two labels, the larger is +1).",
 )  # fmt: skip
 CLASS_WEIGHT = Option(
@@ -323,12 +346,15 @@ OUTPUT = grouped(
         "out", short="-o", metavar="DIR",
         help="Run folder; - writes the step table to stdout and nothing else.  [default: runs/MODEL-DATA]",
     ),
-    Option("format", "csv", "choice", "Of the step table.", choices=("csv", "json"), stated=True, changes=True),
+    Option(
+        "format", "csv", "choice", "Of the step table; parquet writes it beside steps.csv when the path is complete.",
+        choices=("csv", "json", "parquet"), stated=True, changes=True,
+    ),
     Option(
         "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
         choices=("csv", "npz", "none"), changes=True,
     ),
-    Option("test", kind="path", metavar="FILE", help="Score every step on this LIBSVM file."),
+    Option("test", kind="path", metavar="FILE", help="Score every step on this data file."),
     Option("resume", False, "flag", "Continue the run in the folder (or start it)."),
     replace(FORCE, help="Replace the run in the folder."),
     QUIET,

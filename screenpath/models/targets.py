@@ -15,20 +15,21 @@ def sign_targets(y, options, known=None):
     """
     import numpy as np
 
-    from screenpath.data.labels import binary_labels
+    from screenpath.data.labels import binary_labels, label_text
 
     positive = options.get("positive")
     if positive is not None:
         if known is None and not np.any(y == positive):
             labels = ", ".join(f"{v:g}" for v in np.unique(y)[:20])
             raise DataError(
-                f"`positive={positive:g}` is not among the labels of the data ({labels})", "name one of them"
+                f"`positive={positive:g}` is not among the labels of the data ({labels})", "name one of these"
             )
         if known is None and np.all(y == positive):
-            raise DataError(f"all labels are {positive:g}; two different ones are needed", "check the data file")
+            name = label_text(positive, options.get("label_names"))
+            raise DataError(f"all labels are {name}; two different ones are needed", "check the data")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
-        signs, mapping = binary_labels(y, source=options.get("data", ""))
+        signs, _ = binary_labels(y, source=options.get("data", ""), names=options.get("label_names"))
         return signs, _label_map(y, signs)
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:

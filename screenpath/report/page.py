@@ -154,9 +154,7 @@ def _problem(run) -> list:
         pairs.append(("values stored", f"{data['nnz']:,}"))
     if run.labels:
         sides = {"": run.classes} if run.classes else {f"{side} is ": [v] for side, v in run.labels.items()}
-        names = [
-            f"{side}{v:g}" if isinstance(v, float) else f"{side}{v}" for side, values in sides.items() for v in values
-        ]
+        names = [f"{side}{label_text(v)}" for side, values in sides.items() for v in values]
         pairs.append(("labels", ", ".join(names)))
     if run.kernel:
         pairs.append(("kernel", ", ".join(f"{k} = {_cell(v)}" for k, v in record["kernel"].items() if v is not None)))

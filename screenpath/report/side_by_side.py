@@ -10,17 +10,17 @@ from pathlib import PurePath
 
 import numpy as np
 
-from screenpath.data.libsvm import MARKED, read_libsvm
-from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.labels import label_text
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.scores import SCORES, of_rows
 from screenpath.models.specs import SPECS
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import read_cv
 from screenpath.report.show import folded, support_vectors
-from screenpath.runs.load import ARRAYS
+from screenpath.runs.new_data import read_new
 from screenpath.runs.open import Run
 from screenpath.runs.predict import decision_values, known_rows
+from screenpath.runs.reading import ARRAYS
 from screenpath.runs.record import is_number
 from screenpath.runs.training import found_path
 
@@ -207,7 +207,7 @@ def _check(runs) -> None:
         if (run.labels is None) != (first.labels is None):
             one, other = (run, first) if run.labels is None else (first, run)
             raise UsageError(f"{one.path} is a regression, {other.path} a classifier", "compare runs of one task")
-        if _sides(run) != _sides(first):
+        if _named(run) != _named(first):
             raise UsageError(
                 f"{first.path} and {run.path} tell other labels apart: {_named(first)}, and {_named(run)}",
                 "compare runs that decide between the same labels",
@@ -219,7 +219,7 @@ def _sides(run) -> list:
 
 
 def _named(run) -> str:
-    return " and ".join(f"{label:g}" if isinstance(label, float | int) else str(label) for label in _sides(run))
+    return " and ".join(label_text(label) for label in _sides(run))
 
 
 def _side(run, step: dict, score: float, parts) -> Side:
@@ -331,17 +331,12 @@ def _row_parts(run, row: dict, test: str | None, score: str) -> np.ndarray:
         if named in (ARRAYS, "-"):
             raise DataError("the test data of a run were arrays, or standard input")
         path = found_path(run, named)
-    zero_based = run.record["options"].get("zero_based", False)
-    if is_shard_folder(path):
-        data = ShardFolder(path).dataset()
-    else:
-        data = read_libsvm(path, zero_based=zero_based, labels=MARKED)
+    data = read_new(run, path)
     if test is None and data.fingerprint() != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
     known = np.isfinite(data.y) if run.labels is None else known_rows(run, data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")
-    options = {"positive": run.record["options"].get("positive")}
-    targets = SPECS[run.model].targets(data.y[known], options, run.labels)[0]
+    targets = SPECS[run.model].targets(data.y[known], run.target_options, run.labels)[0]
     return of_rows(score, values[known], np.asarray(targets))

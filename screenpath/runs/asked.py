@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from screenpath.data.tables import need_parquet
 from screenpath.errors import UsageError
 from screenpath.runs.parts import check_part
 
@@ -18,7 +19,11 @@ def check_options(options: dict) -> None:
                 raise UsageError(f"`{name}` needs a run folder", "give one: `out=DIR`")
         if options["coefficients"] not in (None, "none"):
             raise UsageError("`out=-` writes the step table only", "give a folder with `out=DIR` to get coefficients")
+        if options["format"] == "parquet":
+            raise UsageError("`format=parquet` needs a run folder", "give one: `out=DIR`, or write csv or json")
         options["coefficients"] = "none"
+    if options["format"] == "parquet":
+        need_parquet()
     options["coefficients"] = options["coefficients"] or "csv"
     if options["resume"] and options["force"]:
         raise UsageError("`resume` continues a run and `force` replaces it", "use one of them")
@@ -45,6 +50,17 @@ def check_certificate(options: dict) -> None:
         )
     if options.get("one_vs_rest"):
         raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", "use `positive=LABEL`")
+
+
+def check_proof(options: dict, data) -> None:
+    """Refuse a certificate of data, as they were read, that the checker does not read."""
+    if options.get("certificate") and "classes" in (data.labels or {}):
+        raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
+    if options.get("certificate") and data.form is not None:
+        raise UsageError(
+            "`certificate` is checked against LIBSVM text, DATA is a table",
+            "write it as LIBSVM text: screenpath.write_libsvm in Python",
+        )
 
 
 def default_folder(name: str, data) -> Path:

@@ -21,9 +21,10 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.losses import LOSSES
 from screenpath.models.specs import SPARSE_SVM, SPECS
 from screenpath.runs.certificates import proven, states_of
-from screenpath.runs.load import ARRAYS, load_training
+from screenpath.runs.load import load_training
 from screenpath.runs.open import Run
 from screenpath.runs.predict import known_rows
+from screenpath.runs.reading import ARRAYS
 from screenpath.runs.training import training_data, training_path
 from screenpath.verify import file as form
 from screenpath.walk.loop import PathOptions, walk
@@ -107,14 +108,14 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     data = training_data(run, training)
     if run.labels is not None:
         known_rows(run, data.y)  # labels that the run does not know are an error
-    loss, options = LOSSES.get(run.model), run.record["options"]
+    loss = LOSSES.get(run.model)
     if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED:
         theta, states, sure = _stored(run, step, loss, data.n)
         source = STORED
     else:
         theta, states, sure = _again(run, step, training_path(run, training))
         source = AGAIN
-    signs = 1.0 if run.labels is None else SPECS[run.model].targets(data.y, options, run.labels)[0]
+    signs = 1.0 if run.labels is None else SPECS[run.model].targets(data.y, run.target_options, run.labels)[0]
     if loss is not None and loss.mirrored:
         (theta, mirror), (states, other) = np.split(theta, 2), np.split(states, 2)
         theta, (first, second) = theta - mirror, np.split(sure, 2)
@@ -123,7 +124,8 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     sides = np.array([SIDES[code] for code in range(len(SIDES))])[states]
     part = step["C"] if loss is not None else 1.0 / data.n
     values = signs * part * theta + 0.0  # no row has the part -0
-    return Duals(data.y, values, sides, sure & (states != form.BETWEEN), source)
+    labels = data.y if run.label_names is None else np.array(run.label_names)[data.y.astype(np.int64)]
+    return Duals(labels, values, sides, sure & (states != form.BETWEEN), source)
 
 
 def _check(run: Run) -> None:
@@ -174,7 +176,9 @@ def _again(run: Run, step: dict, path: str) -> tuple:
     declared = SPECS[run.model]
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
-    options = {**declared.completed(kept), "data": path, "n_features": run.n_features}
+    options = {**declared.completed(kept), "data": path}
+    if run.form is None:
+        options["n_features"] = run.n_features
     weights = options.get("weights")
     if weights == ARRAYS or (weights and not Path(weights).exists()):
         raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")

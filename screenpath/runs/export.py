@@ -1,4 +1,4 @@
-"""One step of a run as a model file: LIBLINEAR's text format, JSON, NPZ."""
+"""One step of a run as a model file: LIBLINEAR's text format, JSON, NPZ, ONNX, an estimator of scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.labels import label_text
-from screenpath.data.tables import SCHEMA_VERSION, dump_json, readable_json
-from screenpath.errors import RunFolderError, UsageError
+from screenpath.data.labels import NamedLabel, label_text
+from screenpath.data.tables import dump_json, readable_json
+from screenpath.errors import ResourceError, RunFolderError, UsageError
+from screenpath.models.spec import Later
 from screenpath.models.specs import SPECS
+from screenpath.runs.describe import description
+from screenpath.runs.export_onnx import onnx_bytes
 from screenpath.runs.open import Run
 
 INT_MAX = 2**31 - 1  # LIBLINEAR's labels are C ints
@@ -65,30 +68,12 @@ def _rest(labels: dict):
 
 
 def _whole(label: float) -> str:
-    if label != int(label) or abs(label) > INT_MAX:
+    if isinstance(label, NamedLabel) or label != int(label) or abs(label) > INT_MAX:
         raise UsageError(
             f"LIBLINEAR's labels are whole numbers, {label_text(label)} is none it can hold",
             "export `to=json` or npz, or rename the labels in the data file",
         )
     return str(int(label))
-
-
-def _description(run: Run, step: dict) -> dict:
-    """Return what JSON and NPZ say about the model besides the numbers."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "model": run.model,
-        "objective": run.record.get("objective"),
-        "step": step["step"],
-        "parameters": {name: step[name] for name in run.parameters},
-        "status": step["status"],
-        "rel_gap": step.get("rel_gap"),
-        "n_features": run.n_features,
-        "first_index": 0 if run.record["options"].get("zero_based") else 1,
-        "rows": "l2" if run.record["preparation"].get("scaling") == "l2" else "as they are",
-        "labels": run.labels,
-        **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),
-    }
 
 
 def json_text(run: Run, step: dict) -> str:
@@ -104,7 +89,7 @@ def json_text(run: Run, step: dict) -> str:
         blocks.append({"intercept": float(b), "features": features.tolist(), "values": w[where].tolist()})
     if run.classes:
         blocks = [{"label": label, **block} for label, block in zip(run.classes, blocks, strict=True)]
-    return readable_json({**_description(run, step), "weights": blocks}, levels=1) + "\n"
+    return readable_json({**description(run, step), "weights": blocks}, levels=1) + "\n"
 
 
 def npz_bytes(run: Run, step: dict) -> bytes:
@@ -116,33 +101,62 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     """
     weights, intercepts = run.coefficients(step)
     labels = run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
-    names = np.array([v if isinstance(v, str) else label_text(v) for v in labels], dtype=np.str_)
+    names = np.array([label_text(v) for v in labels], dtype=np.str_)
     file = io.BytesIO()
-    description = np.array(dump_json(_description(run, step)))
+    about = np.array(dump_json(description(run, step)))
     more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}
-    np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=description, **more)
+    np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=about, **more)
     return file.getvalue()
+
+
+def skops_bytes(run: Run, step: dict) -> bytes:
+    """Return the step as a fitted scikit-learn estimator in a skops file.
+
+    Raises
+    ------
+    ResourceError
+        Without scikit-learn or skops.
+    """
+    try:
+        return Later("sklearn.export", "skops_bytes")(run, step)
+    except ImportError as error:
+        raise ResourceError(f"this takes scikit-learn and skops: {error}", "pip install 'screenpath[skops]'") from None
 
 
 FORMATS: dict[str, Callable[[Run, dict], str | bytes]] = {
     "liblinear": liblinear_text,
     "json": json_text,
     "npz": npz_bytes,
+    "onnx": onnx_bytes,
+    "sklearn": skops_bytes,
 }
+KERNEL = ("onnx",)  # formats that hold kernel models
 
 
-def exported(run: Run, step: dict, kind: str):
+def exported(run: Run, step: dict, kind: str, training: str | None = None):
     """Return a step as a model file of a kind of ``FORMATS``.
+
+    Parameters
+    ----------
+    run : Run
+    step : dict
+        Row of the step table.
+    kind : str
+    training : str, optional
+        Training data of a kernel run, where they are not where the run read them.
 
     Raises
     ------
     RunFolderError, UsageError
-        For a run that has no weights of features.
+        For a run that has no weights of features, and a format that asks for them.
     """
     if run.model not in SPECS:
         raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
-    if run.kernel:
+    if training is not None and not (run.kernel and kind in KERNEL):
+        raise UsageError("`training` has the support vectors of a kernel run", "leave it out")
+    if run.kernel and kind not in KERNEL:
         raise UsageError(
-            f"{run.path} is a kernel run: it has no weights of features", "use predict, which reads its support vectors"
+            f"{run.path} is a kernel run: it has no weights of features",
+            "export `to=onnx`, or use predict, which reads its support vectors",
         )
-    return FORMATS[kind](run, step)
+    return onnx_bytes(run, step, training) if kind == "onnx" else FORMATS[kind](run, step)

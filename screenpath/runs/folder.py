@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.atomic import LOCK, TEMPORARY, Appender, FolderLock, check_kept, remove_temporaries, replacing
-from screenpath.data.tables import CsvTable, JsonTable, check_same, finite, readable_json
+from screenpath.data.tables import CsvTable, JsonTable, check_same, finite, parquet_of, readable_json
 from screenpath.errors import RunFolderError
 from screenpath.runs import record as records
 from screenpath.runs.archive import Damaged, load_archive, save_archive
@@ -64,7 +64,8 @@ class RunFolder:
     ----------
     path : Path
         Created if missing.
-    format : {"csv", "json"}
+    format : {"csv", "json", "parquet"}
+        ``parquet``: CSV, and when the run is complete the same table as Parquet beside it.
     coefficients : {"csv", "npz", "none"}
 
     Raises
@@ -80,7 +81,8 @@ class RunFolder:
     _numbers: np.ndarray | None
 
     def __init__(self, path: Path, format: str, coefficients: str):
-        self.path, self.format, self.kind = path, format, coefficients
+        self.path, self.format, self.kind = path, "json" if format == "json" else "csv", coefficients
+        self.parquet = format == "parquet"
         try:
             path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
@@ -326,17 +328,17 @@ class RunFolder:
             # A file name may hold bytes that are no text: JSON has escapes for what stands for them.
             file.write((readable_json(whole) + "\n").encode("utf-8", "backslashreplace"))
 
-    def write_output(self, name: str, text: str) -> None:
+    def write_output(self, name: str, content: str | bytes) -> None:
         """Write a further file of the run; the next run.json has its hash.
 
         Parameters
         ----------
         name : str
             One of ``record.OUTPUTS``.
-        text : str
+        content : str or bytes
         """
         with replacing(self.path / name) as file:
-            file.write(text.encode())
+            file.write(content.encode() if isinstance(content, str) else content)
         self._files[name] = records.file_entry(self.path / name)
 
     def list_file(self, name: str, entry: dict) -> None:
@@ -415,6 +417,8 @@ class RunFolder:
             self._add_row(row)
         self._steps.append(self._table.closing().encode())
         self._steps.complete()
+        if self.parquet and complete:
+            self.write_output("steps.parquet", parquet_of(self._steps.path.read_text(encoding="utf-8")))
         self._files[self._steps.path.name] = {"bytes": self._steps.size, "sha256": self._steps.sha256}
         if self._coefficients is not None:
             file, entry = self._coefficients.finish(self.count)

@@ -22,7 +22,7 @@ def tested(session) -> list[dict]:
     """Return step, parameters and test score of every step of a finished session, those of an earlier run included."""
     if not session.resumable:
         return session.scored
-    file = session.sink.path / f"steps.{session.options['format']}"
+    file = session.sink.path / f"steps.{session.sink.format}"
     names = ("step", *session.model.parameters(session.grid[0]), session.spec.score_column)
     record = {"columns": list(session.columns), "parameters": list(names[1:-1])}
     rows = read_steps(file, file.stat().st_size, record)

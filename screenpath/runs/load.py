@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from array import array
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,16 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data import needs
-from screenpath.data.arrays import dataset_of
-from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import check_names
-from screenpath.data.labels import are_targets
-from screenpath.data.libsvm import BLOCK, read_libsvm
+from screenpath.data.labels import are_targets, label_text, named, recoded
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
 from screenpath.data.prepare import Preparation, prepare, stored_dense
-from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.read import read_like
+from screenpath.data.shards import ShardFolder
+from screenpath.data.table import Form
 from screenpath.data.wide import is_wide
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights
@@ -29,10 +27,17 @@ from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import parse_gamma
 from screenpath.rows.memory import MemoryRows, prepared_rows
 from screenpath.rows.shards import ShardRows
+from screenpath.runs.reading import (
+    TOO_LARGE,
+    class_weights,
+    coded,
+    is_shards,
+    name_of,
+    open_shards,
+    read_data,
+    read_weights,
+)  # fmt: skip
 from screenpath.runs.record import WIDEST
-
-ARRAYS = "arrays"  # in place of a file's name
-TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,10 @@ class Training:
         Bytes that a path's vectors take, as far as there is a limit.
     names : tuple of str or None
         Of the features, where the data was a table.
+    label_names : tuple of str or None
+        Of the labels 0, 1, ..., where they are texts.
+    form : Form or None
+        What the columns of a file with named columns are.
     """
 
     path: str
@@ -85,6 +94,8 @@ class Training:
     nnz: int
     vectors: int = 0
     names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    form: Form | None = None
 
     @property
     def weights_sha256(self) -> str | None:
@@ -102,6 +113,8 @@ class Training:
             "storage": "shards" if isinstance(self.rows, ShardRows) else "sparse" if self.rows.sparse else "dense",
             "bytes": self.rows.nbytes,
             **({} if self.names is None else {"feature_names": list(self.names)}),
+            **({} if self.label_names is None else {"label_names": list(self.label_names)}),
+            **({} if self.form is None else {"table": self.form.record()}),
         }
 
     def without_rows(self) -> Training:
@@ -158,16 +171,6 @@ def named_cluster(options: dict) -> bool:
     return bool(named)
 
 
-def name_of(data) -> str:
-    """Return what a run calls its data: the name of a file, or that they are arrays."""
-    return data if isinstance(data, str) else ARRAYS
-
-
-def is_shards(data) -> bool:
-    """Tell whether the data are a shard folder."""
-    return isinstance(data, str) and is_shard_folder(data)
-
-
 def read_training(options: dict):
     """Return the training data as the file says, in memory; of wide data the columns that occur."""
     data = read_data(options["data"], options, in_force(), options["n_features"]).narrowed()
@@ -207,13 +210,15 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if tell is not None:
         say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
-    targets, labels = spec.targets(data.y, options)
-    if tell is not None and "classes" in (labels or {}) and are_targets(np.array(labels["classes"])):
+    options = coded(options, data.label_names)
+    targets, labels = targets_of(spec, options, data.y, source)
+    many = "classes" in (labels or {}) and data.label_names is None and are_targets(np.array(labels["classes"]))
+    if tell is not None and many:
         tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")
     given = checked_weights(data.y, read_weights(options.get("weights")))
-    weights = row_weights(data.y, class_weights(options.get("class_weight")), given)
+    weights = row_weights(data.y, class_weights(options.get("class_weight"), data.label_names), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns
-    names = data.names
+    what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
     vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
@@ -222,14 +227,31 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         del data
         rows = spec.rows(X, targets, options, tell, preparation.inexact)
         limit.promised = vectors
-        return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, names)
+        return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, **what)
     dtype = np.dtype(options["dtype"])
     X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype, given)
     preparation = replace(preparation, columns=columns, width=shape[1])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
     rows = prepared_rows(X, preparation, options["threads"])
-    return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, names)
+    return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, **what)
+
+
+def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
+    """Return the targets of a model and the map of labels, those that have names with their names.
+
+    Raises
+    ------
+    DataError
+    """
+    names = options["label_names"]
+    targets, labels = spec.targets(y, options)
+    if names is not None and labels is None:
+        raise DataError(
+            f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ...",
+            "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart",
+        )
+    return targets, named(labels, names)
 
 
 def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
@@ -307,9 +329,10 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
         )
     limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
     y = folder.joined("targets")
-    targets, labels = spec.targets(y, options)
+    options = coded(options, folder.label_names)
+    targets, labels = targets_of(spec, options, y, options["data"])
     given = checked_weights(y, read_weights(options.get("weights")))
-    weights = row_weights(y, class_weights(options.get("class_weight")), given)
+    weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
     classes = len((labels or {}).get("classes", (0,)))
     del y
     told = {**options, "tell": tell}
@@ -321,7 +344,10 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
     limit.promised = vectors
     shape, p = (rows.n, rows.raw_d), rows.preparation
-    return Training(options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors)
+    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
+    return Training(
+        options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what
+    )
 
 
 def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more) -> ShardRows:
@@ -357,105 +383,19 @@ def _check_cluster(spec, options: dict) -> None:
         raise UsageError("a cluster reads shards, not text", "convert first: screenpath convert DATA SHARDS")
 
 
-def open_shards(options: dict) -> ShardFolder:
-    """Open the shard folder DATA; what is resumed must hold the same data, so its content is compared too."""
-    folder = ShardFolder(options["data"], content=bool(options.get("resume")))
-    folder.check_indices(options["zero_based"])
-    return folder
-
-
-def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = None) -> Dataset:
-    """Read a text file, a shard folder or what ``--cache`` kept of a text file into memory.
-
-    Raises
-    ------
-    DataError, UsageError, ResourceError
-    """
-    if not isinstance(path, str):
-        return dataset_of(path, ARRAYS)
-    zero_based = options["zero_based"]
-    if is_shard_folder(path):
-        folder = open_shards({**options, "data": path})
-    elif options.get("cache"):
-        if str(path) == "-":
-            raise UsageError("`cache` keeps files, not standard input", "leave out `cache`, or name a file")
-        folder = cached_shards(path, options["cache"], zero_based, options["max_memory"])
-    else:
-        folder = None
-    if folder is None:
-        block = BLOCK // 4 if limit else BLOCK  # what a block is parsed into is many times its size
-        return read_libsvm(path, n_features=n_features, zero_based=zero_based, block=block, limit=limit)
-    limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
-    return folder.dataset(n_features)
-
-
-def class_weights(given):
-    """Return the values of ``class_weight`` as :func:`row_weights` takes them.
-
-    Raises
-    ------
-    UsageError
-        For anything but ``balanced`` alone or LABEL=WEIGHT with every label once.
-    """
-    if not given:
-        return None
-    if tuple(given) == ("balanced",):
-        return "balanced"
-    weights = {}
-    for text in given:
-        label, _, weight = text.partition("=")
-        try:
-            pair = float(label), float(weight)
-        except ValueError:
-            raise UsageError(
-                f"`class_weight='{text}'` is not LABEL=WEIGHT", "write for example `class_weight=1=5`, or balanced"
-            ) from None
-        if pair[0] in weights:
-            raise UsageError(f"`class_weight` names the label {label} twice", "give each label one weight")
-        weights[pair[0]] = pair[1]
-    return weights
-
-
-def read_weights(path):
-    """Return the numbers of a weights file, one a line; arrays, and None, as they are.
-
-    Raises
-    ------
-    DataError
-        With file, line and token, for a file that cannot be read or a line that is not a number.
-    """
-    if path is None or not isinstance(path, str):
-        return path
-    weights = array("d")
-    try:
-        with open(path, encoding="utf-8") as file:
-            for k, line in enumerate(file):
-                try:
-                    weights.append(float(line))
-                except ValueError:
-                    raise DataError(
-                        f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
-                        "one number a line, one line a sample",
-                    ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
-            "one number a line, one line a sample",
-        ) from None
-    return np.array(weights)
-
-
 def load_test(spec, options: dict, training: Training) -> TestData:
     """Read the test data and prepare it like the training data.
 
     Features that the training data lacks have no coefficient and are left out.
     """
     limit = in_force()
-    data = read_data(options["test"], options, limit)
+    data = _read_test(options, training, limit)
     check_names(data.names, training.names)
-    targets, _ = spec.targets(data.y, options, training.labels or {})
-    d = training.preparation.n_features
     source = name_of(options["test"])
+    y = recoded(data.y, data.label_names, training.label_names, source)
+    options = coded(options, training.label_names)
+    targets, _ = spec.targets(y, options, training.labels or {})
+    d = training.preparation.n_features
     limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{source}, prepared", "leave it out")
     X = training.preparation.narrowed(sp.csr_array(data.X))
     if X.shape[1] > d:
@@ -468,6 +408,14 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     if spec.rows is not None:
         prepared = training.rows.held_out(prepared)  # type: ignore[union-attr]  # behind a kernel they are GramRows
     return TestData(source, prepared, targets, digest)
+
+
+def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset:
+    """Read the test data; of a table the columns that the training data has, by their names."""
+    path = options["test"]
+    if training.form is None or not isinstance(path, str) or is_shards(path):
+        return read_data(path, {**options, "target": None, "one_hot": ()}, limit)
+    return read_like(path, form=training.form, limit=limit)
 
 
 def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:

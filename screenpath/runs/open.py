@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.atomic import prefix_sha256
+from screenpath.data.labels import NamedLabel
+from screenpath.data.table import Form
 from screenpath.data.wide import find
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import higher_is_better
@@ -75,10 +77,36 @@ class Run:
         """Return the names of the parameters: ``["C"]``, ``["lambda"]`` or ``["alpha", "beta"]``."""
         return self.record["parameters"]
 
-    @property
+    @cached_property
     def labels(self) -> dict | None:
-        """Return the label map: ``+1`` and ``-1``, or ``classes``; None for a regression."""
-        return self.record.get("labels")
+        """Return the label map: ``+1`` and ``-1``, or ``classes``; None for a regression.
+
+        Labels are numbers; those that are texts in the data are :class:`NamedLabel`.
+        """
+        labels, names = self.record.get("labels"), self.label_names
+        if labels is None or names is None:
+            return labels
+        if "classes" in labels:
+            return {"classes": [NamedLabel(names.index(name), name) for name in labels["classes"]]}
+        return {side: NamedLabel(names.index(name), name) if name in names else name for side, name in labels.items()}
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """Return the names of the labels 0, 1, ..., where they are texts."""
+        names = self.record["data"].get("label_names")
+        return None if names is None else tuple(names)
+
+    @property
+    def form(self) -> Form | None:
+        """Return what the columns of the training data are, where it was a file with named columns."""
+        table = self.record["data"].get("table")
+        return None if table is None else Form.of_record(table)
+
+    @property
+    def target_options(self) -> dict:
+        """Return the options that make signs of labels: the number of the one that was set against the rest."""
+        rest = self.labels is not None and self.labels.get("-1") == "rest"
+        return {"positive": self.labels["+1"] if rest else None}
 
     @property
     def classes(self) -> list | None:

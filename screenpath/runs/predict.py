@@ -61,12 +61,8 @@ def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
     A linear form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
     """
     if run.classes:
-        return np.array([_text(label) for label in run.classes])[values.argmax(axis=1)]
-    return np.where(values > 0.0, _text(run.labels["+1"]), _text(run.labels["-1"]))
-
-
-def _text(label) -> str:
-    return label if isinstance(label, str) else label_text(label)
+        return np.array([label_text(label) for label in run.classes])[values.argmax(axis=1)]
+    return np.where(values > 0.0, label_text(run.labels["+1"]), label_text(run.labels["-1"]))
 
 
 def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
@@ -93,7 +89,7 @@ def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
     known = np.isin(y, labels)
     strange = y[~known & (y != UNLABELLED) & np.isfinite(y)]
     if strange.size:
-        names = ", ".join(_text(label) for label in sorted(labels))
+        names = ", ".join(label_text(label) for label in sorted(labels))
         raise DataError(
             f"the data has the label {label_text(strange[0])}; the run is a classifier of the labels {names}",
             "predict data of the same task; write the label ? where it is unknown, or say `no_labels`",

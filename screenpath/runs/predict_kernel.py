@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -34,17 +37,41 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     RunFolderError
         If the run's record of its kernel is damaged.
     """
+    found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
+    if found.coefficients.size == 0:
+        return np.zeros(X.shape[0])
+    new = found.preparation.apply(X if sp.issparse(found.rows) else X.toarray())
+    return HeldOutRows(KernelBlocks(found.rows, found.function), new) @ found.coefficients
+
+
+@dataclass(frozen=True)
+class Support:
+    """The part of the training data that a step's decisions are made of.
+
+    Parameters
+    ----------
+    function : KernelFunction
+    preparation : Preparation
+        Of new rows.
+    rows : ndarray or csr_array of shape (m, d)
+        Prepared support vectors.
+    coefficients : ndarray of shape (m,)
+    """
+
+    function: KernelFunction
+    preparation: Preparation
+    rows: Any
+    coefficients: np.ndarray
+
+
+def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:
+    """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = training_data(run, training)
     function, preparation = _function(run), _preparation(run)
     coefficients = run.coefficients(step)[0][0]
     support = np.flatnonzero(coefficients)
-    if support.size == 0:
-        return np.zeros(X.shape[0])
-    dense = run.record["data"]["storage"] == "dense"
     rows = preparation.narrowed(sp.csr_array(data.X)[support])
-    prepared = preparation.apply(rows.toarray() if dense else rows)
-    new = preparation.apply(X.toarray() if dense else X)
-    return HeldOutRows(KernelBlocks(prepared, function), new) @ coefficients[support]
+    return Support(function, preparation, preparation.apply(rows.toarray() if dense else rows), coefficients[support])
 
 
 def _function(run: Run) -> KernelFunction:

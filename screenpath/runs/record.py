@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from functools import partial
 from pathlib import Path
 
+from screenpath.data.table import is_form
 from screenpath.errors import RunFolderError
 from screenpath.models.scores import SCORES
 
@@ -24,7 +26,7 @@ STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
 # Files that a finished run is made of, files that it has while it goes on, and its folder of folds.
 OUTPUTS = (
     "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
-    "folds.csv", "bounds.csv",
+    "folds.csv", "bounds.csv", "steps.parquet",
 )  # fmt: skip
 CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
 FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)
@@ -198,6 +200,25 @@ def _labels(value) -> bool:
     return set(value) == {"+1", "-1"} and is_number(value["+1"]) and (value["-1"] == "rest" or is_number(value["-1"]))
 
 
+def _named_labels(value, names) -> bool:
+    """Tell whether a map of labels is made of the names that there are."""
+    if not isinstance(value, dict):
+        return False
+    found = value["classes"] if set(value) == {"classes"} else [value.get("+1"), value.get("-1")]
+    if not isinstance(found, list) or len(found) < 2 or (len(value) != 1 and set(value) != {"+1", "-1"}):
+        return False
+    rest = set(value) == {"+1", "-1"} and found[1] == "rest"
+    known = found[:1] if rest else found
+    if not all(name in names for name in known):
+        return False
+    places = [names.index(name) for name in known]
+    return "classes" not in value or all(a < b for a, b in zip(places, places[1:], strict=False))
+
+
+def _label(value) -> bool:
+    return is_number(value) or isinstance(value, str)
+
+
 def _neighbours(values: list) -> tuple:
     values = [float(v) for v in values]
     return values[:-1], values[1:]
@@ -212,10 +233,11 @@ POSSIBLE = {
     "identity": _mapping, "folds_certified": _flag, "files": _mapping,
     "data.path": _text, "data.sha256": _text, "data.storage": _text, "data.n_samples": is_whole(1),
     "data.nnz": is_whole(0), "data.feature_names": _list_of(_text),
+    "data.label_names": _list_of(_text), "data.table": is_form,
     "preparation.scaling": _entry_of(SCALINGS), "preparation.bias": is_number,
     "preparation.features": _list_of(is_whole(1)),
     "preparation.scale": _list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": _list_of(is_number),
-    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_number, "options.zero_based": _flag,
+    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": _label, "options.zero_based": _flag,
     "options.rule": _rule, "options.solver": _rule, "options.audit": _flag,
     "test": _mapping, "test.path": _text, "test.sha256": _text, "test.n_samples": is_whole(1),
     "totals.seconds": _mapping, "options.weights": _text, "options.class_weight": _list_of(_text),
@@ -228,12 +250,17 @@ POSSIBLE = {
 
 
 def _check_entries(file: Path, record: dict) -> None:
+    data = record.get("data")
+    names = data.get("label_names") if isinstance(data, dict) else None
+    names = names if isinstance(names, list) else None
     for name, good in {**NEEDED, **POSSIBLE}.items():
         value = record
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         if value is None and name in NEEDED and record.get("status") != EMPTIED:
             raise damaged(file, f"there is no {name}")
+        if name == "labels" and names is not None and isinstance(value, dict):
+            good = partial(_named_labels, names=names)
         if value is not None and not good(value):
             raise damaged(file, f"the entry {name} has the wrong type or value")
     if record["status"] != EMPTIED:

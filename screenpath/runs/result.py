@@ -9,7 +9,7 @@ import operator
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from screenpath.data.frames import check_names, is_table, names_of, rows_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.models.options import INTERVAL
+from screenpath.models.spec import Later
 from screenpath.walk.loop import PathOptions, batches
 from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps, in_units
 
@@ -99,6 +100,28 @@ class Result(ABC):
         except ImportError:
             raise ResourceError("frame() needs pandas", "install it, or take table(), a list of dicts") from None
         return pandas.DataFrame(self.table())
+
+    def plot(self, kind: str | None = None) -> Any:
+        """Return a picture of the path, which notebooks show; needs matplotlib.
+
+        Parameters
+        ----------
+        kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+            The most telling one by default.
+
+        Returns
+        -------
+        Picture
+            ``figure`` is matplotlib's, ``save(FILE)`` writes it.
+
+        Raises
+        ------
+        UsageError, ResourceError
+        """
+        return Later("report.notebook", "plot_of")(self, kind)
+
+    def _repr_html_(self) -> str:
+        return Later("report.notebook", "html_of")(self)
 
     def position(self, step: int | None = None, **parameters: float) -> int:
         """Return the place of a step, named by its place (negative: from the end) or by its parameters.

@@ -16,16 +16,17 @@ from screenpath.data.memory import in_force
 from screenpath.data.needs import SCREEN_MORE
 from screenpath.data.source import reading
 from screenpath.data.timestamp import now
-from screenpath.errors import ResourceError, UsageError
+from screenpath.errors import ResourceError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
-from screenpath.runs.asked import INPUTS, check_options, default_folder
+from screenpath.runs.asked import INPUTS, check_options, check_proof, default_folder
 from screenpath.runs.circumstances import circumstances, versions
 from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.parts import points_of
+from screenpath.runs.reading import ARRAYS
 from screenpath.runs.record import SCHEMA_VERSION
 from screenpath.runs.stream import Stream
 from screenpath.runs.tally import Tally
@@ -125,8 +126,7 @@ class Session:
             ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
             self.read()
-            if o.get("certificate") and "classes" in (self.data.labels or {}):
-                raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
+            check_proof(o, self.data)
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             if activity is not None:
@@ -494,7 +494,7 @@ def all_good(record: dict) -> bool:
 
 def _named(value):
     """Return the name of a file; arrays have none."""
-    return value if value is None or isinstance(value, str) else load.ARRAYS
+    return value if value is None or isinstance(value, str) else ARRAYS
 
 
 def finite(value: float) -> float | None:

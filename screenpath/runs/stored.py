@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.dataset import FileLike
+from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
@@ -184,7 +185,8 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
     labels = None
     if run.labels is not None:
-        labels = tuple(run.classes) if run.classes else (run.labels["-1"], run.labels["+1"])
+        found = run.classes or [run.labels["-1"], run.labels["+1"]]
+        labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in found)
     p = run.record["preparation"]
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
     training = None if training is None else str(training)

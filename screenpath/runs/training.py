@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from screenpath.data.dataset import Dataset
-from screenpath.data.libsvm import read_libsvm
+from screenpath.data.read import read_like
 from screenpath.data.shards import ShardFolder, is_shard_folder
 from screenpath.errors import DataError
 from screenpath.runs.open import Run
@@ -58,7 +58,7 @@ def training_data(run: Run, path: str | None = None) -> Dataset:
         if is_shard_folder(where):
             data = ShardFolder(where).dataset(run.n_features)
         else:
-            data = read_libsvm(where, zero_based=zero_based, n_features=run.n_features)
+            data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
     except DataError as error:
         raise DataError(f"this takes rows of the training data: {error.message}", HINT) from None
     if data.fingerprint() != run.record["data"]["sha256"]:

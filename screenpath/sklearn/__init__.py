@@ -15,6 +15,7 @@ if find_spec("sklearn") is None:
 
 from screenpath.sklearn.classifiers import L1SVMClassifier, SparseSVMClassifier, SVMClassifier
 from screenpath.sklearn.classifiers_cv import L1SVMClassifierCV, SparseSVMClassifierCV, SVMClassifierCV
+from screenpath.sklearn.export import fitted
 from screenpath.sklearn.regressors import LADRegressor, QuantileRegressor, SVMRegressor
 from screenpath.sklearn.regressors_cv import LADRegressorCV, QuantileRegressorCV, SVMRegressorCV
 
@@ -31,4 +32,5 @@ __all__ = [
     "SVMRegressorCV",
     "SparseSVMClassifier",
     "SparseSVMClassifierCV",
+    "fitted",
 ]

@@ -11,16 +11,15 @@ from sklearn.utils.metaestimators import available_if
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.models.options import CERTIFY
-from screenpath.sklearn.base import value_errors
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
 from screenpath.sklearn.classifiers import C_VALUE, L1SVMClassifier, SparseSVMClassifier, SVMClassifier
-from screenpath.sklearn.crossval import CrossValidated, c_grid, held_out_forms
+from screenpath.sklearn.crossval import UnweightedSearch, WeightedSearch, c_grid, held_out_forms
 from screenpath.sklearn.problem import Problem
 
 TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
 
 
-class SVMClassifierCV(CrossValidated, SVMClassifier):
+class SVMClassifierCV(WeightedSearch, SVMClassifier):
     """:class:`SVMClassifier` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -33,8 +32,9 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
         Ends of the log-spaced grid.
     cv : int, splitter or iterable, optional
         As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str, optional
+    scoring : str or callable, optional
         ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
+        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
     step : {"best", "one-se"}
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
@@ -159,29 +159,8 @@ class SVMClassifierCV(CrossValidated, SVMClassifier):
         forms = self._forms(X)
         return probabilities(self._maps, forms)
 
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Cross-validate, choose, and fit all data.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data, in held-out parts too.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        SVMClassifierCV
-        """
-        with value_errors():
-            self._search(X, y, sample_weight, groups)
-        return self
-
-
-class L1SVMClassifierCV(CrossValidated, L1SVMClassifier):
+class L1SVMClassifierCV(UnweightedSearch, L1SVMClassifier):
     """:class:`L1SVMClassifier` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -196,8 +175,9 @@ class L1SVMClassifierCV(CrossValidated, L1SVMClassifier):
         Used with ``log``.
     cv : int, splitter or iterable, optional
         As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str, optional
+    scoring : str or callable, optional
         ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
+        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
     step : {"best", "one-se"}
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
@@ -236,27 +216,8 @@ class L1SVMClassifierCV(CrossValidated, L1SVMClassifier):
             return {"lambda_list": [0.5 / C_VALUE.checked(value) for value in self.grid]}
         return {"grid": self.grid, **({"log": True, "lambda_min_ratio": self.lambda_min_ratio} if self.log else {})}
 
-    def fit(self, X, y, groups=None):
-        """Cross-validate, choose, and fit all data.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        L1SVMClassifierCV
-        """
-        with value_errors():
-            self._search(X, y, groups=groups)
-        return self
-
-
-class SparseSVMClassifierCV(CrossValidated, SparseSVMClassifier):
+class SparseSVMClassifierCV(UnweightedSearch, SparseSVMClassifier):
     """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -269,8 +230,9 @@ class SparseSVMClassifierCV(CrossValidated, SparseSVMClassifier):
         Ends of the values from ``beta_max`` and, for each, ``alpha_max`` down.
     cv : int, splitter or iterable, optional
         As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str, optional
+    scoring : str or callable, optional
         ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
+        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
     step : {"best", "one-se"}
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
@@ -317,22 +279,3 @@ class SparseSVMClassifierCV(CrossValidated, SparseSVMClassifier):
             else:
                 given |= {values: getattr(self, values), ratio: getattr(self, ratio)}
         return given
-
-    def fit(self, X, y, groups=None):
-        """Cross-validate, choose, and fit all data.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        SparseSVMClassifierCV
-        """
-        with value_errors():
-            self._search(X, y, groups=groups)
-        return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.stats import rankdata
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import check_cv
+from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
 
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
@@ -19,7 +23,7 @@ from screenpath.errors import UsageError
 from screenpath.models.scores import SCORES, Score, choose_score
 from screenpath.rows.budget import free_memory
 from screenpath.runs.choose import Choice, choose
-from screenpath.sklearn.base import PathEstimator
+from screenpath.sklearn.base import PathEstimator, value_errors
 from screenpath.sklearn.problem import Problem
 from screenpath.walk.step import CERTIFIED
 
@@ -59,23 +63,29 @@ class CrossValidated(PathEstimator):
             raise ValueError(f"step must be one of {', '.join(STEPS)}, not {self.step!r}")
         self.__dict__.pop("certificate_", None)  # of an earlier fit
         problem = self._problem(X, y, sample_weight)
-        score, grid = self._score_of(problem), problem.grid()
+        scorer = self._scorer()
+        score, grid = self._score_of(problem, scorer is not None), problem.grid()
         splits = self._splits(problem, groups, score)
         jobs = min(effective_n_jobs(self.n_jobs), len(splits))
         options = problem.task.options
         if problem.spec.rows is not None and jobs > 1:  # each process has a kernel matrix
             options = {**options, "matrix_memory": free_memory() // 2 // jobs}
-        task = replace(problem.task, options=options, score=score, **self._kept(problem))
+        kept = {**self._kept(problem), **({} if scorer is None else {"keep": True})}
+        task = replace(problem.task, options=options, score=score, **kept)
 
         def walk(points, tol: float) -> list[list[FoldPath]]:
             return [list(fold_paths(part, task, splits, points, tol, jobs)) for part in problem.parts]
 
         folds, grid = self._refined(walk(grid, self.tol), grid, walk)
         self._warn([row for part in folds for fold in part for row in fold.rows], "cross-validation", 4)
-        scores = _scores(problem, folds, splits, score)
-        choice = choose(scores, score.higher)
+        if scorer is None:
+            scores = _scores(problem, folds, splits, score)
+        else:
+            scores = self._scored(scorer, problem, folds, splits)
+        higher = score.higher or scorer is not None
+        choice = choose(scores, higher)
         at = choice.best if self.step == "best" else choice.one_se
-        self._note(problem, grid, scores if score.higher else -scores, choice, at, folds)
+        self._note(problem, grid, scores if higher else -scores, choice, at, folds)
         self._take(problem.paths(grid), at, 5)
         self._after(problem, folds, splits)
 
@@ -90,14 +100,36 @@ class CrossValidated(PathEstimator):
     def _after(self, problem: Problem, folds: list, splits: list) -> None:
         """Make use of what the folds have kept."""
 
-    def _score_of(self, problem: Problem) -> Score:
-        name, classes = self.scoring, len(np.unique(problem.targets.codes))
-        if name is not None and not isinstance(name, str):
-            raise ValueError("scoring is the name of a score: a path has too many steps for a callable")
-        name = SCORERS.get(name, name)
-        if name is not None and name not in SCORES:
-            raise ValueError(f"there is no score {name!r}; use one of {', '.join((*SCORERS, *SCORES))}")
+    def _scorer(self) -> Callable | None:
+        """Return the scorer of scikit-learn, or the function, that scores; None for a score of the library's own."""
+        if self.scoring is None or self.scoring in SCORES or self.scoring in SCORERS:
+            return None
+        if callable(self.scoring):
+            return self.scoring
+        if self.scoring not in get_scorer_names():
+            own = ", ".join((*SCORERS, *SCORES))
+            raise ValueError(f"there is no score {self.scoring!r}; use one of {own}, or a scorer of scikit-learn")
+        return get_scorer(self.scoring)
+
+    def _score_of(self, problem: Problem, other: bool = False) -> Score:
+        """Return the score of the folds; where something ``other`` decides, the usual one."""
+        name = None if other else SCORERS.get(self.scoring, self.scoring)
+        classes = len(np.unique(problem.targets.codes))
         return choose_score(name, problem.spec, problem.kind, classes, problem.task.options.get("tau"))
+
+    def _scored(self, scorer: Callable, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]):
+        """Return what a scorer makes of the held-out decisions of all folds and steps."""
+        classes, samples, rows = getattr(self, "classes_", None), problem.samples, []
+        takes_weights = "sample_weight" in inspect.signature(scorer).parameters
+        for k, split in enumerate(splits):
+            X, codes = samples.X[split.held_out], problem.targets.codes[split.held_out]
+            y = codes if classes is None else classes[codes.astype(np.int64)]
+            weights = None if samples.weights is None else samples.weights[split.held_out]
+            more = {"sample_weight": weights} if weights is not None and takes_weights else {}
+            steps = zip(*(part[k].products for part in folds), strict=True)
+            decided = (Decided(np.column_stack(forms), classes) for forms in steps)
+            rows.append([float(scorer(one, X, y, **more)) for one in decided])
+        return np.array(rows)
 
     def _splits(self, problem: Problem, groups, score: Score) -> list[Split]:
         """Return the checked folds of scikit-learn's splitter."""
@@ -141,6 +173,90 @@ class CrossValidated(PathEstimator):
         names = ("alpha", "beta") if np.ndim(parameter) else (problem.spec.parameter,)
         pairs = zip(names, np.ravel(parameter).tolist(), strict=True)
         return {name.removesuffix("_"): value for name, value in (self._fitted_parameter(*pair) for pair in pairs)}
+
+
+class WeightedSearch(CrossValidated):
+    """The search of a model whose samples may have weights."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Targets; of a classifier labels of any type.
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data, in held-out parts too.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        with value_errors():
+            self._search(X, y, sample_weight, groups)
+        return self
+
+
+class UnweightedSearch(CrossValidated):
+    """The search of a model whose samples have no weights."""
+
+    def fit(self, X, y, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Labels of any type.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        with value_errors():
+            self._search(X, y, groups=groups)
+        return self
+
+
+class Decided(BaseEstimator):
+    """The decisions of a step on some rows, as the fitted estimator that scorers ask: it knows these rows alone.
+
+    Parameters
+    ----------
+    forms : ndarray of shape (m, problems)
+    classes : ndarray or None
+        None of a regression.
+    """
+
+    def __init__(self, forms, classes):
+        self.forms = forms[:, 0] if forms.shape[1] == 1 else forms
+        self.classes_ = classes
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
+        if self.classes_ is not None:
+            tags.classifier_tags = ClassifierTags()
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @available_if(lambda self: self.classes_ is not None)
+    def decision_function(self, X) -> np.ndarray:
+        """Return the linear forms."""
+        return self.forms
+
+    def predict(self, X) -> np.ndarray:
+        """Return the labels, or the values of a regression."""
+        if self.classes_ is None:
+            return self.forms
+        return self.classes_[self.forms.argmax(axis=1) if self.forms.ndim == 2 else (self.forms > 0.0).astype(int)]
 
 
 def _scores(problem: Problem, folds: list[list[FoldPath]], splits: list[Split], score: Score) -> np.ndarray:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from screenpath.sklearn.base import value_errors
-from screenpath.sklearn.crossval import CrossValidated, c_grid
+from screenpath.sklearn.crossval import WeightedSearch, c_grid
 from screenpath.sklearn.regressors import LADRegressor, QuantileRegressor, SVMRegressor
 
 
-class LADRegressorCV(CrossValidated, LADRegressor):
+class LADRegressorCV(WeightedSearch, LADRegressor):
     """:class:`LADRegressor` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -22,8 +21,9 @@ class LADRegressorCV(CrossValidated, LADRegressor):
         Ends of the log-spaced grid.
     cv : int, splitter or iterable, optional
         As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str, optional
+    scoring : str or callable, optional
         ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball``; of held-out samples.
+        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
     step : {"best", "one-se"}
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
@@ -62,28 +62,8 @@ class LADRegressorCV(CrossValidated, LADRegressor):
     def _grid_options(self) -> dict[str, Any]:
         return c_grid(self.grid, self.cmin, self.cmax)
 
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Cross-validate, choose, and fit all data.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data, in held-out parts too.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        LADRegressorCV
-        """
-        with value_errors():
-            self._search(X, y, sample_weight, groups)
-        return self
-
-
-class QuantileRegressorCV(CrossValidated, QuantileRegressor):
+class QuantileRegressorCV(WeightedSearch, QuantileRegressor):
     """:class:`QuantileRegressor` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -96,8 +76,9 @@ class QuantileRegressorCV(CrossValidated, QuantileRegressor):
         Ends of the log-spaced grid.
     cv : int, splitter or iterable, optional
         As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str, optional
+    scoring : str or callable, optional
         ``pinball`` at ``tau`` (default), ``neg_mean_absolute_error``, ``neg_mean_squared_error``; of held-out samples.
+        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
     step : {"best", "one-se"}
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
@@ -137,28 +118,8 @@ class QuantileRegressorCV(CrossValidated, QuantileRegressor):
     def _grid_options(self) -> dict[str, Any]:
         return c_grid(self.grid, self.cmin, self.cmax)
 
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Cross-validate, choose, and fit all data.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data, in held-out parts too.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        QuantileRegressorCV
-        """
-        with value_errors():
-            self._search(X, y, sample_weight, groups)
-        return self
-
-
-class SVMRegressorCV(CrossValidated, SVMRegressor):
+class SVMRegressorCV(WeightedSearch, SVMRegressor):
     """:class:`SVMRegressor` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -171,8 +132,9 @@ class SVMRegressorCV(CrossValidated, SVMRegressor):
         Ends of the log-spaced grid.
     cv : int, splitter or iterable, optional
         As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str, optional
+    scoring : str or callable, optional
         ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball``; of held-out samples.
+        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
     step : {"best", "one-se"}
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
@@ -211,23 +173,3 @@ class SVMRegressorCV(CrossValidated, SVMRegressor):
 
     def _grid_options(self) -> dict[str, Any]:
         return c_grid(self.grid, self.cmin, self.cmax)
-
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Cross-validate, choose, and fit all data.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data, in held-out parts too.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        SVMRegressorCV
-        """
-        with value_errors():
-            self._search(X, y, sample_weight, groups)
-        return self

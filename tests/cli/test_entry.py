@@ -165,15 +165,15 @@ print("extra", signatures() - warm.count)
 def test_warnings_are_one_line_and_quiet_silences_them(call, data, monkeypatch):
     import warnings
 
-    from screenpath.runs import load
+    from screenpath.runs import reading
 
-    real = load.read_libsvm
+    real = reading.read_file
 
     def noisy(*arguments, **options):
         warnings.warn("mind the gap", RuntimeWarning, stacklevel=2)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(load, "read_libsvm", noisy)
+    monkeypatch.setattr(reading, "read_file", noisy)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = call("svm", data, "--grid", 2, "-o", "a")

@@ -157,3 +157,29 @@ def test_names_stand_in_words_on_any_terminal(data, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "") and r"gr\xf6\xdfe" in done.stdout
+
+
+def test_labels_that_are_texts_in_python(data, tmp_path):
+    X, y = data
+    texts = np.where(y == y.max(), "yes", "no")
+    weights = {"no": 3.0, "yes": 1.0}
+    for function, options, own in (
+        (screenpath.svm_path, {"grid": [0.1, 1.0]}, {"class_weight": weights}),
+        (screenpath.l1_svm_path, {"grid": 3}, {}),
+        (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}, {}),
+        (screenpath.kernel_svm_path, {"grid": [0.1, 1.0]}, {"class_weight": weights}),
+    ):
+        numbers = {"class_weight": {y.min(): 3.0, y.max(): 1.0}} if own else {}
+        plain, found = function(X, y, **options, **numbers), function(X, texts.tolist(), **options, **own)
+        assert found.labels == ("no", "yes") and np.array_equal(found.coef(), plain.coef())
+        assert np.array_equal(found.predict(X) == "yes", plain.predict(X) == y.max())
+    path = screenpath.svm_path(X, texts.astype(object), grid=[0.1, 1.0])
+    path.save(tmp_path / "run")
+    stored = screenpath.load_run(tmp_path / "run")
+    assert stored.labels == ("no", "yes") and np.array_equal(stored.predict(X), path.predict(X))
+    run = screenpath.run("svm", (X, texts), grid=2, positive="no", out=tmp_path / "other", quiet=True)
+    assert run.labels == ("rest", "no")
+    with pytest.raises(DataError, match="the targets are texts"):
+        screenpath.lad_path(X, texts)
+    with pytest.raises(UsageError, match="among the labels of the data"):
+        screenpath.svm_path(X, texts, class_weight={"maybe": 2.0})

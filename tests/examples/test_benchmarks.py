@@ -72,3 +72,13 @@ def test_runs_and_writes_json_and_markdown(tmp_path):
     }
     assert all(record["status"] == "reached" and record["worst"] <= 1.01 * record["target"] for record in records)
     assert "| toy1 (svm) | 2000 × 2 |" in markdown_file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_small_run_of_converting_tables(kind):
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, str(BENCHMARKS / "tables.py"), "--mb", "0.1", "--columns", "3", "--kind", kind]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith(f"| {kind}, 3 columns | ")

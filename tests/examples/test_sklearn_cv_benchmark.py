@@ -22,3 +22,13 @@ def test_small_run():
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert abs(float(cells[4]) - float(cells[5])) <= 3 * float(cells[6]) + 0.01 and float(cells[4]) > 0.8
     assert "none.libsvm.gz is not here" in done.stdout
+
+
+def test_small_run_of_the_probabilities():
+    sample = ROOT / "data_samples" / "breast_cancer.libsvm.gz"
+    command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "brier.py"), str(sample), "none"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    cells = [c.strip() for c in next(r for r in done.stdout.splitlines() if r.startswith("| breast")).split("|")]
+    assert float(cells[4]) < 0.1 and abs(float(cells[4]) - float(cells[5])) < 3 * float(cells[7])

@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score, mean_absolute_error, mean_pinball_loss, roc_auc_score
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
+from sklearn.metrics import f1_score, make_scorer, mean_absolute_error, mean_pinball_loss, roc_auc_score
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
 
 import screenpath
 from screenpath.sklearn import (
@@ -134,8 +142,38 @@ def test_scores_by_name(cancer):
     for scoring in ("mae", "gini"):
         with pytest.raises(ValueError, match="score"):
             SVMClassifierCV([0.1], scoring=scoring).fit(X, y)
-    with pytest.raises(ValueError, match="callable"):
-        SVMClassifierCV([0.1], scoring=lambda model, X, y: 0.0).fit(X, y)
+
+
+def balance(model, X, y):
+    """Score by predictions and decisions."""
+    return float(np.mean(model.predict(X) == y)) + 0.01 * float(np.mean(model.decision_function(X) > 0.0))
+
+
+@pytest.mark.parametrize("scoring", ["average_precision", "matthews_corrcoef", make_scorer(f1_score), balance])
+def test_scorers_of_scikit_learn_and_functions(cancer, scoring):
+    X, y = cancer
+    grid = [0.01, 1.0]
+    model = SVMClassifierCV(grid, cv=3, scoring=scoring, **SCALED).fit(X, y)
+    for j, C in enumerate(grid):
+        expected = cross_val_score(SVMClassifier(C, **SCALED), X, y, cv=3, scoring=scoring)
+        found = [model.cv_results_[f"split{k}_test_score"][j] for k in range(3)]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
+    weights = 1.0 + np.arange(y.size) % 2
+    assert np.isfinite(SVMClassifierCV(grid, cv=3, scoring=scoring, **SCALED).fit(X, y, weights).best_score_)
+
+
+def test_scorers_of_several_classes_and_of_regressions():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = SVMClassifierCV([0.1], cv=3, scoring="f1_macro", **SCALED).fit(X, names)
+    expected = cross_val_score(SVMClassifier(0.1, **SCALED), X, names, cv=3, scoring="f1_macro")
+    np.testing.assert_allclose([model.cv_results_[f"split{k}_test_score"][0] for k in range(3)], expected)
+    model = LADRegressorCV([0.1, 1.0], cv=3, scoring="r2", **SCALED).fit(X[:, :3], X[:, 3])
+    expected = cross_val_score(LADRegressor(1.0, **SCALED), X[:, :3], X[:, 3], cv=3, scoring="r2")
+    found = [model.cv_results_[f"split{k}_test_score"][1] for k in range(3)]
+    np.testing.assert_allclose(found, expected, atol=1e-3)  # both within their gaps
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,481 @@
+"""Files of tables (CSV, Parquet) to rows and labels: which columns are features, which one is the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.dataset import Dataset
+from screenpath.data.faults import Fault
+from screenpath.data.growing import Growing
+from screenpath.data.labels import label_text
+from screenpath.errors import DataError, UsageError
+
+TARGETS = ("target", "label", "class", "y")  # names of a column that is the target where none is named
+SHOWN = 20  # columns that a message names
+CLASSES = 100  # with more different numbers in front of it, a text in the target column is no label
+UNKNOWN = ("", "?")  # stand for a label that is not known
+MISSING = ("the value is missing", "fill it in, or leave the row out")
+NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
+BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+CELLS = 1 << 18  # of a batch that is read into memory
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Cells of a column as texts.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (rows,)
+        Places in ``values``; -1 for a missing cell.
+    values : list of str
+    """
+
+    codes: np.ndarray
+    values: list[str]
+
+
+class Batch(Protocol):
+    """Some rows of a file."""
+
+    size: int
+
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
+
+    def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
+        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
+
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts."""
+
+    def is_text(self, name: str) -> bool:
+        """Tell whether the file says that a column holds texts; in CSV no column does."""
+
+    def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
+        """Return a fault of a cell of the batch, rows from 0."""
+
+    def row_of(self, fault: Fault) -> int:
+        """Return the row of the batch that has a fault."""
+
+
+class TableFile(Protocol):
+    """A file with named columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    notices: tuple[str, ...]
+
+    def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[Batch]:
+        """Yield the rows in order, at most ``rows`` at once; of the columns, those that are wanted are read."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the columns of a table are: what training data has settled, and new data repeats.
+
+    Parameters
+    ----------
+    target : str or None
+        Column of labels or targets; None where there is none.
+    columns : tuple of str
+        Columns of features, in their order.
+    one_hot : dict of str to tuple of str
+        The values of each column that has a feature for each of its values, sorted.
+    """
+
+    target: str | None
+    columns: tuple[str, ...]
+    one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the features."""
+        return tuple(
+            name if name not in self.one_hot else f"{name}={value}"
+            for name in self.columns
+            for value in self.one_hot.get(name, ("",))
+        )
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return the columns that hold numbers."""
+        return tuple(name for name in self.columns if name not in self.one_hot)
+
+    def record(self) -> dict:
+        """Return what JSON keeps of it."""
+        one_hot = {name: list(values) for name, values in self.one_hot.items()}
+        return {"target": self.target, "columns": list(self.columns), "one_hot": one_hot}
+
+    @classmethod
+    def of_record(cls, record: dict) -> Form:
+        """Return the form that JSON has kept."""
+        one_hot = {name: tuple(values) for name, values in record["one_hot"].items()}
+        return cls(record["target"], tuple(record["columns"]), one_hot)
+
+
+def is_form(value) -> bool:
+    """Tell whether JSON holds the record of a form."""
+
+    def texts(value) -> bool:
+        return type(value) is list and all(type(one) is str for one in value)
+
+    if type(value) is not dict or set(value) != {"target", "columns", "one_hot"} or not texts(value["columns"]):
+        return False
+    one_hot, columns = value["one_hot"], value["columns"]
+    known = type(one_hot) is dict and all(name in columns and texts(values) for name, values in one_hot.items())
+    return known and (value["target"] is None or type(value["target"]) is str)
+
+
+def form_of(table: TableFile, target: str | None = None, one_hot: Sequence[str] = ()) -> Form:
+    """Return which columns of a training table are features; the values of ``one_hot`` columns are still to be found.
+
+    Parameters
+    ----------
+    table : TableFile
+    target : str, optional
+        The column that is called target, label, class or y by default.
+    one_hot : sequence of str
+
+    Raises
+    ------
+    DataError, UsageError
+        Naming the columns that there are.
+    """
+    _check_columns(table)
+    there = _listed(table.columns)
+    if target is None:
+        found = [name for name in table.columns if name.lower() in TARGETS]
+        if len(found) != 1:
+            what = f"{' and '.join(found)} may be" if found else "none is called target, label, class or y"
+            raise UsageError(
+                f"{table.name}: which column is the target? {what}", f"name it: `target=COLUMN`; there are {there}"
+            )
+        target = found[0]
+    for what, names in (("target", [target]), ("one_hot", one_hot)):
+        for name in names:
+            if name not in table.columns:
+                raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
+    if target in one_hot:
+        raise UsageError(f"the column '{target}' is the target, no feature", "leave it out of `one_hot`")
+    columns = tuple(name for name in table.columns if name != target)
+    if not columns:
+        raise DataError(f"{table.name} has no column of features beside the target '{target}'", "check the file")
+    return Form(target, columns, {name: () for name in one_hot})
+
+
+def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
+    """Return the columns of a new table that are those of the training data, and what should be said of it.
+
+    The columns are found by their names: their order is free. A table without the target has no labels.
+
+    Raises
+    ------
+    DataError, UsageError
+    """
+    _check_columns(table)
+    if target is not None and target not in table.columns:
+        raise UsageError(
+            f"{table.name} has no column '{target}' (`target={target}`)", f"there are {_listed(table.columns)}"
+        )
+    usual = [name for name in table.columns if name not in known.columns and name.lower() in TARGETS]
+    if target is not None or known.target in table.columns:
+        found = target or known.target
+    else:  # arrays have no target column, and one that is called as usual is it
+        found = usual[0] if known.target is None and len(usual) == 1 else None
+    missing = [name for name in known.columns if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{table.name} lacks columns of the training data: {_listed(missing)}", f"it has {_listed(table.columns)}"
+        )
+    more = [name for name in table.columns if name not in (*known.columns, found, known.target)]
+    notices = (f"columns that the training data does not have are ignored: {_listed(more)}",) if more else ()
+    return Form(found, known.columns, known.one_hot), notices
+
+
+def form_by_place(table: TableFile, width: int, target: str | None = None) -> Form:
+    """Return the columns of a new table for training data without names: in order, all but the target.
+
+    A table of as many columns as there are features has no target, unless one is named.
+    """
+    if target is None and len(table.columns) == width:
+        _check_columns(table)
+        return Form(None, table.columns)
+    return form_of(table, target)
+
+
+def _check_columns(table: TableFile) -> None:
+    for k, name in enumerate(table.columns):
+        if not name:
+            raise DataError(
+                f"{table.name}: column {k + 1} has no name",
+                "if it numbers the rows, write the table without it (pandas: index=False); else give it a name",
+            )
+        if name in table.columns[:k]:
+            raise DataError(f"{table.name}: two columns have the name '{name}'", "rename one of them")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
+
+
+class Vocabulary:
+    """The different texts of a column.
+
+    Parameters
+    ----------
+    values : sequence of str
+        That are known; with any, no other gets a number.
+    without : sequence of str
+        Texts that never get a number.
+    """
+
+    def __init__(self, values: Sequence[str] = (), without: Sequence[str] = ()):
+        self.closed, self.without = bool(values), without
+        self.places = {value: k for k, value in enumerate(values)}
+        self.unknown = 0
+
+    def numbers(self, texts: Texts) -> np.ndarray:
+        """Return the number of each cell, -1 for a text that has none and for a missing one."""
+        if not self.closed:
+            for value in texts.values:
+                if value not in self.without:
+                    self.places.setdefault(value, len(self.places))
+        table = np.array([*(self.places.get(value, -1) for value in texts.values), -1], dtype=np.int64)
+        numbers = table[texts.codes]
+        self.unknown += int(np.count_nonzero((numbers < 0) & (texts.codes >= 0)))
+        return numbers
+
+    def order(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """Return the texts, sorted, and the place of each number among them."""
+        if self.closed:
+            return tuple(self.places), np.arange(len(self.places))
+        names = sorted(self.places)
+        rank = np.empty(len(names), dtype=np.int64)
+        rank[[self.places[name] for name in names]] = np.arange(len(names))
+        return tuple(names), rank
+
+
+class Target:
+    """The target column: numbers as long as all cells are, else labels with names.
+
+    Parameters
+    ----------
+    name : str or None
+        None where there is no such column: nothing is known.
+    given : bool
+        Whether every row must have a label.
+    names : sequence of str, optional
+        Of the labels, where they are known to be texts.
+    """
+
+    def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):
+        self.name, self.given = name, given
+        self.numbers = Growing(np.float64)
+        self.vocabulary = None if names is None else Vocabulary(names, UNKNOWN)
+
+    def take(self, batch: Batch) -> list[Fault]:
+        """Append the cells of a batch; return the faults of cells that hold no label."""
+        if self.name is None:
+            self.numbers.extend(np.full(batch.size, np.nan))
+            return []
+        if self.vocabulary is None and not batch.is_text(self.name):
+            values, faults = batch.numbers(self.name)
+            tokens = {fault.token for fault in faults}
+            if not self.given and tokens <= set(UNKNOWN):
+                faults = []
+            strange = next((f for f in faults if f.token not in UNKNOWN and f.message != NOT_FINITE[0]), None)
+            if strange is None:
+                self.numbers.extend(values)
+                return faults
+            if not self._become_texts(values):
+                return faults
+        elif self.vocabulary is None:
+            self._become_texts()
+        assert self.vocabulary is not None
+        codes = self.vocabulary.numbers(batch.texts(self.name))
+        self.numbers.extend(np.where(codes >= 0, codes, np.nan))
+        return [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero(codes < 0)] if self.given else []
+
+    def _become_texts(self, coming=()) -> bool:
+        """Take what has come so far for texts too, unless that and what is coming look like a regression's targets."""
+        so_far = self.numbers.array[: self.numbers.size]
+        known = np.isfinite(so_far)
+        values, codes = np.unique(so_far[known], return_inverse=True)
+        if values.size + np.unique(coming).size > CLASSES:
+            return False
+        self.vocabulary = Vocabulary(without=UNKNOWN)
+        numbers = self.vocabulary.numbers(Texts(codes.ravel(), [label_text(value) for value in values]))
+        so_far[known] = numbers
+        return True
+
+    def finish(self) -> tuple[np.ndarray, tuple[str, ...] | None]:
+        """Return the labels as numbers, and their names where they are texts."""
+        y = self.numbers.finish()
+        if self.vocabulary is None:
+            return y, None
+        names, rank = self.vocabulary.order()
+        known = np.isfinite(y)
+        y[known] = rank[y[known].astype(np.int64)]
+        return y, names
+
+
+class Reader:
+    """Batches of a table to dense blocks of numbers and the places of one-hot values.
+
+    Parameters
+    ----------
+    form : Form
+    table : TableFile
+    """
+
+    def __init__(self, form: Form, table: TableFile):
+        self.form, self.table = form, table
+        self.vocabularies = {name: Vocabulary(values) for name, values in form.one_hot.items()}
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Return the columns that are read."""
+        return (*self.form.columns, *([] if self.form.target is None else [self.form.target]))
+
+    def block(self, batch: Batch, dtype=np.float64) -> tuple[np.ndarray, list[Fault]]:
+        """Return the columns of numbers of a batch, shape (rows, numbers), and the faults in them."""
+        names, faults = self.form.numbers, []
+        whole = batch.block(names) if names and dtype == np.float64 else None
+        if whole is not None:
+            return whole, []
+        out = np.empty((batch.size, len(names)), dtype=dtype)
+        with np.errstate(over="ignore"):
+            for j, name in enumerate(names):
+                values, wrong = batch.numbers(name)
+                out[:, j] = values
+                faults += wrong
+                if out.dtype != np.float64 and np.isinf(out[:, j]).any():
+                    row = int(np.flatnonzero(np.isinf(out[:, j]))[0])
+                    hint = "read it as float64"
+                    faults.append(batch.fault(row, name, repr(float(values[row])), f"too large for {out.dtype}", hint))
+        return out, faults
+
+    def hot(self, batch: Batch) -> tuple[np.ndarray, list[Fault]]:
+        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and missing cells."""
+        out, faults = np.empty((batch.size, len(self.vocabularies)), dtype=np.int64), []
+        for j, (name, vocabulary) in enumerate(self.vocabularies.items()):
+            texts = batch.texts(name)
+            out[:, j] = vocabulary.numbers(texts)
+            faults += [batch.fault(int(k), name, "", *MISSING) for k in np.flatnonzero(texts.codes < 0)]
+        return out, faults
+
+    def settled(self) -> Form:
+        """Return the form with the values of the one-hot columns that were found."""
+        found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
+        return Form(self.form.target, self.form.columns, found)
+
+    def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
+        """Return rows of all features from those of the columns of numbers and the numbers of one-hot values."""
+        if not self.vocabularies:
+            return numbers
+        places, starts, at = [], {}, 0
+        for name in self.form.columns:
+            if name in self.vocabularies:
+                starts[name], at = at, at + len(self.vocabularies[name].places)
+            else:
+                places.append(at)
+                at += 1
+        n = numbers.shape[0]
+        moved = np.array(places, dtype=np.int64)[numbers.indices]
+        wide = sp.csr_array((numbers.data, moved, numbers.indptr), shape=(n, at))
+        columns = np.column_stack(
+            [
+                np.where(hot[:, j] >= 0, starts[name] + np.append(self.vocabularies[name].order()[1], 0)[hot[:, j]], -1)
+                for j, name in enumerate(self.vocabularies)
+            ]
+        )
+        there = columns >= 0
+        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        ones = sp.csr_array((np.ones(int(indptr[-1])), columns[there], indptr), shape=(n, at))
+        return sp.csr_array(wide + ones)
+
+    def notices(self) -> tuple[str, ...]:
+        """Return a sentence for each one-hot column with values that the training data does not have."""
+        return tuple(
+            f"{v.unknown} rows have a value of '{name}' that the training data does not have: all its features are 0"
+            for name, v in self.vocabularies.items()
+            if v.unknown
+        )
+
+
+def read_table(
+    table: TableFile, form: Form, *, given: bool = True, limit=None, dtype=np.float64, max_faults: int = 1, notices=()
+) -> tuple[Dataset | None, list[Fault]]:
+    """Read a table into memory.
+
+    Parameters
+    ----------
+    table : TableFile
+    form : Form
+    given : bool
+        Whether every row must have a label; else one that is not known is nan.
+    limit : MemoryLimit, optional
+        Asked as the arrays grow.
+    dtype : float64 or float32
+    max_faults : int
+        Reading ends at this many; rows that have one are left out.
+    notices : tuple of str
+
+    Returns
+    -------
+    data : Dataset or None
+        None where there is no row without a fault.
+    faults : list of Fault
+    """
+    reader, target = Reader(form, table), Target(form.target, given)
+    values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
+    faults: list[Fault] = []
+    for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), reader.wanted):
+        block, wrong = reader.block(batch, dtype)
+        places, missing = reader.hot(batch)
+        without = target.take(batch)
+        good = np.ones(batch.size, dtype=bool)
+        if wrong or missing or without:
+            here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
+            faults += here
+            if len(faults) >= max_faults:
+                return None, faults[:max_faults]
+            good[[batch.row_of(fault) for fault in here]] = False
+            block[~good] = 0.0
+        keep.extend(good)
+        row, column = np.nonzero(block)
+        if limit is not None:
+            so_far = 12 * values.size + 8 * counts.size
+            needed = 12 * row.size + 24 * batch.size
+            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", BEHIND_MEMORY, known=so_far)
+        values.extend(block[row, column])
+        indices.extend(column)
+        counts.extend(np.bincount(row, minlength=batch.size))
+        hot.extend(places.ravel())
+    if not keep.size:
+        return None, faults
+    y, names = target.finish()
+    X = _csr(values, indices, counts, len(form.numbers))
+    X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
+    kept = keep.finish()
+    if not kept.all():
+        X, y = X[np.flatnonzero(kept)], y[kept]
+    settled = reader.settled()
+    notices = (*table.notices, *notices, *reader.notices())
+    if not y.size:
+        return None, faults
+    return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), faults
+
+
+def _csr(values: Growing, indices: Growing, counts: Growing, width: int) -> sp.csr_array:
+    kind = np.int64 if values.size > np.iinfo(np.int32).max else np.int32
+    indptr = np.zeros(counts.size + 1, dtype=kind)
+    np.cumsum(counts.finish(), out=indptr[1:])
+    places = indices.finish().astype(kind, copy=False)
+    return sp.csr_array((values.finish(), places, indptr), shape=(indptr.size - 1, width))

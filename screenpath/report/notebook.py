@@ -1,0 +1,137 @@
+"""Paths in notebooks: their certificate and pictures, as HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.errors import ResourceError, UsageError
+from screenpath.report import series
+from screenpath.report.figures import to_bytes
+from screenpath.runs.open import Run
+from screenpath.runs.result import Result
+from screenpath.walk.step import CERTIFIED, SKIPPED
+
+MEMORY = Path("a path in memory")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that notebooks show.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    title : str
+    """
+
+    figure: Any
+    title: str
+
+    def svg(self) -> bytes:
+        """Return the picture as SVG."""
+        return to_bytes(self.figure, "svg")
+
+    def save(self, name, force: bool = False) -> None:
+        """Write the picture to a file that ends in .png, .svg or .pdf; one that is there only with ``force``."""
+        from screenpath.runs.outputs import Output
+
+        Output(str(name), force).write(to_bytes(self.figure, series.picture_form(str(name))))
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.svg()).decode("ascii")
+        return f'<img alt="{escape(self.title)}" src="data:image/svg+xml;base64,{data}" style="background: white">'
+
+
+def plot_of(path: Result, kind: str | None = None) -> Picture:
+    """Return a picture of a path.
+
+    Parameters
+    ----------
+    path : Result
+    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+        The most telling one by default: ``cv`` where there is one, else ``rejection``.
+
+    Raises
+    ------
+    UsageError
+        For a kind that the path does not have.
+    ResourceError
+        Without matplotlib.
+    """
+    from screenpath.report.plots import draw
+
+    if kind is not None and kind not in series.KINDS:
+        raise UsageError(f"there is no picture of the kind '{kind}'", f"use one of {', '.join(series.KINDS)}")
+    run = run_of(path)
+    kind = kind or series.available(run)[0]
+    return Picture(draw(run, kind), f"{run.model}: {kind}")
+
+
+def html_of(path: Result) -> str:
+    """Return a path as notebooks show it: what is proven, and the picture of what was screened."""
+    if not len(path):
+        return f"<p>{escape(repr(path))}</p>"
+    met = sum(step.status == CERTIFIED for step in path.steps)
+    gaps = [step.rel_gap for step in path.steps if step.status != SKIPPED and _known(step.rel_gap)]
+    shares = [row["rejection_ratio"] for row in path.table() if _known(row.get("rejection_ratio"))]
+    first, last = (path.steps[at].parameters for at in (0, -1))
+    pairs = [("certified", f"{met} of {len(path)} steps")]
+    pairs += [(name, f"{value:.4g} to {last[name]:.4g}") for name, value in first.items()]
+    pairs += [("worst relative gap", f"{max(gaps):.1e}")] if gaps else []
+    pairs += [("mean rejection", f"{100 * float(np.mean(shares)):.1f} %")] if shares else []
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in pairs)
+    try:
+        picture = plot_of(path, "rejection")._repr_html_() if gaps else ""
+    except ResourceError as error:  # a notebook without matplotlib still shows what is proven
+        picture = f"<p>{escape(error.message)}</p>"
+    return f"<div><b>{escape(type(path).__name__)}</b><table>{rows}</table>{picture}</div>"
+
+
+def _known(value) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def run_of(path: Result) -> Run:
+    """Return a path as the run folder that pictures are made of; one in memory has no folder."""
+    stored = getattr(path, "run", None)
+    if stored is not None:
+        return stored
+    rows = [{name: value if _shown(value) else None for name, value in row.items()} for row in path.table()]
+    weights: Any = getattr(path, "coefficients", None)
+    linear = isinstance(weights, np.ndarray)
+    preparation = path.preparation
+    labels = None
+    if path.labels is not None:
+        several = linear and weights.ndim == 3
+        labels = {"classes": list(path.labels)} if several else dict(zip(("-1", "+1"), path.labels, strict=False))
+    options = getattr(path.origin, "options", {})
+    record = {
+        "model": getattr(path.origin, "model", "path"),
+        "parameters": list(path.steps[0].parameters),
+        "columns": list(rows[0]),
+        "options": {"rule": options.get("rule", "")},
+        "labels": labels,
+        "kernel": {"kernel": "kernel"} if weights is None else None,
+        "preparation": {"scaling": preparation.kind, "scale": preparation.scale},
+        "data": {"n_features": preparation.width or preparation.n_features, "feature_names": path.feature_names},
+    }
+    solved = [row for row in rows if row["primal"] is not None]
+    place: Any = (MEMORY, 0) if linear else None
+    run = Run(MEMORY, record, solved, place, [], rows)
+    if linear:  # where a folder's would be read to
+        intercepts = np.nan_to_num(getattr(path, "intercepts")).reshape(-1, 1)  # noqa: B009 (of linear paths alone)
+        blocks = np.nan_to_num(weights).reshape(intercepts.shape[0], -1)
+        vars(run)["matrix"] = sp.csr_array(np.hstack([intercepts, blocks]))
+    return run
+
+
+def _shown(value) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)

@@ -1,0 +1,69 @@
+"""New data for a run: columns found as in its training data, labels numbered as there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from screenpath.data.dataset import Dataset
+from screenpath.data.labels import recoded
+from screenpath.data.libsvm import ABSENT, MARKED
+from screenpath.data.read import read_like, refuse_columns
+from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.table import Form
+from screenpath.errors import DataError
+from screenpath.runs.open import Run
+
+
+def read_new(
+    run: Run, path, zero_based: bool | None = None, *, labelled: bool = True, target: str | None = None
+) -> Dataset:
+    """Read data to be predicted.
+
+    Parameters
+    ----------
+    run : Run
+    path : path-like
+        LIBSVM text, a table or a folder of shards.
+    zero_based : bool, optional
+        Of LIBSVM text; as in the run by default.
+    labelled : bool, default True
+        Whether labels mean something; one that is not known is nan in any case.
+    target : str, optional
+        Column of labels in a table, where it is not called as in the training data.
+
+    Returns
+    -------
+    Dataset
+        Its labels have the numbers of the run.
+
+    Raises
+    ------
+    DataError, UsageError
+    """
+    if is_shard_folder(path):
+        refuse_columns(str(path), target)
+        data = ShardFolder(path).dataset()
+    else:
+        zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
+        labels = MARKED if labelled else ABSENT
+        data = read_like(
+            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels
+        )
+    if not labelled:
+        return data
+    if run.labels is None:
+        if data.label_names is not None:
+            raise DataError(
+                f"{path}: {run.model} is a regression, the targets are texts: {data.label_names[0]}, ...",
+                "leave a target empty, or write ?, where it is not known; or say `no_labels`",
+            )
+        return data
+    known = run.label_names
+    return replace(data, y=recoded(data.y, data.label_names, known, str(path)), label_names=known)
+
+
+def _form(run: Run) -> Form | None:
+    """Return the columns of the training data; of one that was a table in memory, the features by their names."""
+    if run.form is not None or run.feature_names is None:
+        return run.form
+    return Form(None, run.feature_names)

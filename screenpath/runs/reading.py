@@ -1,0 +1,146 @@
+"""From the names of files, or arrays, to data in memory, and from labels as users name them to numbers."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from screenpath.data.arrays import dataset_of
+from screenpath.data.convert import cached_shards
+from screenpath.data.dataset import Dataset
+from screenpath.data.labels import label_number
+from screenpath.data.libsvm import BLOCK
+from screenpath.data.memory import MemoryLimit
+from screenpath.data.read import read_data as read_file
+from screenpath.data.read import refuse_columns
+from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.errors import DataError, UsageError
+
+ARRAYS = "arrays"  # in place of a file's name
+TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
+
+
+def name_of(data) -> str:
+    """Return what a run calls its data: the name of a file, or that they are arrays."""
+    return data if isinstance(data, str) else ARRAYS
+
+
+def is_shards(data) -> bool:
+    """Tell whether the data are a shard folder."""
+    return isinstance(data, str) and is_shard_folder(data)
+
+
+def open_shards(options: dict) -> ShardFolder:
+    """Open the shard folder DATA; what is resumed must hold the same data, so its content is compared too."""
+    folder = ShardFolder(options["data"], content=bool(options.get("resume")))
+    folder.check_indices(options["zero_based"])
+    if folder.form is None or options.get("one_hot"):
+        refuse_columns(str(folder.path), options.get("target"), options.get("one_hot", ()))
+    elif options.get("target") not in (None, folder.form.target):
+        raise UsageError(
+            f"{folder.path} was converted with the target '{folder.form.target}'", "convert again with `target`"
+        )
+    return folder
+
+
+def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = None) -> Dataset:
+    """Read a text file, a shard folder or what ``--cache`` kept of a text file into memory.
+
+    Raises
+    ------
+    DataError, UsageError, ResourceError
+    """
+    columns = {"target": options.get("target"), "one_hot": tuple(options.get("one_hot") or ())}
+    if not isinstance(path, str):
+        refuse_columns("what was passed in", **columns)
+        return dataset_of(path, ARRAYS)
+    zero_based = options["zero_based"]
+    if is_shard_folder(path):
+        folder = open_shards({**options, "data": path})
+    elif options.get("cache"):
+        if str(path) == "-":
+            raise UsageError("`cache` keeps files, not standard input", "leave out `cache`, or name a file")
+        folder = cached_shards(path, options["cache"], zero_based, options["max_memory"], **columns)
+    else:
+        folder = None
+    if folder is None:
+        block = BLOCK // 4 if limit else BLOCK  # what a block is parsed into is many times its size
+        return read_file(path, n_features=n_features, zero_based=zero_based, block=block, limit=limit, **columns)
+    limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
+    return folder.dataset(n_features)
+
+
+def coded(options: dict, names) -> dict:
+    """Return options in which labels are numbers; ``label_names`` has their names, for messages.
+
+    Parameters
+    ----------
+    options : dict
+    names : tuple of str or None
+        Of the labels of the training data, where they are texts.
+
+    Raises
+    ------
+    UsageError
+        For a label that the data do not have.
+    """
+    positive = options.get("positive")
+    positive = None if positive is None else label_number(positive, names, "positive")
+    return {**options, "positive": positive, "label_names": names}
+
+
+def class_weights(given, names=None):
+    """Return the values of ``class_weight`` as :func:`row_weights` takes them; ``names`` as of :func:`coded`.
+
+    Raises
+    ------
+    UsageError
+        For anything but ``balanced`` alone or LABEL=WEIGHT with every label once.
+    """
+    if not given:
+        return None
+    if tuple(given) == ("balanced",):
+        return "balanced"
+    weights = {}
+    for text in given:
+        label, _, weight = text.rpartition("=")
+        try:
+            pair = float(label) if names is None else label_number(label, names, "class_weight"), float(weight)
+        except ValueError:
+            raise UsageError(
+                f"`class_weight='{text}'` is not LABEL=WEIGHT", "write for example `class_weight=1=5`, or balanced"
+            ) from None
+        if pair[0] in weights:
+            raise UsageError(f"`class_weight` names the label {label} twice", "give each label one weight")
+        weights[pair[0]] = pair[1]
+    return weights
+
+
+def read_weights(path):
+    """Return the numbers of a weights file, one a line; arrays, and None, as they are.
+
+    Raises
+    ------
+    DataError
+        With file, line and token, for a file that cannot be read or a line that is not a number.
+    """
+    if path is None or not isinstance(path, str):
+        return path
+    weights = array("d")
+    try:
+        with open(path, encoding="utf-8") as file:
+            for k, line in enumerate(file):
+                try:
+                    weights.append(float(line))
+                except ValueError:
+                    raise DataError(
+                        f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
+                        "one number a line, one line a sample",
+                    ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
+            "one number a line, one line a sample",
+        ) from None
+    return np.array(weights)

@@ -1,0 +1,113 @@
+"""export --to onnx and --to sklearn: runtimes of these decide as predict does."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import screenpath
+from tests.cli.conftest import clouds, libsvm_text
+from tests.cli.test_tables import csv_text, three
+
+RNG = np.random.default_rng(5)
+RUNS = {
+    "svm": ("svm", "two", "--c", 1, "--bias", 1, "--scale", "standard"),
+    "l2": ("svm", "two", "--c", 1, "--bias", 1, "--scale", "l2"),
+    "positive": ("svm", "three", "--c", 1, "--positive", "elm"),
+    "rest": ("svm", "three", "--c", 1, "--bias", 1, "--one-vs-rest"),
+    "classes": ("sparse-svm", "numbers", "--betas", 2, "--alphas", 2),
+    "l1svm": ("l1svm", "two", "--grid", 3),
+    "svr": ("svr", "targets", "--c", 1, "--bias", 1),
+    "quantile": ("quantile", "targets", "--c", 1, "--tau", 0.3),
+    "wide": ("svm", "wide", "--c", 1, "--bias", 1),
+    "rbf": ("svm", "two", "--c", 1, "--kernel", "rbf", "--scale", "standard", "--bias", 1),
+    "poly": ("svm", "two", "--c", 1, "--kernel", "poly", "--gamma", 0.1, "--coef0", 1, "--scale", "l2"),
+    "linear": ("svm", "two", "--c", 1, "--kernel", "linear", "--scale", "maxabs"),
+}
+LINEAR = [name for name in RUNS if name not in ("rbf", "poly", "linear")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the data of RUNS and the runs by their names."""
+    from screenpath.cli.app import run
+
+    place = tmp_path_factory.mktemp("models")
+    X, y = clouds(60, 5)
+    T, t = three()
+    (place / "two").write_text(libsvm_text(X, y))
+    (place / "three").write_text(csv_text(T, t))
+    (place / "numbers").write_text(libsvm_text(T, np.unique(t, return_inverse=True)[1] + 1.5))
+    (place / "targets").write_text(csv_text(X, X[:, 0] - 2 * X[:, 1]))
+    (place / "wide").write_text("1 3:1 1999999:2\n2 3:-1 2000000:1\n1 3:2\n2 5:1\n")
+    for name, (model, data, *options) in RUNS.items():
+        arguments = [model, place / data, *options, "--quiet", "--out", place / f"run-{name}"]
+        assert run([str(a) for a in arguments]) == 0
+    return place
+
+
+def new_rows(path):
+    """Return rows that no run has seen, some of zeros."""
+    if path.run.n_features > 10:
+        rows = np.zeros((3, path.run.n_features))
+        rows[:, [2, 4, path.run.n_features - 1]] = RNG.normal(size=(3, 3))
+    else:
+        rows = 2.0 * RNG.normal(size=(40, path.run.n_features))
+        rows[0] = 0.0
+    return rows
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_onnxruntime_decides_as_predict(folder, name, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (extra: test)")
+    path = screenpath.load_run(folder / f"run-{name}")
+    file = screenpath.export_run(path, "onnx", tmp_path / "m.onnx", step=len(path) - 1)
+    session = runtime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    X = new_rows(path)
+    found = dict(zip([one.name for one in session.get_outputs()], session.run(None, {"X": X}), strict=True))
+    forms = path.decision_function(X)
+    values = found["value" if path.labels is None else "decision"]
+    assert values.dtype == np.float64 and values.shape == forms.shape and np.unique(forms).size > 2
+    np.testing.assert_allclose(values, forms, rtol=1e-6, atol=1e-6 * np.abs(forms).max())
+    if path.labels is not None:
+        assert found["label"].tolist() == [
+            int(label) if not isinstance(label, str) and float(label).is_integer() else label
+            for label in path.predict(X).tolist()
+        ]
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_an_estimator_of_scikit_learn_decides_as_predict(folder, name, tmp_path):
+    skops = pytest.importorskip("skops.io", reason="needs skops (extra: test)")
+    path = screenpath.load_run(folder / f"run-{name}")
+    file = screenpath.export_run(path, "sklearn", tmp_path / "m.skops", step=len(path) - 1)
+    estimator = skops.load(file)
+    assert type(estimator).__module__.startswith("sklearn.")
+    X = new_rows(path)
+    names = path.feature_names
+    if names is not None:
+        X = pytest.importorskip("pandas").DataFrame(X, columns=list(names))
+    if path.labels is None:
+        np.testing.assert_allclose(estimator.predict(X), path.predict(X), rtol=1e-9, atol=1e-9)
+        return
+    np.testing.assert_allclose(estimator.decision_function(X), path.decision_function(X), rtol=1e-9, atol=1e-9)
+    assert estimator.predict(X).tolist() == path.predict(X).tolist()
+
+
+def test_kernel_runs_and_missing_packages_are_one_clear_error(call, folder, monkeypatch):
+    kernel, linear = folder / "run-rbf", folder / "run-svm"
+    for kind in ("sklearn", "liblinear", "json", "npz"):
+        result = call("export", kernel, "--step", 0, "--to", kind, "-o", "-")
+        assert result.code == 2 and "--to onnx" in result.err
+    (folder / "two").rename(folder / "moved")
+    try:
+        assert "--training" in call("export", kernel, "--step", 0, "--to", "onnx", "-o", "a.onnx").err
+        moved = ("--training", folder / "moved", "--quiet")
+        assert call("export", kernel, "--step", 0, "--to", "onnx", "-o", "a.onnx", *moved).code == 0
+    finally:
+        (folder / "moved").rename(folder / "two")
+    assert call("export", linear, "--step", 0, "--to", "onnx", "-o", "b", "--training", folder / "two").code == 2
+    for module, kind, extra in (("onnx", "onnx", "onnx"), ("skops.io", "sklearn", "skops")):
+        monkeypatch.setitem(sys.modules, module, None)
+        result = call("export", linear, "--step", 0, "--to", kind, "-o", "c")
+        assert result.code == 1 and f"screenpath[{extra}]" in result.err and "Traceback" not in result.err

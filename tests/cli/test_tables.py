@@ -1,0 +1,249 @@
+"""The commands on CSV and Parquet: numbers of the same data as LIBSVM text, and names everywhere."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import screenpath
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+
+GRID = ("--grid", "6", "--cmax", "1", "--quiet")
+NAMES = ("age", "height", "weight", "pulse", "steps")
+
+
+def csv_text(X, y, names=NAMES, target="class"):
+    rows = [",".join([*(repr(v) for v in row.tolist()), str(label)]) for row, label in zip(X, y, strict=True)]
+    return "\n".join([",".join([*names, target]), *rows]) + "\n"
+
+
+@pytest.fixture
+def table(data):
+    """The data of the fixture ``data`` as CSV; labels are no and yes."""
+    path = data.parent / "clouds.csv"
+    path.write_text(csv_text(*named()))
+    return path
+
+
+def named():
+    X, y = clouds()
+    return X, np.where(y == 2.0, "yes", "no")
+
+
+def three():
+    rng = np.random.default_rng(3)
+    y = np.arange(90) % 3
+    X = np.round(rng.normal(size=(90, 5)), 3)
+    X[np.arange(90), y] += 3.0
+    return X, np.array(["ash", "elm", "oak"])[y]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ("svm", "--scale", "standard", "--bias", "1"),
+        ("svm", "--kernel", "rbf"),
+        ("l1svm",),
+        ("sparse-svm", "--betas", "2", "--alphas", "3"),
+        ("cv", "svm", "--folds", "3"),
+    ],
+    ids=lambda model: "-".join(model[:3]),
+)
+def test_a_run_has_the_bytes_of_that_on_libsvm_text(call, data, table, model):
+    more = ("--quiet",) if "sparse-svm" in model or "l1svm" in model else GRID
+    assert call(*model, data, *more, "-o", "text").code == 0
+    assert call(*model, table, *more, "-o", "csv").code == 0
+    assert without_times("text/steps.csv") == without_times("csv/steps.csv")
+    assert Path("text/coefficients.csv").read_bytes() == Path("csv/coefficients.csv").read_bytes()
+    record = json.loads(Path("csv/run.json").read_text())
+    assert record["labels"] == {"+1": "yes", "-1": "no"} and record["data"]["label_names"] == ["no", "yes"]
+    assert record["data"]["feature_names"] == list(NAMES)
+    assert record["data"]["table"] == {"target": "class", "columns": list(NAMES), "one_hot": {}}
+
+
+def test_parquet_streamed_from_shards_has_them_too(call, data, table):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    X, y = named()
+    pyarrow.parquet.write_table(pa.table({**dict(zip(NAMES, X.T, strict=True)), "class": y}), "p")
+    assert call("convert", "p", "shards", "--quiet").code == 0
+    for name, where in (("text", data), ("parquet", "p"), ("streamed", "shards"), ("cached", table)):
+        more = ("--cache", "kept") if name == "cached" else ()
+        assert call("svm", where, *GRID, "--test", table if name != "text" else data, *more, "-o", name).code == 0
+    for name in ("parquet", "streamed", "cached"):
+        assert without_times("text/steps.csv", "passes") == without_times(f"{name}/steps.csv", "passes")
+    record = json.loads(Path("streamed/run.json").read_text())
+    assert record["data"]["feature_names"] == list(NAMES) and record["labels"] == {"+1": "yes", "-1": "no"}
+    found = [
+        call("predict", name, where, "--step", 3).out for name, where in (("parquet", "p"), ("streamed", "shards"))
+    ]
+    assert found[0] == found[1] and found[0].startswith("label\n") and {"no", "yes"} == set(found[0].split()[1:])
+
+
+def test_predict_finds_columns_by_name_and_writes_names_of_labels(call, data, table):
+    assert call("svm", table, *GRID, "-o", "r").code == 0
+    whole = call("predict", "r", table, "--step", 5, "--decision")
+    assert whole.out.startswith("label,decision\n") and "accuracy: " in whole.err and "on 120 rows" in whole.err
+    X, y = named()
+    other = ("class", "extra", *NAMES[::-1])
+    turned = [",".join([label, "0", *(repr(v) for v in row[::-1].tolist())]) for row, label in zip(X, y, strict=True)]
+    (data.parent / "turned").write_text("\n".join([",".join(other), *turned]) + "\n")
+    again = call("predict", "r", "turned", "--step", 5, "--decision")
+    assert again.out == whole.out and "extra" in again.err
+    (data.parent / "bare").write_text(csv_text(X, ["?"] * 120).replace("class", "nothing"))
+    bare = call("predict", "r", "bare", "--step", 5, "--decision")
+    assert bare.out == whole.out and "no score" in bare.err
+    named_so = call("predict", "r", "turned", "--step", 5, "--decision", "--target", "class")
+    assert named_so.out == whole.out
+    as_text = call("predict", "r", data, "--step", 5, "--decision")
+    assert as_text.code == 1 and "has the label 1; the labels of the training data are no, yes" in as_text.err
+    assert call("predict", "r", data, "--step", 5, "--decision", "--no-labels").out == whole.out
+    (data.parent / "strange").write_text(csv_text(X[:2], ["yes", "maybe"]))
+    strange = call("predict", "r", "strange", "--step", 5)
+    assert strange.code == 1 and "has the label maybe" in strange.err
+
+
+def test_a_run_on_libsvm_text_predicts_a_table_by_place(call, data):
+    assert call("svm", data, *GRID, "-o", "r").code == 0
+    X, y = clouds()
+    (data.parent / "t").write_text(csv_text(X, [f"{v:g}" for v in y]))
+    one, other = (call("predict", "r", where, "--step", 5, "--decision") for where in (data, "t"))
+    assert one.out == other.out and one.err == other.err
+
+
+def test_names_of_labels_in_options_and_in_what_is_said(call, data, table):
+    assert call("svm", data, *GRID, "--positive", 1, "--class-weight", "1=3", "-o", "a").code == 0
+    assert call("svm", table, *GRID, "--positive", "no", "--class-weight", "no=3", "-o", "b").code == 0
+    assert without_times("a/steps.csv") == without_times("b/steps.csv")
+    assert json.loads(Path("b/run.json").read_text())["labels"] == {"+1": "no", "-1": "rest"}
+    found = call("predict", "b", table, "--step", 2)
+    assert set(found.out.split()[1:]) == {"no", "rest"} and "accuracy" in found.err
+    for option in (("--positive", "maybe"), ("--class-weight", "maybe=2"), ("--positive", "1")):
+        result = call("svm", table, *GRID, *option, "-o", "c")
+        assert result.code == 2 and "is not among the labels of the data (no, yes)" in result.err, result
+    result = call("svm", data, *GRID, "--positive", "maybe", "-o", "c")
+    assert result.code == 2 and "the labels of the data are numbers" in result.err
+    result = call("lad", table, *GRID, "-o", "c")
+    assert result.code == 1 and "the targets are texts: no" in result.err and "--target COLUMN" in result.err
+    assert call("lad", table, *GRID, "--target", "age", "-o", "c").code == 1  # the column class is no number
+    assert "--one-hot class" in call("lad", table, *GRID, "--target", "age", "-o", "c").err
+    assert call("lad", table, *GRID, "--target", "age", "--one-hot", "class", "-o", "c").code == 0
+    shown = call("show", "b").out
+    assert "labels rest (-1) and no (+1)" in shown and "steps" in shown
+    assert "labels            2 (no: 60, yes: 60)" in call("inspect", table).out
+    duals = call("show", "b", "--duals", "-", "--quiet")
+    assert call("svm", table, *GRID, "-o", "d").code == 0
+    duals = call("show", "d", "--duals", "duals.csv")
+    assert duals.code == 0 and {row["label"] for row in read_csv("duals.csv")} == {"no", "yes"}
+    assert "DATA is a table" in call("svm", table, *GRID, "--certificate", "-o", "e").err
+    path = screenpath.load_run("d")
+    assert path.labels == ("no", "yes") and set(path.predict(clouds()[0])) == {"no", "yes"}
+
+
+@pytest.mark.parametrize("model", [("svm", "--one-vs-rest", *GRID), ("sparse-svm", "--betas", "2", "--alphas", "3")])
+def test_more_than_two_labels_with_names(call, tmp_path, model):
+    X, y = three()
+    (tmp_path / "t").write_text(csv_text(X, y))
+    (tmp_path / "d").write_text(libsvm_text(X, np.unique(y, return_inverse=True)[1].astype(float)))
+    for name, where in (("a", "d"), ("b", "t")):
+        assert call(*model, where, "--bias", 1, "--quiet", "-o", name).code == 0
+    assert without_times("a/steps.csv") == without_times("b/steps.csv")
+    assert json.loads(Path("b/run.json").read_text())["labels"] == {"classes": ["ash", "elm", "oak"]}
+    found = call("predict", "b", "t", "--step", 5, "--decision")
+    assert found.out.startswith("label,decision_ash,decision_elm,decision_oak\n") and "accuracy" in found.err
+    assert "labels ash, elm, oak" in call("show", "b").out
+    exported = json.loads(call("export", "b", "--step", 5, "--to", "json", "-o", "-").out)
+    assert [one["label"] for one in exported["weights"]] == ["ash", "elm", "oak"]
+    refused = call("export", "b", "--step", 5, "--to", "liblinear", "-o", "-")
+    assert refused.code == 2 and "whole numbers, ash" in refused.err
+    assert call("report", "b", "-o", "page.html").code == 0 and "ash" in Path("page.html").read_text()
+    (tmp_path / "more").write_text(csv_text(X[:2], ["ash", "yew"]))
+    assert "has the label yew" in call(*model, "t", "--test", "more", "-o", "c").err
+
+
+def test_csv_from_standard_input(call, table, monkeypatch):
+    import io
+    import types
+
+    text = table.read_bytes()
+    assert call("svm", table, *GRID, "-o", "file").code == 0
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
+    assert call("svm", "-", *GRID, "-o", "stdin").code == 0
+    assert without_times("file/steps.csv") == without_times("stdin/steps.csv")
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
+    assert "convert reads twice" in call("convert", "-", "s").err
+
+
+def test_tables_as_parquet(call, data, table, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+    assert call("svm", table, *GRID, "--test", table, "--format", "parquet", "-o", "r").code == 0
+    found = pq.read_table("r/steps.parquet").to_pylist()
+    rows = read_csv("r/steps.csv")
+    assert [list(row) for row in found] == [list(row) for row in rows]
+    for one, other in zip(found, rows, strict=True):
+        assert isinstance(one["step"], int) and isinstance(one["primal"], float) and one["status"] == "certified"
+        assert {name: "" if v is None else str(v) for name, v in one.items()}["C"] == other["C"]
+        assert repr(one["primal"]) == other["primal"] and one["reason"] is None
+    assert "steps.parquet" in json.loads(Path("r/run.json").read_text())["files"]
+    assert call("svm", table, *GRID, "--test", table, "--format", "parquet", "-o", "r", "--resume").code == 0
+    Path("r/steps.parquet").write_bytes(b"other")
+    assert "steps.parquet" in call("show", "r").err
+    assert call("svm", table, *GRID, "--test", table, "--format", "parquet", "-o", "r", "--force").code == 0
+    text = call("predict", "r", table, "--decision", "--step", 3).out
+    assert call("predict", "r", table, "--decision", "--step", 3, "--format", "parquet", "-o", "p").code == 0
+    labels = pq.read_table("p").to_pylist()
+    assert [f"{row['label']},{row['decision']!r}" for row in labels] == text.split()[1:]
+    compare = ("compare", "svm", data, "--grid", 2, "--repeats", 1, "--rules", "none,dvi", "--quiet")
+    assert call(*compare, "--format", "parquet", "-o", "c").code == 0
+    assert len(pq.read_table("c").to_pylist()) == 2
+    assert call("svm", data, *GRID, "--format", "parquet", "-o", "-").code == 2
+    monkeypatch.setattr("screenpath.data.tables.find_spec", lambda name: None)
+    result = call("svm", data, *GRID, "--format", "parquet", "-o", "s")
+    assert result.code == 2 and "screenpath[parquet]" in result.err and not Path("s").exists()
+
+
+def test_kernel_runs_and_cross_validation_with_kinds_and_names(call, tmp_path):
+    """Support vectors are read again with the columns of the run; folds name the labels."""
+    X, y = three()
+    kinds = np.array(["p", "q", "r"])[np.arange(90) % 3 - 1]
+    lines = [f"{','.join(map(str, row))},{k},{label}" for row, k, label in zip(X.tolist(), kinds, y, strict=True)]
+    (tmp_path / "t").write_text("\n".join([",".join([*NAMES, "kind", "class"]), *lines]) + "\n")
+    more = ("--one-hot", "kind", "--positive", "oak", "--quiet")
+    assert call("svm", "t", "--kernel", "rbf", "--c", 1, *more, "--test", "t", "-o", "k").code == 0
+    assert json.loads(Path("k/run.json").read_text())["data"]["table"]["one_hot"] == {"kind": ["p", "q", "r"]}
+    found = call("predict", "k", "t")
+    assert found.code == 0 and set(found.out.split()[1:]) == {"oak", "rest"}
+    assert call("show", "k", "--duals", "d.csv").code == 0 and len(read_csv("d.csv")) == 90
+    assert call("predict", "k", "t", "--target", "kind").code == 1  # that is a feature, and its labels are others
+    cv = ("--folds", 3, "--jobs", 2, "--one-hot", "kind", "--quiet", "-o", "cv")
+    assert call("cv", "sparse-svm", "t", "--betas", 1, "--alphas", 3, *cv).code == 0
+    assert call("predict", "cv", "t").code == 0
+    (tmp_path / "few").write_text("\n".join([",".join([*NAMES, "kind", "class"]), *lines[:7]]) + "\n")
+    assert "ash" in call("cv", "svm", "few", "--one-hot", "kind", "--positive", "ash", "--folds", 5, "-o", "x").err
+    assert call("svm", "t", "--one-vs-rest", "--c", 1, "--one-hot", "kind", "--quiet", "-o", "a").code == 0
+    (tmp_path / "numbers").write_text(csv_text(X, np.unique(y, return_inverse=True)[1]))
+    assert call("svm", "numbers", "--one-vs-rest", "--c", 1, "--quiet", "-o", "b", "--test", "numbers").code == 0
+    compared = call("runs", "a", "b")
+    assert compared.code == 2 and "tell other labels apart: ash and elm and oak, and 0 and 1 and 2" in compared.err
+
+
+def test_regressions_on_tables(call, tmp_path):
+    X, _ = clouds(60)
+    y = X[:, 0] - X[:, 1]
+    (tmp_path / "t").write_text(csv_text(X, y.tolist(), target="Target"))
+    (tmp_path / "d").write_text(
+        "".join(libsvm_text(x[None], [0]).replace("0 ", f"{t!r} ", 1) for x, t in zip(X, y.tolist(), strict=True))
+    )
+    for name, data in (("a", "d"), ("b", "t")):
+        assert call("lad", data, "--c", 1, "--bias", 1, "--test", data, "--quiet", "-o", name).code == 0
+    assert without_times("a/steps.csv") == without_times("b/steps.csv")
+    one, other = (call("predict", name, data, "--step", 0) for name, data in (("a", "d"), ("b", "t")))
+    assert one.out == other.out and one.err == other.err and "mae: " in one.err
+    (tmp_path / "some").write_text(csv_text(X[:3], ["", "?", 1.5], target="Target"))
+    assert "on 1 rows" in call("predict", "b", "some", "--step", 0).err
+    (tmp_path / "texts").write_text(csv_text(X[:3], ["low", "high", "low"], target="Target"))
+    refused = call("predict", "b", "texts", "--step", 0)
+    assert refused.code == 1 and "the targets are texts: high" in refused.err and "--no-labels" in refused.err
+    assert call("predict", "b", "texts", "--step", 0, "--no-labels", "--quiet").out.count("\n") == 4
