@@ -5,6 +5,7 @@ import re
 import shlex
 
 import numpy as np
+import pandas
 import pytest
 
 from screenpath.models.specs import SPECS
@@ -38,19 +39,11 @@ def files(tmp_path):
     text = (tmp_path / "data.libsvm").read_bytes()
     for name in ("data", "day1", "day2"):
         (tmp_path / f"{name}.libsvm.gz").write_bytes(gzip.compress(text))
-    pa = pytest.importorskip("pyarrow", reason="needs pyarrow (extra: test)")
-    import pyarrow.parquet
-
-    people = {
-        "age": np.round(30 + 10 * X[:, 0]), "height": np.round(170 + 9 * X[:, 1]),
-        "city": np.array(["Graz", "Wels", "Linz"])[np.arange(60) % 3],
-        "smoker": np.array(["no", "yes"])[np.arange(60) % 2],
-    }  # fmt: skip
-    lines = [",".join(people), *(",".join(map(str, row)) for row in zip(*people.values(), strict=True))]
-    for name in ("people", "new"):
-        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    for name in ("people", "2024", "2025"):
-        pyarrow.parquet.write_table(pa.table(people), tmp_path / f"{name}.parquet")
+    rows = [f"{20 + k % 50},{('Graz', 'Wels')[k % 2]},{('no', 'yes')[k % 3 == 0]}" for k in range(60)]
+    for name in ("people", "new", "2024", "2025"):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age,city,smoker", *rows]) + "\n")
+        if name != "new":
+            pandas.read_csv(tmp_path / f"{name}.csv").to_parquet(tmp_path / f"{name}.parquet")
     (tmp_path / "data_samples").symlink_to(ROOT / "data_samples")
     return tmp_path
 
