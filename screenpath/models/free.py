@@ -156,6 +156,8 @@ class FreeModel(BoxModel):
     def _form_errors(self, w, b: float) -> tuple[float, float]:
         """Return what :meth:`product_errors` does for ``g.w + s b``, as if ``b`` were one coefficient more."""
         slope, floor = box_kernels.product_errors(w, self.bounds)
+        if slope == 0.0 == floor:  # w = 0: nothing is added to the intercept
+            return 0.0, 0.0
         return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
 
     def kinks_of(self, certificate) -> tuple[np.ndarray, np.ndarray]:

@@ -72,6 +72,7 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
         rule=Later("rules.intercept", "parse_free_rule"),
         solver=Later("solvers.intercept", "make_free_solver"),
         contradicted=Later("rules.intercept", "contradicted"),
+        kernel_modules=("box", "intercept", "intercept_newton"),
         streams=False,
         needs=FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     )

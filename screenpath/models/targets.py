@@ -26,7 +26,7 @@ def sign_targets(y, options, known=None):
             )
         if known is None and np.all(y == positive):
             name = label_text(positive, options.get("label_names"))
-            raise DataError(f"all labels are {name}; two different ones are needed")
+            raise DataError(f"all labels are {name}; two different ones are needed", "check the data")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
         signs, _ = binary_labels(y, source=options.get("data", ""), names=options.get("label_names"))

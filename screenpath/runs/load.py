@@ -104,6 +104,17 @@ class Training:
         """Return the SHA-256 of the weights."""
         return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
 
+    def identity(self) -> dict:
+        """Return what stands for the data where runs are compared: values, weights and, where there are some, names."""
+        names = None
+        if self.names is not None or self.label_names is not None:
+            names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
+        return {
+            "data_sha256": self.sha256,
+            "weights_sha256": self.weights_sha256,
+            **({} if names is None else {"names_sha256": names}),
+        }
+
     def description(self) -> dict:
         """Return what run.json says about the data."""
         return {

@@ -220,8 +220,7 @@ class Session:
         return {
             "tool_version": __version__,
             "model": self.spec.name,
-            "data_sha256": self.data.sha256,
-            "weights_sha256": self.data.weights_sha256,
+            **self.data.identity(),
             "test_sha256": self.test.sha256 if self.test is not None else None,
             **self.spec.identity(self.options),
         }

@@ -112,6 +112,7 @@ class _Run:
         self.gap = 0.5 * float((apart * apart).sum()) + loss - linear
         self.primal = float(0.5 * (self.w * self.w).sum() - (self.v * self.w).sum()) + ell - linear + loss
         self.primal += self.reduced.offset
+        budget.note(self.gap, self.primal, self.touched)
         if self.feasible and self.gap <= tol * abs(self.primal):
             return True
         if self.feasible and not (self.best and self.gap >= self.best[0]):

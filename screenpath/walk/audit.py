@@ -50,5 +50,5 @@ class Audit:
         )
         unsafe = self.contradicted(model, accurate, parameter, decided)
         slack = OBJECTIVE_ROUNDING * max(abs(accurate.primal), abs(certificate.primal))
-        apart = certificate.dual > accurate.primal + slack or accurate.dual > certificate.primal + slack
+        apart = certificate.dual > accurate.highest + slack or accurate.dual > certificate.highest + slack
         return {"unsafe": max(unsafe, int(apart)), "audit_rel_gap": accurate.rel_gap}

@@ -1,14 +1,20 @@
 """No decision under a free intercept is wrong, whatever the reference; the attack finds rules that are nearly right."""
 
 import numpy as np
+import pytest
 
+from screenpath.models.free import FreeModel
 from screenpath.models.geometry import Ball
 from screenpath.models.lever import LeverBall
-from screenpath.models.losses import LOSSES
-from screenpath.rules.intercept import lever_ball
+from screenpath.models.losses import LAD, LOSSES
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules.intercept import contradicted, lever_ball
 from screenpath.solvers.base import Budget
 from screenpath.solvers.intercept import FreeNewton
+from screenpath.walk.audit import Audit
+from screenpath.walk.loop import PathOptions
 from tests.free_problems import SHAPES, free_problem, free_walk
+from tests.safety.problems import random_problem, random_scale
 
 SURE = 1e-5  # of the sizes of rows and targets: an optimum is known to less than that
 
@@ -67,3 +73,34 @@ def test_the_attack_finds_a_radius_that_is_too_small():
         return LeverBall(Ball(right.ball.center, 0.9 * right.ball.radius), C, right.theta, right.residue)
 
     assert attack(range(60), shrunk)[1] > 0
+
+
+@pytest.mark.parametrize("start", [0, 50, 3050])
+def test_paths_of_hostile_problems_agree_and_are_safe(start):
+    """Weights over six decades, rows far from the origin, more features than rows, float32; screened and unscreened."""
+    audit = Audit(FreeNewton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted)
+    decided = 0
+    for seed in range(start, start + 40):
+        rng = np.random.default_rng(seed)
+        plain, _ = random_problem(rng)
+        C = random_scale(rng, plain)
+        signs = None if plain.positive else plain.signs[: plain.rows.n]
+        model = FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored)
+        grid = [0.7 * C, C, 1.1 * C]
+        with np.errstate(all="ignore"):
+            found = free_walk(model, grid, tol=1e-6, max_epochs=3000, audit=audit)
+            unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)
+        for (step, one), (_, other) in zip(found, unscreened, strict=True):
+            assert step.status == "certified" and step.extras["unsafe"] == 0, seed
+            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), seed
+            decided += step.screened_R + step.screened_L
+    assert decided > 1000
+
+
+def test_targets_that_an_intercept_alone_meets_are_certified():
+    """The optimum is 0: nothing may be added to a gap of 0 for rounding."""
+    for value in (-5.846579189210026, 1e-300, 3.0):
+        rows = MemoryRows(np.random.default_rng(0).normal(size=(5, 3)))
+        model = LAD.model(rows, np.full(5, value), None, "free")
+        for step, found in free_walk(model, [0.01, 100.0]):
+            assert (step.status, step.primal, step.gap, found.intercept) == ("certified", 0.0, 0.0, value)
