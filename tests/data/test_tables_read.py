@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -337,3 +339,23 @@ def test_changed_bytes_are_read_or_one_error(tmp_path):
             assert error.hint
             refused += 1
     assert 200 < refused < 400
+
+
+@pytest.mark.parametrize("text", ["1 1:2\n2 1:3\n", "a,y\n1,2\n3,4\n"])
+def test_a_pipe_is_read_once(tmp_path, text):
+    os.mkfifo(tmp_path / "pipe")
+
+    def write():
+        (tmp_path / "pipe").write_text(text)
+
+    for convert_it in (False, True):
+        writer = threading.Thread(target=write)
+        writer.start()
+        if not convert_it:
+            assert read_data(tmp_path / "pipe").n == 2
+        elif "," not in text:
+            assert convert([tmp_path / "pipe"], tmp_path / "s").n == 2
+        else:
+            with pytest.raises(DataError, match="convert reads twice"):
+                convert([tmp_path / "pipe"], tmp_path / "s")
+        writer.join()
