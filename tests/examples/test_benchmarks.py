@@ -74,6 +74,29 @@ def test_runs_and_writes_json_and_markdown(tmp_path):
     assert "| toy1 (svm) | 2000 × 2 |" in markdown_file.read_text(encoding="utf-8")
 
 
+def test_a_rival_is_timed_beside_screenpath(tmp_path):
+    file = tmp_path / "b.json"
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--only", "toy1", "--points", "5"]
+    command += ["--rivals", "sklearn", "--tolerances", "1e-3", "--json", str(file)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    ours, rival = json.loads(file.read_text())["records"]
+    assert ours["status"] == rival["status"] == "reached" and ours["certified"] == 5
+    assert rival["ratio_least"] <= rival["ratio"] <= rival["ratio_most"]
+
+
+def test_the_logistic_path_is_within_its_target_or_left_out(tmp_path):
+    command = [sys.executable, str(BENCHMARKS / "glmnet.py"), "--only", "toy1", "--points", "5", "--rounds", "1"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    if done.stdout.startswith("left out:"):
+        pytest.skip(done.stdout.strip())
+    cells = done.stdout.splitlines()[-1].split("|")
+    assert cells[1].strip() == "toy1" and float(cells[6]) <= 1.01e-6
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_small_run_of_converting_tables(kind):
     pytest.importorskip("pyarrow")

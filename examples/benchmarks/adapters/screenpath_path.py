@@ -31,13 +31,14 @@ def supports(problem) -> bool:
 
 def prepare(problem, storage="auto"):
     X, y = check_data(problem.X, problem.y)
-    return (SVM.model if problem.model == "svm" else LAD.model), *store(X, storage=storage), y
+    return (SVM if problem.model == "svm" else LAD), *store(X, storage=storage), y
 
 
 def run(data, grid, tolerance, **options):
     """The PathResult, for the callers that want its steps."""
-    build, X, preparation, y = data
-    steps = run_path(build(MemoryRows(X), y), explicit_grid(grid), tol=tolerance, **{**DEFAULTS, **options})
+    loss, X, preparation, y = data
+    kind = {**DEFAULTS, **options}
+    steps = run_path(loss.model(MemoryRows(X), y), explicit_grid(grid), loss.spec(), tol=tolerance, **kind)
     return PathResult(steps, preparation, None)
 
 
