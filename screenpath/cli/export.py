@@ -15,7 +15,7 @@ from screenpath.errors import tell
     cls=Helped,
     examples=(
         "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
-        "screenpath export runs/svm-data --step C=0.1 --to json -o -",
+        "screenpath export runs/svm-data --step C=0.1 --to onnx -o svm.onnx",
     ),
 )
 @run_argument

@@ -18,7 +18,7 @@ WIDEST_NAME = 40  # characters of a name up to which values stand below each oth
 @click.command(
     "inspect",
     cls=Helped,
-    examples=("screenpath inspect data.libsvm", "screenpath inspect data.libsvm --max-faults 100"),
+    examples=("screenpath inspect data.libsvm", "screenpath inspect table.csv --target y --one-hot colour"),
 )
 @click.argument("data")
 @click.option("--zero-based", is_flag=True, help="Indices in the file start at 0.")

@@ -12,6 +12,7 @@ from screenpath.models.specs import SPECS
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.show import SCALED, RunSummary, summary_of
+from screenpath.runs.describe import intercept_words, kernel_words
 
 ROWS = 40  # longer step tables are folded away
 COLUMNS = (
@@ -116,7 +117,7 @@ def _in_words(summary: RunSummary) -> list:
     else:
         proof = f"{summary.certified:,} of them are certified; the others say below why they are not."
     scores = "; ".join(str(score) for score in summary.scores)
-    return [what, proof, f"Described below: {run.describe(summary.step)}{f' ({scores})' if scores else ''}."]
+    return [what, proof, f"Described below: {run.describe(summary.step)}{f': {scores}' if scores else ''}."]
 
 
 def _largest(summary: RunSummary) -> list:
@@ -157,11 +158,11 @@ def _problem(run) -> list:
         names = [f"{side}{label_text(v)}" for side, values in sides.items() for v in values]
         pairs.append(("labels", ", ".join(names)))
     if run.kernel:
-        pairs.append(("kernel", ", ".join(f"{k} = {_cell(v)}" for k, v in record["kernel"].items() if v is not None)))
+        pairs.append(("kernel", kernel_words(record["kernel"])))
     preparation = record["preparation"]
     pairs.append(("scaling", preparation.get("scaling") or "none"))
-    if preparation.get("bias"):
-        pairs.append(("bias", f"{preparation['bias']:g}"))
+    if not run.kernel:
+        pairs.append(("intercept", intercept_words(run)))
     for name in run.parameters:
         values = [row[name] for row in run.steps]
         shown = f"{values[0]:.6g}" if min(values) == max(values) else f"{min(values):.6g} to {max(values):.6g}"

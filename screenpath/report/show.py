@@ -19,6 +19,7 @@ from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
 from screenpath.report.series import read_cv
+from screenpath.runs.describe import intercept_words, kernel_words
 from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
 
@@ -187,9 +188,12 @@ class RunSummary:
             named = zip(run.classes, values, strict=True)
             return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
         preparation = run.record["preparation"]
+        adds = "--intercept free, or --bias B," if "intercept" in run.record["options"] else "--bias B"
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
-            return ["none (--intercept free, or --bias B, adds one)"]
+            return [f"none ({adds} adds one)"]
         lines, ends = [f"{values[0]}, in the units of the file"], [self.step.get(name) for name in INTERVAL]
+        if intercept_words(run) == "none":
+            lines.append(f"it only undoes the centring: none was fitted ({adds} adds one)")
         if None not in ends:
             low, high = (f"{end:.6g}" for end in ends)
             lines.append("no other is as good" if low == high else f"any from {low} to {high} is as good")
@@ -258,9 +262,9 @@ def _fitted(run) -> list:
         lines.append(f"{name} = {across}")
     options = record["options"]
     if run.kernel:
-        kernel = ", ".join(f"{k} {v:.6g}" for k, v in record["kernel"].items() if isinstance(v, float | int))
-        lines.append(f"kernel {run.kernel}, {kernel}")
-    lines.append(f"scaling {preparation.get('scaling') or 'none'}, rule {options.get('rule')}")
+        lines.append(f"kernel {kernel_words(record['kernel'])}")
+    intercept = "" if run.kernel else f"intercept {intercept_words(run)}, "
+    lines.append(f"scaling {preparation.get('scaling') or 'none'}, {intercept}rule {options.get('rule')}")
     return [line for line in lines if line]
 
 

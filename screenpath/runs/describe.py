@@ -1,8 +1,9 @@
-"""What a model file says about the step that it holds."""
+"""What model files, pages and ``show`` say about a run and the step that they hold."""
 
 from __future__ import annotations
 
 from screenpath.data.tables import SCHEMA_VERSION
+from screenpath.models.specs import SPECS
 from screenpath.runs.open import Run
 
 
@@ -22,3 +23,21 @@ def description(run: Run, step: dict) -> dict:
         "labels": run.labels,
         **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),
     }
+
+
+def kernel_words(record: dict) -> str:
+    """Return the kernel of a run's record in words, and what of its matrix was kept."""
+    names = [name for name in ("gamma", "degree", "coef0") if record.get(name) is not None]
+    names += ["constant"] if record.get("constant") else []
+    words = ", ".join([record["kernel"], *(f"{name} {record[name]:.6g}" for name in names)])
+    if record.get("rows_kept") is None:
+        return words
+    return f"{words}; {record['rows_kept']:,} rows of its matrix kept, {record['bytes'] / 1e6:.3g} MB"
+
+
+def intercept_words(run: Run) -> str:
+    """Return which kind of intercept a linear model has."""
+    if SPECS[run.model].free_bias or run.record["options"].get("intercept") == "free":
+        return "free"
+    bias = run.record["preparation"].get("bias")
+    return f"penalised (bias {bias:g})" if bias else "none"

@@ -131,7 +131,8 @@ def _no_intercept(session):
         return
     mean, square = _moments(X)
     if square > 0.0 and float(mean @ mean) >= OFF * square:
-        yield "there is no intercept, and the rows lie off the origin: `bias=1` may fit them better"
+        how = "`intercept=free` or `bias=1`" if "intercept" in session.options else "`bias=1`"
+        yield f"there is no intercept, and the rows lie off the origin: {how} may fit them better"
 
 
 def _moments(X) -> tuple[np.ndarray, float]:

@@ -58,10 +58,12 @@ def test_no_intercept(call, centred, tmp_path):
     off.write_text(libsvm_text((X - X.mean(axis=0)) / X.std(axis=0) + 5.0, y))
     for more in ([], ["--storage", "sparse"]):
         (said,) = hints(call("svm", off, "--grid", 2, *more, "-o", "r", "--force"))
-        assert "no intercept" in said and "--bias 1" in said
+        assert "no intercept" in said and "--intercept free or --bias 1 may" in said
     for more in (["--bias", 1], ["--scale", "standard"], ["--kernel", "rbf"]):
         assert hints(call("svm", off, "--grid", 2, *more, "-o", "r", "--force")) == []
     assert hints(call("l1svm", off, "--grid", 2, "-o", "r", "--force")) == []
+    (said,) = hints(call("sparse-svm", off, "--betas", 1, "--alphas", 2, "-o", "r", "--force"))
+    assert "origin: --bias 1 may" in said
 
 
 def test_targets_of_a_regression(call, tmp_path):

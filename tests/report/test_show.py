@@ -50,6 +50,8 @@ def test_several_classes_and_kernels(runs):
     kernel = summary_of(runs["kernel"], top=4)
     assert kernel.intercepts == [] and "samples" in str(kernel).splitlines()
     assert kernel.nonzero == runs["kernel"].steps[-1]["nnz_w"]
+    (said,) = [line for line in str(kernel).splitlines() if line.startswith("  kernel ")]
+    assert "rows of its matrix kept" in str(kernel) and "seconds" not in said and "intercept none" not in str(kernel)
 
 
 def test_the_step_that_is_shown(runs):
@@ -70,6 +72,19 @@ def test_support_vectors_are_counted_where_there_are_any(runs):
     assert f"support vectors: {runs['kernel'].steps[-1]['nnz_w']:,}\n" in str(summary_of(runs["kernel"]))
     assert "support vectors" not in str(summary_of(runs["regression"]))
     assert "asked: relative gap of at most 1e-06" in str(summary_of(runs["regression"]))
+
+
+def test_the_kind_of_intercept_is_said(tmp_path):
+    (tmp_path / "two").write_text(libsvm_text(*clouds(40, 3)))
+    common = {"c": 1.0, "scale": "standard", "quiet": True}
+
+    def said(name, **more):
+        return str(screenpath.show_run(screenpath.run("svm", tmp_path / "two", out=tmp_path / name, **common, **more)))
+
+    assert "intercept none, rule" in said("none") and "it only undoes the centring" in said("none", force=True)
+    assert "intercept penalised (bias 2), rule" in said("penalised", bias=2.0)
+    free = said("free", intercept="free")
+    assert "intercept free, rule" in free and "centring" not in free
 
 
 def test_a_run_without_coefficients(tmp_path):
