@@ -12,8 +12,10 @@ import errno
 import os
 import re
 import sys
+import textwrap
 from pathlib import Path
 
+NARROWEST = 20  # columns of a terminal below which lines are left to it
 OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 
 
@@ -44,9 +46,22 @@ def shown_lines(text: str) -> str:
     return "\n".join(shown(line.replace("\t", "  ")) for line in text.split("\n"))
 
 
+def fitted(text: str) -> str:
+    """Return a line for stderr: folded between words where that is a narrower terminal, else as it is."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # no terminal, or no file at all
+        return text
+    if not NARROWEST <= width < len(text):
+        return text
+    start = text[: len(text) - len(text.lstrip())]
+    lines = textwrap.TextWrapper(width, start, f"{start}  ", break_long_words=False, break_on_hyphens=False)
+    return lines.fill(text.lstrip())
+
+
 def tell(text: str) -> None:
     """Print one line of text to stderr."""
-    print(shown(text), file=sys.stderr, flush=True)
+    print(fitted(shown(text)), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

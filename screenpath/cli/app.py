@@ -17,7 +17,7 @@ from screenpath import __version__
 from screenpath.cli.help import Suggesting
 from screenpath.cli.models import command_of
 from screenpath.cli.options import LOG_FORMAT
-from screenpath.errors import ScreenpathError, flags, shown, shown_lines
+from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines
 from screenpath.models.specs import SPECS
 from screenpath.report.console import Console
 
@@ -137,12 +137,16 @@ def _show_warning(known: dict, message, category, filename, lineno, file=None, l
     if known[LOG_FORMAT] == "json":
         Console(False, None, flags, "json").tell(str(message), "warning", "warning")
         return
-    click.echo(f"warning: {shown_lines(flags(str(message)))}", err=True)
+    _say(f"warning: {flags(str(message))}")
 
 
 def _failed(known: dict, message: str, hint: str | None = None, code: int = ERROR) -> int:
     if known[LOG_FORMAT] == "json":
         Console(False, None, str, "json").tell(message, "error", "error", hint=hint, exit_code=code)
         return code
-    click.echo(f"error: {shown_lines(message)}" + (f"\n  {shown_lines(hint)}" if hint else ""), err=True)
+    _say(f"error: {message}" + (f"\n  {hint}" if hint else ""))
     return code
+
+
+def _say(text: str) -> None:
+    click.echo("\n".join(fitted(line) for line in shown_lines(text).split("\n")), err=True)

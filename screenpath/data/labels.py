@@ -10,6 +10,7 @@ from screenpath.errors import DataError, UsageError, shown
 
 SHOWN = 8  # labels named in a message
 MANY = 100  # different labels from which they are no classes, most likely
+SEVERAL = 30  # ... and from which they may be none
 
 
 class NamedLabel(float):
@@ -200,5 +201,6 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
     raise DataError(
         f"{where}two labels are needed, these are {labels.size}: {named}",
         "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm with "
-        "`one_vs_rest`, sparse-svm",
+        "`one_vs_rest`, sparse-svm"
+        + ("; lad, svr and quantile take targets of a regression" if names is None and labels.size > SEVERAL else ""),
     )

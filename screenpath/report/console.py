@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from screenpath.data.tables import dump_json
 from screenpath.data.timestamp import clock, now
-from screenpath.errors import shown
+from screenpath.errors import fitted, shown
 from screenpath.report.activity import Activity
 
 if TYPE_CHECKING:  # rich is imported for a bar alone
@@ -64,7 +64,7 @@ class Console:
             text = dump_json({"time": now(), "level": level, "event": event, "message": text, **known})
             self._print(text.encode("ascii", "backslashreplace").decode("ascii"))
         else:
-            self._print(shown(text))
+            self._print(fitted(shown(text)))
 
     @staticmethod
     def _print(text: str) -> None:
@@ -213,4 +213,4 @@ class Console:
         if self.json:
             self.tell(text, event, **self._activity.fields(), **known)
         else:
-            self._print(f"{clock()} {shown(self.words(text))}")
+            self._print(fitted(f"{clock()} {shown(self.words(text))}"))

@@ -184,13 +184,13 @@ class RunSummary:
             return ["none: --bias adds a constant to the kernel"]
         if not values:
             return ["not known: the run folder has no coefficients"]
-        if run.classes:
-            named = zip(run.classes, values, strict=True)
-            return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
         preparation = run.record["preparation"]
         adds = "--intercept free, or --bias B," if "intercept" in run.record["options"] else "--bias B"
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
             return [f"none ({adds} adds one)"]
+        if run.classes:
+            named = zip(run.classes, values, strict=True)
+            return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
         lines, ends = [f"{values[0]}, in the units of the file"], [self.step.get(name) for name in INTERVAL]
         if intercept_words(run) == "none":
             lines.append(f"it only undoes the centring: none was fitted ({adds} adds one)")

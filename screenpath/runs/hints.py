@@ -12,7 +12,8 @@ from screenpath.runs.choose import at_boundary, best_and_one_se
 from screenpath.runs.step_table import read_steps
 
 HARDLY = 0.2  # share of the dual variables below which hardly anything was screened
-APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size
+APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size ...
+APART_SPARSE = 1000.0  # ... in sparse data, where that of a rare word is smaller without being of another unit
 FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
 OFF = 0.5  # share of the mean row in the mean square of the rows from which the data are away from the origin
 CELLS = 1 << 17  # values that are in hand at a time
@@ -114,12 +115,12 @@ def _unscaled(session):
         return
     size = peaks(X, None)
     size = size[size > 0.0]
-    if not size.size or size.max() < APART * size.min():
+    kind, apart = ("maxabs", APART_SPARSE) if sp.issparse(X) else ("standard", APART)
+    if not size.size or size.max() < apart * size.min():
         return
-    kind = "maxabs" if sp.issparse(X) else "standard"
-    screened, apart = 100.0 * tally.rejection_sum / tally.steps, float(f"{size.max() / size.min():.1g}")
+    screened, factor = 100.0 * tally.rejection_sum / tally.steps, float(f"{size.max() / size.min():.1g}")
     yield (
-        f"hardly anything was screened ({screened:.1f} %), and features differ in size by a factor of {apart:,.0f}: "
+        f"hardly anything was screened ({screened:.1f} %), and features differ in size by a factor of {factor:,.0f}: "
         f"`scale={kind}` makes them alike, which lets rules fix far more"
     )
 

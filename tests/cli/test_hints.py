@@ -33,6 +33,9 @@ def test_features_of_different_size(call, data, tmp_path):
     assert "hardly anything was screened" in said and "--scale standard" in said and "`" not in said
     (said,) = hints(call("svm", wide, *grid, "-o", "b", "--storage", "sparse"))
     assert "--scale maxabs" in said
+    wide.write_text(libsvm_text((X - X.mean(axis=0)) * [100.0, 1.0, 1.0, 1.0], y))
+    common = ("svm", wide, *grid, "-o", "c", "--force")
+    assert hints(call(*common)) and not hints(call(*common, "--storage", "sparse"))  # as rare words are
     for more in (["--scale", "standard"], ["--rule", "none"], ["--quiet"], ["--grid", 3]):
         assert hints(call("svm", wide, *grid, *more, "-o", "c", "--force")) == []
 
@@ -79,6 +82,8 @@ def test_targets_of_a_regression(call, tmp_path):
     data.write_text("".join(f"{k % 3} 1:{x!r}\n" for k, x in enumerate(rng.normal(size=30).tolist())))
     result = call("svm", data, "-o", "r")
     assert result.code == 1 and "lad" not in result.err and "--one-vs-rest" in result.err
+    data.write_text("".join(f"{k} 1:{k}\n" for k in range(40)))
+    assert "lad, svr and quantile take targets of a regression" in call("svm", data, "-o", "r").err
 
 
 def test_query_ids_are_ignored_and_said(call, data, tmp_path):

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import sys
 import time
@@ -8,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from screenpath.data.source import open_source, reading
-from screenpath.errors import flags
+from screenpath.errors import flags, tell
 from screenpath.report import console as module
 from screenpath.report.activity import Activity, duration
 from screenpath.report.console import Console
@@ -183,3 +184,15 @@ def test_tally_survives_a_checkpoint():
     assert tally.record()["seconds"]["solving"] == pytest.approx(4.0)
     lines = dict(tally.lines(2))
     assert lines["certified"] == "1 of 2 steps" and lines["unsafe"] == "2 decisions"
+
+
+def test_lines_are_folded_on_a_narrow_terminal_alone(monkeypatch, capsys):
+    tell("a hint of several words: --scale standard")
+    assert capsys.readouterr().err.count("\n") == 1  # a pipe gets lines as they are
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2, raising=False)
+    monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((24, 80)))
+    Console(False, False, flags).say("a hint of several words: `scale=standard`")
+    assert capsys.readouterr().err == "a hint of several words:\n  --scale standard\n"
+    monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((0, 0)))  # its size is not known
+    tell("a hint of several words: --scale standard")
+    assert capsys.readouterr().err.count("\n") == 1
