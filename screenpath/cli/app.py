@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 import time
@@ -102,6 +103,7 @@ def run(arguments=None, began: float | None = None) -> int:
         SIGINT or SIGTERM.
     """
     known = {BEGAN: time.monotonic() if began is None else began, LOG_FORMAT: "text"}
+    logging.getLogger("screenpath").addHandler(logging.NullHandler())  # commands have words of their own
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, known)
         return _run(arguments, known)

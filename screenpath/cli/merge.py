@@ -32,7 +32,7 @@ def command(runs, out, force, quiet):
     and all others. Runs that are not parts of one are refused, with all that differs.
     """
     from screenpath.cv.merge import merge_runs
-    from screenpath.runs.session import all_good
+    from screenpath.runs.circumstances import all_good
 
     record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
     if not quiet:

@@ -50,8 +50,9 @@ class CvSession(Session):
         load.say_notices(raw, o["data"], self.console.say)
         # The rows are here in any case; it is the folds that go on a cluster.
         self.data = load.load_training(
-            self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once}, data=raw
-        )
+            self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once},
+            self.console.say, raw,
+        )  # fmt: skip
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))

@@ -56,7 +56,12 @@ def check_data(X, y):
         X = canonical(X)
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
-    y = np.asarray(y, dtype=np.float64).ravel()
+    try:
+        y = np.asarray(y, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise DataError(
+            "the labels are neither all numbers nor all texts", "leave out rows whose label is not known"
+        ) from None
     if y.size != X.shape[0]:
         raise DataError(f"{X.shape[0]} rows but {y.size} labels")
     if y.size == 0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, UsageError, shown
 
 SHOWN = 8  # labels named in a message
 MANY = 100  # different labels from which they are no classes, most likely
@@ -56,6 +56,20 @@ def named(value, names: Sequence[str] | None):
     return NamedLabel(value, names[int(value)]) if isinstance(value, int | float) else value
 
 
+def label_cells(labels: Sequence) -> list[str]:
+    """Return what a table has for each label: its number, or its name on one line, with quotes where CSV wants them.
+
+    Names that cannot be told apart on one line, and names that look like the numbers of labels, have their numbers.
+    """
+    cells = [repr(float(label)) for label in labels]
+    if not all(isinstance(label, NamedLabel) for label in labels):
+        return cells
+    names = [shown(label.name) for label in labels]
+    if len(set(names)) < len(names) or set(names) & set(cells):
+        return cells
+    return ['"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names]
+
+
 def label_number(label, names: Sequence[str] | None, what: str) -> float:
     """Return the number of a label that a user names.
 
@@ -74,8 +88,8 @@ def label_number(label, names: Sequence[str] | None, what: str) -> float:
     if names is not None:
         text = label if isinstance(label, str) else label_text(label)
         if text not in names:
-            shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-            raise UsageError(f"`{what}={text}` is not among the labels of the data ({shown})", "name one of these")
+            some = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+            raise UsageError(f"`{what}={text}` is not among the labels of the data ({some})", "name one of these")
         return float(names.index(text))
     try:
         return float(label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -46,8 +47,8 @@ def opened(source):
 
 
 def is_table_file(source) -> bool:
-    """Tell whether a file is a table; standard input, and what is a stream already, is not looked at."""
-    if hasattr(source, "read") or str(source) == "-":
+    """Tell whether a file is a table; what can be read only once (a pipe, a stream) is not looked at."""
+    if hasattr(source, "read") or str(source) == "-" or not Path(source).is_file():
         return False
     with opened(source) as (table, _, _):
         return table is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ SHOWN = 20  # columns that a message names
 CLASSES = 100  # with more different numbers in front of it, a text in the target column is no label
 UNKNOWN = ("", "?")  # stand for a label that is not known
 MISSING = ("the value is missing", "fill it in, or leave the row out")
+NUMBERS = "write a number, or leave the row out"
 NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
 BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 CELLS = 1 << 18  # of a batch that is read into memory
@@ -286,19 +287,20 @@ class Target:
             return []
         if self.vocabulary is None and not batch.is_text(self.name):
             values, faults = batch.numbers(self.name)
-            tokens = {fault.token for fault in faults}
-            if not self.given and tokens <= set(UNKNOWN):
-                faults = []
-            strange = next((f for f in faults if f.token not in UNKNOWN and f.message != NOT_FINITE[0]), None)
-            if strange is None:
+            unknown = [fault for fault in faults if fault.token in UNKNOWN]
+            texts = any(fault.token not in UNKNOWN and fault.message != NOT_FINITE[0] for fault in faults)
+            if not texts:
                 self.numbers.extend(values)
-                return faults
-            if not self._become_texts(values):
-                return faults
+            if not texts or not self._become_texts(values):
+                missing = [replace(fault, message=MISSING[0]) for fault in unknown] if self.given else []
+                return [*missing, *(replace(f, hint=NUMBERS) for f in faults if f not in unknown)]
         elif self.vocabulary is None:
             self._become_texts()
         assert self.vocabulary is not None
-        codes = self.vocabulary.numbers(batch.texts(self.name))
+        found = batch.texts(self.name)
+        if not batch.is_text(self.name):  # the same name whether a number came before or behind the first text
+            found = Texts(found.codes, [_as_number(value) for value in found.values])
+        codes = self.vocabulary.numbers(found)
         self.numbers.extend(np.where(codes >= 0, codes, np.nan))
         return [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero(codes < 0)] if self.given else []
 
@@ -323,6 +325,15 @@ class Target:
         known = np.isfinite(y)
         y[known] = rank[y[known].astype(np.int64)]
         return y, names
+
+
+def _as_number(text: str) -> str:
+    """Return a label that looks like a number as numbers are called."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return label_text(value) if np.isfinite(value) else text
 
 
 class Reader:

@@ -7,6 +7,7 @@ A kernel module may define ``warm_up()``, which calls its kernels once on tiny a
 from __future__ import annotations
 
 import importlib
+import logging
 import pkgutil
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from numba.core import event
 
 import screenpath.kernels as kernels
 
+LOGGER = logging.getLogger("screenpath")  # where nobody has set up logging, its warnings go to stderr
+
 
 class _Recorder(event.Listener):
     """Adds up compile time; loads from the cache are not compilations. numba's compiler lock orders the calls."""
@@ -22,16 +25,22 @@ class _Recorder(event.Listener):
     def __init__(self):
         self.seconds = 0.0
         self.announce: Callable[[], None] | None = None
+        self.logged = False
         self._depth = 0  # a kernel that calls another compiles it inside its own compilation
         self._started = 0.0
 
     def on_start(self, _event):
         if self._depth == 0:
-            announce, self.announce = self.announce, None
-            if announce is not None:
-                announce()
+            announce, self.announce = self.announce or self.log, None
+            announce()
             self._started = time.perf_counter()
         self._depth += 1
+
+    def log(self):
+        """Say it once, through logging, where nobody has asked for the announcement: a first call takes its time."""
+        if not self.logged:
+            LOGGER.warning("compiling the numerical kernels (kept for later runs) ...")
+        self.logged = True
 
     def on_end(self, _event):
         self._depth -= 1

@@ -7,6 +7,7 @@ independent checker (``verify/box.py``), which believes nobody.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -96,6 +97,7 @@ class Loss:
         kind = FreeModel if intercept == "free" else BoxModel
         return kind(rows, kinks, lo * s, upper, signs=signs, mirrored=self.mirrored, name=self.name)
 
+    @functools.cache  # noqa: B019  # a loss lives as long as the process
     def spec(self) -> Spec:
         """Return the model that this loss declares."""
         return Spec(
@@ -112,8 +114,8 @@ class Loss:
             "unless `intercept` or `bias` says so.",
             options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
-            resolved=with_intercept_chunked,
             kernel_modules=("box", "newton"),
+            resolved=with_intercept_chunked,
             needs=MIRRORED if self.mirrored else BOX,
         )
 

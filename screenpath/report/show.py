@@ -16,6 +16,7 @@ import numpy as np
 from screenpath.data.labels import label_text
 from screenpath.errors import RunFolderError, shown
 from screenpath.models.losses import LOSSES
+from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
 from screenpath.report.series import read_cv
 from screenpath.runs.open import Run
@@ -187,8 +188,12 @@ class RunSummary:
             return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
         preparation = run.record["preparation"]
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
-            return ["none (--bias B adds one)"]
-        return [f"{values[0]}, in the units of the file"]
+            return ["none (--intercept free, or --bias B, adds one)"]
+        lines, ends = [f"{values[0]}, in the units of the file"], [self.step.get(name) for name in INTERVAL]
+        if None not in ends:
+            low, high = (f"{end:.6g}" for end in ends)
+            lines.append("no other is as good" if low == high else f"any from {low} to {high} is as good")
+        return lines
 
     def _features(self) -> list:
         run, unit = self.run, self.run.unit

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.atomic import Appender, replacing
+from screenpath.data.labels import label_cells
 from screenpath.runs.read_coefficients import records_of
 from screenpath.runs.record import RECORDS
 
@@ -42,13 +43,13 @@ class CsvCoefficients(Appender):
 
     def __init__(self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None):
         super().__init__(folder / "coefficients.csv", keep, sha256=sha256)
-        self.classes = classes
+        self.classes = None if classes is None else label_cells(classes)
         if not keep:
             self.append(f"step,{unit},value\n".encode() if classes is None else b"step,class,feature,value\n")
 
     def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
         """Append the coefficients of one step, or of one class of it."""
-        where = f"{step}" if self.classes is None else f"{step},{self.classes[block]!r}"
+        where = f"{step}" if self.classes is None else f"{step},{self.classes[block]}"
         for start in range(0, features.size, LINES):
             part = slice(start, start + LINES)
             pairs = zip(features[part].tolist(), values[part].tolist(), strict=True)

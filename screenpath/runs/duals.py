@@ -25,6 +25,7 @@ from screenpath.runs.load import load_training
 from screenpath.runs.open import Run
 from screenpath.runs.predict import known_rows
 from screenpath.runs.reading import ARRAYS
+from screenpath.runs.record import damaged
 from screenpath.runs.training import training_data, training_path
 from screenpath.verify import file as form
 from screenpath.walk.loop import PathOptions, walk
@@ -192,6 +193,8 @@ def _again(run: Run, step: dict, path: str) -> tuple:
         limits = PathOptions(options["tol"], options["max_epochs"])
         several = len(run.parameters) > 1
         at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
+        if not np.all(np.greater(at, 0.0)):
+            raise damaged(run.path, f"a parameter of {run.describe(step)} is not positive")
         found, pair = next(iter(walk(model, [at], spec.rule("gap"), solver, limits)))
         if found.status != CERTIFIED:
             raise RunFolderError(

@@ -22,7 +22,7 @@ from screenpath.data.table import Form
 from screenpath.data.wide import is_wide
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights
-from screenpath.rows.budget import Allowance
+from screenpath.rows.budget import Allowance, free_memory
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import parse_gamma
 from screenpath.rows.memory import MemoryRows, prepared_rows
@@ -38,6 +38,8 @@ from screenpath.runs.reading import (
     read_weights,
 )  # fmt: skip
 from screenpath.runs.record import WIDEST
+
+FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,17 @@ class Training:
     def weights_sha256(self) -> str | None:
         """Return the SHA-256 of the weights."""
         return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
+
+    def identity(self) -> dict:
+        """Return what stands for the data where runs are compared: values, weights and, where there are some, names."""
+        names = None
+        if self.names is not None or self.label_names is not None:
+            names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
+        return {
+            "data_sha256": self.sha256,
+            "weights_sha256": self.weights_sha256,
+            **({} if names is None else {"names_sha256": names}),
+        }
 
     def description(self) -> dict:
         """Return what run.json says about the data."""
@@ -207,7 +220,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         if not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder, tell)
     data = read_training(options) if data is None else data
-    if tell is not None:
+    if tell is not None and not kept:
         say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
     options = coded(options, data.label_names)
@@ -219,6 +232,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     weights = row_weights(data.y, class_weights(options.get("class_weight"), data.label_names), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns
     what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
+    options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
@@ -252,6 +266,18 @@ def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndar
             "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart",
         )
     return targets, named(labels, names)
+
+
+def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) -> dict:
+    """Return options in which sparse rows are kept dense where ``scale=standard`` would fill them, if they fit so."""
+    if options["scale"] != "standard" or options["storage"] != "auto" or stored_dense(data.X, "auto"):
+        return options
+    size, free = 8 * data.n * (data.d + 1), free_memory()
+    if size > FILLED * (free if limit.left is None else min(free, limit.left)):
+        return options  # which prepare refuses, and names what else to do
+    if tell is not None:
+        tell(f"{source}: `scale=standard` subtracts the mean: the rows are kept dense, {size / 1e6:,.0f} MB")
+    return {**options, "storage": "dense"}
 
 
 def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:

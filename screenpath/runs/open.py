@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +23,7 @@ from screenpath.runs.choose import best_and_one_se
 from screenpath.runs.coefficients import RECORD
 from screenpath.runs.folder import run_key
 from screenpath.runs.progress import Progress
-from screenpath.runs.read_coefficients import csv_parts, npz_parts, record_parts
+from screenpath.runs.read_coefficients import csv_parts, npz_parts, record_parts, table_of
 from screenpath.runs.record import damaged
 from screenpath.runs.step_table import read_steps
 
@@ -354,7 +353,7 @@ class Run:
             raise ValueError(f"the columns are not {', '.join(expected)}")
         for body in parts:
             if body.strip():
-                yield self._numbers(np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None), len(expected))
+                yield self._numbers(table_of(body, self.classes if self.label_names else None), len(expected))
 
     def _numbers(self, table, width: int) -> tuple:
         if table.shape[1] != width:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.labels import NamedLabel, label_cells
 from screenpath.runs.archive import array_header
 
 CHUNK = 1 << 20  # bytes of text read at once
@@ -32,6 +36,32 @@ def csv_parts(file: Path, size: int):
                 rest += data
         if rest and file.suffix != ".partial":
             yield rest
+
+
+def table_of(body: bytes, named: Sequence[NamedLabel] | None) -> np.ndarray:
+    """Return lines of ``coefficients.csv`` as numbers.
+
+    Parameters
+    ----------
+    body : bytes
+    named : sequence of NamedLabel or None
+        The classes, where the second cell of a line is the name of one.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not named:
+        return np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None)
+    try:
+        rows = list(csv.reader(io.StringIO(body.decode("utf-8")), strict=True))
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    cells = (next(csv.reader([cell])) for cell in label_cells(named))
+    numbers = {cell[0]: float(label) for cell, label in zip(cells, named, strict=True)}
+    if any(len(row) != 4 or row[1] not in numbers for row in rows):
+        raise ValueError("a class is not among the labels of run.json, or a line does not have 4 cells")
+    return np.array([[float(row[0]), numbers[row[1]], float(row[2]), float(row[3])] for row in rows])
 
 
 def records_of(file: Path, dtype, size: int) -> np.ndarray:

@@ -20,14 +20,12 @@ from screenpath.errors import ResourceError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
 from screenpath.runs.asked import INPUTS, check_options, check_proof, default_folder
-from screenpath.runs.circumstances import circumstances, versions
+from screenpath.runs.circumstances import all_good, record_of
 from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.parts import points_of
-from screenpath.runs.reading import ARRAYS
-from screenpath.runs.record import SCHEMA_VERSION
 from screenpath.runs.stream import Stream
 from screenpath.runs.tally import Tally
 from screenpath.runs.unfinished import LONG, REASON, Unfinished, is_long
@@ -120,8 +118,7 @@ class Session:
         # First, so that a wrong name is said before anything is read or compiled.
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
-        name = os.path.basename(load.name_of(o["data"]))
-        busy = self.console.busy(f"reading {name}", reading)
+        busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
         with busy as activity, self.console.compiling(self.compiling_begins), contextlib.ExitStack() as ending:
             ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
@@ -223,8 +220,7 @@ class Session:
         return {
             "tool_version": __version__,
             "model": self.spec.name,
-            "data_sha256": self.data.sha256,
-            "weights_sha256": self.data.weights_sha256,
+            **self.data.identity(),
             "test_sha256": self.test.sha256 if self.test is not None else None,
             **self.spec.identity(self.options),
         }
@@ -373,11 +369,11 @@ class Session:
             in_force().look(f"step {step.step}")
             with self.signals.held():
                 clock = time.perf_counter()
-                row, weights = self.row(step)
+                row, original = self.row(step)
                 if self.test is not None:
                     names = ("step", *step.parameters, self.spec.score_column)
                     self.scored.append({name: row[name] for name in names})
-                self.sink.add(row, self.original(weights))
+                self.sink.add(row, original)
                 if self.proof is not None:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
@@ -388,14 +384,15 @@ class Session:
             self.console.advance(step)
 
     def row(self, step) -> tuple[dict, Any]:
-        """Return the row of a step, and its weights."""
+        """Return the row of a step, and its weights and intercept in the units of the data."""
         weights = self.spec.weights(step, self.data.labels)
+        original = self.original(weights)
         row = {**step.record(), **self.more_cells(step)}
         if self.spec.free_bias and weights.ndim == 1:
-            row = steps.in_units(row, self.original(weights)[1] - weights[-1])
+            row = steps.in_units(row, original[1] - weights[-1])
         if self.test is not None:
             row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
-        return row, weights
+        return row, original
 
     def keep_state(self) -> None:
         """Write where a run that ends early can continue, and the pair of the step that was cut short."""
@@ -405,8 +402,7 @@ class Session:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
         if self.begun is not None and self.begun.step is not None:
             self.begun.step.reason = REASON
-            row, weights = self.row(self.begun.step)
-            self.sink.add(row, self.original(weights))
+            self.sink.add(*self.row(self.begun.step))
 
     def stop_softly(self) -> bool:
         """Ask the solver to end a long step as the deadline would, and tell whether there is one."""
@@ -435,43 +431,7 @@ class Session:
 
     def record(self, status: str) -> dict:
         """Return the content of run.json."""
-        o, data = self.options, self.data
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "tool": "screenpath",
-            "status": status,
-            "command": self.command,
-            **self.circumstances(status),
-            "model": self.spec.name,
-            "objective": self.spec.objective,
-            "stopping_rule": "primal - dual <= tol * primal on the full data",
-            "versions": versions(),
-            "options": {name: o[name] if name not in INPUTS else _named(o[name]) for name in sorted(o)},
-            "data": data.description(),
-            "test": self.test.description() if self.test is not None else None,
-            "labels": data.labels,
-            "preparation": data.preparation_record(),
-            "kernel": data.rows.describe() if self.spec.rows is not None else None,
-            "guarantee": self.guarantee(),
-            **({"closed_form_until": finite(self.model.closed_until)} if hasattr(self.model, "closed_until") else {}),
-            "parameters": list(self.model.parameters(self.grid[0])),
-            "columns": list(self.columns),
-            "identity": self.identity(),
-            "grid": self.grid_record(),
-            **({"continued": self.continued} if self.continued else {}),
-            "totals": {"n_steps": len(self.grid), **self.tally.record()},
-        }
-
-    def circumstances(self, status: str) -> dict:
-        """Return where and when the run was made; nothing of it decides a number."""
-        ended = {} if status == RUNNING else {"ended": now()}
-        return {**circumstances(), "started": self.started, **ended}
-
-    def grid_record(self) -> dict:
-        """Return the grid that the options became; the step table has all its points."""
-        first, last = (self.model.parameters(self.grid[k]) for k in (0, len(self.grid) - 1))
-        whole = {} if self.options["part"] is None else {"first_of_whole": self.offset, "whole": len(self.whole)}
-        return {"points": len(self.grid), "first": first, "last": last, **whole}
+        return record_of(self, status)
 
     def guarantee(self) -> dict | None:
         """Return what an eps-path guarantees between its points; nothing before its first one is done."""
@@ -483,20 +443,3 @@ class Session:
         ended = [] if status == COMPLETE else [("ended", status)]
         total = [("total", f"{time.monotonic() - self.began:.3f} s")]
         return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *total, *where]
-
-
-def all_good(record: dict) -> bool:
-    """Tell whether every step (and fold) of a run is certified and no decision was found unsafe."""
-    totals = record["totals"]
-    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0
-    return bool(good and record.get("folds_certified", True))
-
-
-def _named(value):
-    """Return the name of a file; arrays have none."""
-    return value if value is None or isinstance(value, str) else ARRAYS
-
-
-def finite(value: float) -> float | None:
-    """Return a number as JSON can have it."""
-    return value if math.isfinite(value) else None

@@ -31,7 +31,9 @@ def training_path(run: Run, path: str | None = None) -> str:
     """
     if path is not None:
         return path
-    named = run.record["data"]["path"]
+    named = run.record["data"].get("path")
+    if named is None:
+        raise DataError(f"{run.path} does not say where its training data are", HINT)
     if named == "-":
         raise DataError("the run read its training data from standard input", HINT)
     return found_path(run, named)

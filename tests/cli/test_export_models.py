@@ -14,6 +14,7 @@ RUNS = {
     "svm": ("svm", "two", "--c", 1, "--bias", 1, "--scale", "standard"),
     "l2": ("svm", "two", "--c", 1, "--bias", 1, "--scale", "l2"),
     "positive": ("svm", "three", "--c", 1, "--positive", "elm"),
+    "free": ("svm", "two", "--c", 1, "--intercept", "free", "--scale", "maxabs"),
     "rest": ("svm", "three", "--c", 1, "--bias", 1, "--one-vs-rest"),
     "classes": ("sparse-svm", "numbers", "--betas", 2, "--alphas", 2),
     "l1svm": ("l1svm", "two", "--grid", 3),

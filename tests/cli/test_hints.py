@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.cli.conftest import clouds, libsvm_text, read_csv
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
 
 def hints(result) -> list:
@@ -119,3 +119,18 @@ def test_a_cross_validation_at_an_end_says_what_to_type(call, centred):
     result = call("cv", "svm", centred, "--folds", 3, "--cmin", 1e-6, "--cmax", 0.05, "--grid", 2, "-o", "s")
     end = "--cmax 0.5 may" if "upper end" in result.err else "--cmin 1e-07 may"
     assert end in result.err and "hint" not in result.err
+
+
+def test_sparse_rows_that_are_filled_are_said_and_have_the_numbers_of_dense_ones(call, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((80, 20)) < 0.1, rng.normal(size=(80, 20)), 0.0)
+    (tmp_path / "thin").write_text(libsvm_text(X, np.arange(80) % 2))
+    standard = ("--scale", "standard", "--grid", 3, "-o")
+    for command in (("svm",), ("cv", "svm")):
+        result = call(*command, "thin", *standard, "filled", "--force")
+        assert result.code == 0 and "--scale standard subtracts the mean: the rows are kept dense" in result.err
+        assert call(*command, "thin", *standard, "dense", "--force", "--storage", "dense").code == 0
+        assert without_times("filled/steps.csv") == without_times("dense/steps.csv")
+    monkeypatch.setattr("screenpath.runs.load.FILLED", 0.0)
+    result = call("svm", "thin", *standard, "none")
+    assert result.code == 2 and "would fill these sparse rows" in result.err and "--scale maxabs" in result.err

@@ -46,7 +46,10 @@ def test_the_commands_on_a_run(runs, call):
     folder = runs / "svm"
     found = call("predict", folder, runs / "two", "-o", "-", "--step", 3)
     assert found.code == 0 and "accuracy" in found.err
-    assert "in the units of the file" in call("show", folder, "--step", 3).out
+    shown, row = call("show", folder, "--step", 3).out, read_csv(folder / "steps.csv")[3]
+    low, high = (f"{float(row[name]):.6g}" for name in ("intercept_low", "intercept_high"))
+    assert "in the units of the file" in shown
+    assert ("no other is as good" if low == high else f"any from {low} to {high} is as good") in shown
     model = call("export", folder, "--step", 3, "--to", "liblinear", "-o", "-", "--quiet").out.splitlines()
     path = screenpath.load_run(folder)
     assert "bias 1" in model and float(model[-1]) == pytest.approx(float(path.intercepts[3]))

@@ -156,11 +156,24 @@ def test_more_than_two_labels_with_names(call, tmp_path, model):
     assert "labels ash, elm, oak" in call("show", "b").out
     exported = json.loads(call("export", "b", "--step", 5, "--to", "json", "-o", "-").out)
     assert [one["label"] for one in exported["weights"]] == ["ash", "elm", "oak"]
+    assert {row["class"] for row in read_csv("b/coefficients.csv")} == {"ash", "elm", "oak"}
+    weights = [screenpath.load_run(name).coef(5) for name in ("a", "b")]
+    assert np.array_equal(*weights) and np.count_nonzero(weights[0])
     refused = call("export", "b", "--step", 5, "--to", "liblinear", "-o", "-")
     assert refused.code == 2 and "whole numbers, ash" in refused.err
     assert call("report", "b", "-o", "page.html").code == 0 and "ash" in Path("page.html").read_text()
     (tmp_path / "more").write_text(csv_text(X[:2], ["ash", "yew"]))
     assert "has the label yew" in call(*model, "t", "--test", "more", "-o", "c").err
+
+
+def test_a_run_goes_on_with_the_same_names_alone(call, table):
+    assert call("svm", table, *GRID, "--time-limit", "1e-9", "-o", "r").code == 3
+    text = table.read_text()
+    table.write_text(text.replace("yes", "ja"))
+    refused = call("svm", table, *GRID, "-o", "r", "--resume")
+    assert refused.code == 1 and "names_sha256 was" in refused.err
+    table.write_text(text)
+    assert call("svm", table, *GRID, "-o", "r", "--resume").code == 0
 
 
 def test_csv_from_standard_input(call, table, monkeypatch):

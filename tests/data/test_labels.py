@@ -1,10 +1,14 @@
-"""From label numbers to signs."""
+"""From labels to numbers and signs, and back to their names."""
+
+import json
+import pickle
 
 import numpy as np
 import pytest
 
-from screenpath.data.labels import binary_labels
-from screenpath.errors import DataError
+from screenpath.data.labels import binary_labels, label_cells, label_number, label_text, named, recoded
+from screenpath.data.tables import dump_json
+from screenpath.errors import DataError, UsageError
 
 
 def test_labels():
@@ -28,3 +32,39 @@ def test_messages_name_the_data():
         with pytest.raises(DataError, match=r"^data\.libsvm: ") as caught:
             binary_labels(y, positive, source="data.libsvm")
         assert caught.value.hint
+
+
+def test_labels_that_are_texts_are_numbers_with_a_name():
+    low, high = named([0.0, 1.0], ("no", "yes"))
+    assert low == 0.0 and float(high) == 1.0 and (label_text(low), f"{high:g}", label_text(2.0)) == ("no", "yes", "2")
+    assert pickle.loads(pickle.dumps(high)).name == "yes"
+    assert json.loads(dump_json({"a": [low, high], "b": 1.0})) == {"a": ["no", "yes"], "b": 1.0}
+    assert named({"+1": 1.0, "-1": "rest"}, ("no", "yes"))["-1"] == "rest" and named(None, ("no",)) is None
+    assert label_number("yes", ("no", "yes"), "positive") == 1.0 and label_number("2", None, "positive") == 2.0
+    for label, names in (("maybe", ("no", "yes")), (1.0, ("no", "yes")), ("yes", None)):
+        with pytest.raises(UsageError, match="positive="):
+            label_number(label, names, "positive")
+
+
+def test_new_labels_get_the_numbers_of_the_training_data():
+    y = np.array([1.0, 0.0, np.nan, 2.0])
+    assert recoded(y, None, None, "f") is y
+    found = recoded(y, ("c", "a", "b"), ("a", "b", "c"), "f")
+    assert found[[0, 1, 3]].tolist() == [0.0, 2.0, 1.0] and np.isnan(found[2])
+    assert np.isnan(recoded(np.array([0.0]), None, ("a", "b"), "f")[0])  # what files without labels have there
+    assert recoded(np.array([7.0]), None, ("7", "x"), "f").tolist() == [0.0]
+    with pytest.raises(DataError, match="f has the label d; the labels of the training data are a, b"):
+        recoded(np.array([0.0]), ("d",), ("a", "b"), "f")
+    with pytest.raises(DataError, match="are numbers"):
+        recoded(np.array([0.0]), ("d",), None, "f")
+
+
+def test_cells_of_labels():
+    assert label_cells([0.0, 1.5]) == ["0.0", "1.5"]
+    for names, cells in (
+        (("a", "b,c", 'd"e', "f\ng"), ["a", '"b,c"', '"d""e"', "f\\ng"]),
+        (("f\ng", "f\\ng"), ["0.0", "1.0"]),
+        (("1.0", "x"), ["0.0", "1.0"]),
+    ):
+        labels = named(list(np.arange(float(len(names)))), names)
+        assert label_cells(labels) == cells

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -96,6 +98,15 @@ def test_labels_that_are_texts(tmp_path):
     assert csv("a,label\n1,True\n2,False\n").y.tolist() == [1.0, 0.0]
 
 
+def test_labels_do_not_hang_on_where_the_first_text_stands(monkeypatch):
+    monkeypatch.setattr("screenpath.data.table.CELLS", 4)
+    rows = ["1,1.0", "2,2", "3,1", "4,other", "5,2.0", "6,other"]
+    for turned in (rows, rows[::-1], rows[3:] + rows[:3]):
+        data = csv("\n".join(["a,class", *turned]))
+        assert data.label_names == ("1", "2", "other")
+        assert data.y[np.argsort(data.X.toarray().ravel())].tolist() == [0.0, 1.0, 0.0, 2.0, 1.0, 2.0]
+
+
 def test_one_hot_columns(tmp_path):
     text = "size,colour,y,age\n0,red,1,5\n2,blue,2,0\n3,red,1,1\n"
     data = csv(text, one_hot=["colour"])
@@ -117,6 +128,8 @@ def test_one_hot_columns(tmp_path):
         ("a,b,y\n1,2,1\n1,,2\n", {}, "line 3, column 'b': the value is missing"),
         ("a,b,y\n1,2,1\n1,nan,2\n", {}, "line 3, column 'b': nan or infinity: 'nan'"),
         ("a,b,y\n1,2,1\n\n1,2,\n", {}, "line 4, column 'y': the value is missing"),
+        ("a,b,y\n1,2,1\n1,2,?\n", {}, r"line 3, column 'y': the value is missing: '\?'"),
+        ("a,b,y\n1,2,1\n1,2,inf\n", {}, "line 3, column 'y': nan or infinity: 'inf'\n  write a number"),
         ('a,"b\nc",y\n', {}, "holds no samples"),
         ("a,b,y\n1,2,1\n1,2\n", {}, "line 3: 2 cells, the header has 3"),
         ("a,b,y\n1,2,1\n1,2,3,4\n", {}, "line 3: 4 cells"),
@@ -326,3 +339,23 @@ def test_changed_bytes_are_read_or_one_error(tmp_path):
             assert error.hint
             refused += 1
     assert 200 < refused < 400
+
+
+@pytest.mark.parametrize("text", ["1 1:2\n2 1:3\n", "a,y\n1,2\n3,4\n"])
+def test_a_pipe_is_read_once(tmp_path, text):
+    os.mkfifo(tmp_path / "pipe")
+
+    def write():
+        (tmp_path / "pipe").write_text(text)
+
+    for convert_it in (False, True):
+        writer = threading.Thread(target=write)
+        writer.start()
+        if not convert_it:
+            assert read_data(tmp_path / "pipe").n == 2
+        elif "," not in text:
+            assert convert([tmp_path / "pipe"], tmp_path / "s").n == 2
+        else:
+            with pytest.raises(DataError, match="convert reads twice"):
+                convert([tmp_path / "pipe"], tmp_path / "s")
+        writer.join()

@@ -5,6 +5,7 @@ import re
 import shlex
 
 import numpy as np
+import pandas
 import pytest
 
 from screenpath.models.specs import SPECS
@@ -38,6 +39,11 @@ def files(tmp_path):
     text = (tmp_path / "data.libsvm").read_bytes()
     for name in ("data", "day1", "day2"):
         (tmp_path / f"{name}.libsvm.gz").write_bytes(gzip.compress(text))
+    rows = [f"{20 + k % 50},{('Graz', 'Wels')[k % 2]},{('no', 'yes')[k % 3 == 0]}" for k in range(60)]
+    for name in ("people", "new", "2024", "2025"):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age,city,smoker", *rows]) + "\n")
+        if name != "new":
+            pandas.read_csv(tmp_path / f"{name}.csv").to_parquet(tmp_path / f"{name}.parquet")
     (tmp_path / "data_samples").symlink_to(ROOT / "data_samples")
     return tmp_path
 

@@ -69,3 +69,17 @@ def test_withdrawn_announcement_is_not_made(own_folder):
     compilation.on_first_compile(lambda: pytest.fail("was withdrawn"))
     compilation.on_first_compile(None)
     assert kernel(lambda x: x - 1)(3) == 2
+
+
+@needs_jit
+def test_python_hears_of_a_first_compilation_once(own_folder, caplog, monkeypatch):
+    monkeypatch.setattr(compilation._recorder, "logged", False)
+    compilation.on_first_compile(None)
+
+    @kernel
+    def one(x):
+        return x + 5
+
+    assert (one(1), one(1.5)) == (6, 6.5)
+    assert [(record.name, record.levelname) for record in caplog.records] == [("screenpath", "WARNING")]
+    assert "compiling" in caplog.text

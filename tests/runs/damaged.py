@@ -24,6 +24,10 @@ READERS = (
     ("plot", "RUN", "--terminal", "--kind", "coefficients"),
     ("show", "RUN", "--step", "0"),
 )
+# Entries of run.json and cv.json that differ between runs with the same numbers.
+APART = (
+    "seconds", "files", "sha256", "totals", "command", "options", "machine", "working_directory", "started", "ended",
+)  # fmt: skip
 CUT = 2  # step behind which a signal stops a run
 
 
@@ -60,8 +64,7 @@ def content(folder) -> dict:
             found[name] = without_times(path)
         elif name in ("run.json", "cv.json"):
             record = json.loads(path.read_text())
-            names = [n for n in record if n not in ("seconds", "files", "sha256", "totals", "command", "options")]
-            found[name] = {n: record[n] for n in names}
+            found[name] = {n: value for n, value in record.items() if n not in APART}
         else:
             found[name] = path.read_bytes()
     for record in (found[name] for name in ("run.json",) if name in found):
