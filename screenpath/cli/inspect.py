@@ -12,6 +12,7 @@ from screenpath.models.options import ONE_HOT, TARGET
 
 COLUMNS = 5  # columns named in the lists of widest ranges
 CLASSES_SHOWN = 20
+WIDEST_NAME = 40  # characters of a name up to which values stand below each other
 
 
 @click.command(
@@ -36,8 +37,10 @@ def command(data, zero_based, max_faults, target, one_hot):
 
     seen = inspect(data, max_faults=max_faults, zero_based=zero_based, target=target, one_hot=one_hot)
     if seen.data is not None:
-        for name, value in _facts(seen):
-            click.echo(shown(f"{name:<17} {value}"))
+        facts = list(_facts(seen))
+        width = min(max(17, *(len(shown(name)) for name, _ in facts)), WIDEST_NAME)
+        for name, value in facts:
+            click.echo(shown(f"{name:<{width}} {value}"))
     for fault in seen.faults:
         click.echo(f"fault: {shown(str(fault))}\n  {shown(flags(fault.hint))}")
     if not seen.complete:
@@ -76,6 +79,7 @@ def _facts(seen):
         column = columns[j] + (seen.zero_based is False) if data.names is None else data.names[columns[j]]
         yield f"  column {column}", f"{low[j]:g} to {high[j]:g}"
     if data.d > COLUMNS:
-        yield "", f"(the {COLUMNS} widest of {data.d:,} columns; numbered as in the file)"
+        numbered = "" if data.names is not None else "; numbered as in the file"
+        yield "", f"({COLUMNS} widest of {data.d:,}{numbered})"
     for notice in data.notices:
         yield "notice", notice

@@ -212,7 +212,7 @@ def prepare(
     if columns is not None:
         X = on_columns(X, columns)
     dense = stored_dense(X, storage)
-    if sp.issparse(X) or not dense:
+    if not isinstance(X, sp.csr_array) and (sp.issparse(X) or not dense):
         X = sp.csr_array(X)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
     if not dense:

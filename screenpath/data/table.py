@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
-from screenpath.data.faults import Fault
 from screenpath.data.growing import Growing
 from screenpath.data.labels import label_text
 from screenpath.errors import DataError, UsageError
+
+if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
+    from screenpath.data.faults import Fault
 
 TARGETS = ("target", "label", "class", "y")  # names of a column that is the target where none is named
 SHOWN = 20  # columns that a message names

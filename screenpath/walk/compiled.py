@@ -124,7 +124,8 @@ class CompiledWalk:
                 margins[k % len(margins)],
             )  # fmt: skip
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
-        numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
+        if self.given:
+            numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
         named = [m.parameters(C) for C in parameters[:found]]
         made: Any = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
         if o.audit:

@@ -153,3 +153,19 @@ def test_a_part_that_was_stopped_goes_on(call, data, monkeypatch):
         assert call(*options, "twice").code == 3
     assert call(*options, "twice", "--resume").code == 0
     assert without_times("once/steps.csv") == without_times("twice/steps.csv")
+
+
+def test_labels_that_are_texts(call, tmp_path):
+    """Coefficients of several classes name them by number; the names are in run.json, as in that of one run."""
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal(k % 3):.4f},{rng.normal(-(k % 3)):.4f},{'xyz'[k % 3]}" for k in range(60)]
+    (tmp_path / "three.csv").write_text("\n".join(["a,b,class", *rows]) + "\n")
+    options = ("sparse-svm", "three.csv", "--betas", "2", "--alphas", "3", "--quiet")
+    folders = parts(call, options[:1], "three.csv", 2, *options[2:])
+    assert call(*options, "-o", "whole").code == 0
+    assert call("merge", *folders, "-o", "merged").code == 0
+    assert Path("merged/coefficients.csv").read_bytes() == Path("whole/coefficients.csv").read_bytes()
+    assert (
+        call("predict", "merged", "three.csv", "--step", 5).out
+        == call("predict", "whole", "three.csv", "--step", 5).out
+    )
