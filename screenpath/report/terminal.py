@@ -19,9 +19,9 @@ LINES = 24  # steps shown at most, evenly chosen
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
 BLOCKS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
-MARKS = "─●±·µ"
+MARKS = "─●·µ"
 # What stands for them where the output has no such characters, as in the C locale.
-ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o~.u")
+ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
 
 
 def show(run, kind: str) -> None:
@@ -160,7 +160,7 @@ def _cv(run, width):
     low, high = float(np.nanmin(mean - np.nan_to_num(se))), float(np.nanmax(mean + np.nan_to_num(se)))
     best, one_se = (int(cv.record[key]["step"]) for key in ("best", "one_se"))
     shown = {*_chosen(len(cv.steps)), *(k for k, row in enumerate(cv.steps) if int(row["step"]) in (best, one_se))}
-    table = _table(names, score, "± se", "", "")
+    table = _table(names, score, "se", "", "")
     for k in sorted(shown):
         row = cv.steps[k]
         ends = [
