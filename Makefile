@@ -36,11 +36,12 @@ demo: $(VENV)/.installed
 # longest tests wait for the processes that they start and kill.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
 	tests/models/test_sparse.py tests/solvers/test_sparse_newton.py tests/walk/test_compiled.py
+OF_COMPILING := $(addprefix tests/kernels/test_, cache.py pack.py sharing.py shipped.py)
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) --ignore tests/kernels/test_cache.py \
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) $(OF_COMPILING:%=--ignore=%) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
 	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine --quiet

@@ -25,16 +25,20 @@ class _Recorder(event.Listener):
     def __init__(self):
         self.seconds = 0.0
         self.announce: Callable[[], None] | None = None
+        self.each: Callable[[str], None] | None = None
         self.logged = False
         self._depth = 0  # a kernel that calls another compiles it inside its own compilation
         self._started = 0.0
 
-    def on_start(self, _event):
+    def on_start(self, event):
         if self._depth == 0:
             announce, self.announce = self.announce or self.log, None
             announce()
             self._started = time.perf_counter()
         self._depth += 1
+        function = getattr(event.data["dispatcher"], "py_func", None)
+        if self.each is not None and function is not None and function.__module__.startswith(kernels.__name__):
+            self.each(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
 
     def log(self):
         """Say it once, through logging, where nobody has asked for the announcement: a first call takes its time."""
@@ -66,9 +70,12 @@ def clock() -> float:
     return time.perf_counter() - _recorder.seconds
 
 
-def on_first_compile(announce: Callable[[], None] | None) -> None:
-    """Have a function called once, just before the next compilation of this process; None withdraws it."""
-    _recorder.announce = announce
+def on_first_compile(announce: Callable[[], None] | None, each: Callable[[str], None] | None = None) -> None:
+    """Have a function called once, just before the next compilation of this process; None withdraws it.
+
+    From then on ``each`` is called with the name of every kernel that is compiled, or that another process compiles.
+    """
+    _recorder.announce, _recorder.each = announce, each
 
 
 def kernel_modules() -> list[str]:

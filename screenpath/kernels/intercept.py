@@ -9,6 +9,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.box import UNIT, box_terms
+from screenpath.kernels.newton_system import add
 from screenpath.kernels.partition import ROWS
 
 MANY, SAMPLE, MARGIN = 4096, 256, 0.12  # rows from which a sample is looked at, its size, and how sure it is
@@ -257,6 +258,62 @@ def foremost(tau, room):
     return rows[:count].copy()
 
 
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def make_levers(
+    X, data, indices, indptr, sparse, first, tau, slack, room, sizes, side, mean, rounding, offsets, centers, lengths,
+    away,
+):  # fmt: skip
+    """Make a lever of each size from rows in the order of their use.
+
+    Parameters
+    ----------
+    X, data, indices, indptr, sparse, first
+        Copies of the rows, from the row ``first`` on.
+    tau, slack, room : ndarray of shape (m,)
+        Of these rows; ``room`` is above 0.
+    sizes : ndarray of shape (k,)
+        ``kappa`` in rising order. Where the rows cannot carry more than before, the lever says nothing: ``kappa`` is 0.
+    side : float
+        1 where they bound from below, -1 from above.
+    mean : ndarray of shape (d,)
+    rounding : float
+    offsets : ndarray of shape (k, 2)
+        Written: ``tau`` at the centre, what rounding may have made of it included; and ``kappa``, a little less than
+        what the rows carry.
+    centers : ndarray of shape (k, d)
+        Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
+    """
+    base, carried = 0.0, 0.0
+    for j in range(mean.size):
+        base += mean[j] * mean[j]
+    for k in range(sizes.size):
+        total, left = 0.0, sizes[k]
+        for r in range(tau.size):
+            total += min(max(left, 0.0), room[r])
+            left -= room[r]
+        for j in range(mean.size):
+            centers[k, j] = 0.0
+        offsets[k, 0] = offsets[k, 1] = lengths[k] = away[k] = 0.0
+        if total <= carried * (1.0 + rounding):
+            continue
+        carried, left, off, offset = total, sizes[k], 0.0, 0.0
+        for r in range(tau.size):
+            weight = min(max(left, 0.0), room[r]) / total
+            left -= room[r]
+            if weight <= 0.0:
+                break
+            offset += weight * tau[r]
+            off = max(off, slack[r])
+            add(X, data, indices, indptr, sparse, first + r, weight, centers[k])
+        square, apart = 0.0, 0.0
+        for j in range(mean.size):
+            square += centers[k, j] * centers[k, j]
+            apart += (centers[k, j] - mean[j]) ** 2
+        lengths[k] = np.sqrt(square)
+        away[k] = np.sqrt(apart) + rounding * (lengths[k] + np.sqrt(base))
+        offsets[k, 0], offsets[k, 1] = offset - side * off, total * (1.0 - rounding)
+
+
 @kernel
 def lever_width(distance, radius, kappa):
     """Return by how much ``x.w + b`` may pass ``x.c + tau``, for the distance of ``x`` from the lever's centre."""
@@ -410,4 +467,5 @@ def warm_up():
     offsets, rows, csr = np.ones((2, 2)), np.eye(2), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
     decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
     for sparse in (False, True):
+        make_levers(rows, *csr, sparse, 0, a, a, a, a, 1.0, a, 1e-12, offsets.copy(), rows.copy(), a.copy(), a.copy())
         decide_exactly(rows, *csr, sparse, a, a, a, 1.0, 1, offsets, rows, a, 1e-15, 1e-12, status)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.kernels import intercept as kernels
-from screenpath.kernels.rows import csr_sum, dense_sum
 from screenpath.models.geometry import ROUNDING, Ball
 from screenpath.models.reduced import arrays_of
 
@@ -88,55 +87,25 @@ class Levered:
         radius = max(radius, LEAST)
         sizes = np.array(SIZES) * (2.0 * radius / (self.typical or 1.0))
         fore, aft = kernels.foremost(self.tau, self.up), kernels.foremost(-self.tau, self.down)
-        levers = [*self._levers(fore, self.up[fore], sizes), *self._levers(aft, self.down[aft], sizes)]
-        weights, kappas = np.array([one for one, _ in levers]), np.array([kappa for _, kappa in levers])
-        kept = [np.concatenate([fore, aft])]
-        both = np.zeros((len(levers), kept[0].size))
-        both[: sizes.size, : fore.size] = weights[: sizes.size, : fore.size]
-        both[sizes.size :, fore.size :] = weights[sizes.size :, : aft.size]
-        rows, used = self.take(kept[0]), kept[0]
-        centers = np.array([_sum(rows, one, self.mean.size) for one in both])
-        # The rounding of the products of the lever's own rows goes to the side that decides less.
-        off = (both > 0.0) * self.slack[used]
-        sides = np.repeat([1.0, -1.0], sizes.size)
-        taus = (both * self.tau[used]).sum(axis=1) - sides * off.max(axis=1, initial=0.0)
-        offsets = np.column_stack([taus, kappas])
-        lengths = np.sqrt(np.square(centers).sum(axis=1))
-        away = np.sqrt(np.square(centers - self.mean).sum(axis=1))
-        away += ROUNDING * (lengths + np.sqrt(self.mean @ self.mean))
+        rows = arrays_of(self.take(np.concatenate([fore, aft])))
+        offsets, centers = np.empty((2 * sizes.size, 2)), np.empty((2 * sizes.size, self.mean.size))
+        lengths, away = np.empty((2, 2 * sizes.size))
+        for side, first, chosen, room in ((1.0, 0, fore, self.up), (-1.0, fore.size, aft, self.down)):
+            half = slice(0, sizes.size) if side > 0.0 else slice(sizes.size, None)
+            kernels.make_levers(
+                *rows, first, self.tau[chosen], self.slack[chosen], room[chosen], sizes, side, self.mean, ROUNDING,
+                offsets[half], centers[half], lengths[half], away[half],
+            )  # fmt: skip
         status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
         count = kernels.decide_by_levers(
             self.tau, self.slack, self.spread, radius, sizes.size, offsets, away, status, unsure
         )
         if count:
             index = unsure[:count]
-            rows, found = self.take(index), np.empty(count, dtype=np.int8)
+            found = np.empty(count, dtype=np.int8)
             kernels.decide_exactly(
-                *arrays_of(rows), self.norms[index], self.tau[index], self.slack[index], radius, sizes.size, offsets,
-                centers, lengths, 4.0 * self.product, ROUNDING, found,
+                *arrays_of(self.take(index)), self.norms[index], self.tau[index], self.slack[index], radius,
+                sizes.size, offsets, centers, lengths, 4.0 * self.product, ROUNDING, found,
             )  # fmt: skip
             status[index] = found
         return status
-
-    def _levers(self, rows, room, sizes):
-        """Yield weights of rows, which come in the order of their use, and the kappa that they carry, for each size."""
-        before = np.cumsum(room) - room
-        carried = 0.0
-        for size in sizes:
-            weights = np.zeros(kernels.CHOSEN)
-            weights[: rows.size] = np.clip(size - before, 0.0, room)
-            total = weights.sum()
-            new = total > carried * (1.0 + ROUNDING)
-            carried = max(carried, total)
-            # A little less than what the rows carry: their weights are rounded.
-            yield (weights / total if new else weights * 0.0), (total * (1.0 - ROUNDING) if new else 0.0)
-
-
-def _sum(rows, weights, d: int) -> np.ndarray:
-    """Return the weighted sum of some rows, on one thread."""
-    out = np.zeros(d)
-    if isinstance(rows, tuple):
-        csr_sum(*rows, weights, out, 0, weights.size)
-    else:
-        dense_sum(rows, weights, out, 0, weights.size)
-    return out

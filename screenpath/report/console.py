@@ -96,7 +96,7 @@ class Console:
         """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it."""
         from screenpath.kernels.compilation import on_first_compile
 
-        before = self._activity
+        before, names = self._activity, []
 
         def begin():
             if check is not None:
@@ -104,7 +104,12 @@ class Console:
             self.say("compiling the numerical kernels (kept for later runs) ...")
             before.turn("compiling the numerical kernels")
 
-        on_first_compile(begin)
+        def each(name):
+            names.append(name)
+            if not before.unit:  # nothing that is counted
+                before.title = f"compiling the numerical kernels: {name}, number {len(names)}"
+
+        on_first_compile(begin, each)
         try:
             yield
         finally:

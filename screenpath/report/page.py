@@ -160,8 +160,10 @@ def _problem(run) -> list:
         pairs.append(("kernel", ", ".join(f"{k} = {_cell(v)}" for k, v in record["kernel"].items() if v is not None)))
     preparation = record["preparation"]
     pairs.append(("scaling", preparation.get("scaling") or "none"))
-    if preparation.get("bias"):
-        pairs.append(("bias", f"{preparation['bias']:g}"))
+    if record["options"].get("intercept") == "free" or SPECS[run.model].free_bias:
+        pairs.append(("intercept", "free"))
+    elif preparation.get("bias"):
+        pairs.append(("intercept", f"penalised, the weight of a constant feature of {preparation['bias']:g}"))
     for name in run.parameters:
         values = [row[name] for row in run.steps]
         shown = f"{values[0]:.6g}" if min(values) == max(values) else f"{min(values):.6g} to {max(values):.6g}"

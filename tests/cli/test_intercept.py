@@ -55,6 +55,8 @@ def test_the_commands_on_a_run(runs, call):
     assert "bias 1" in model and float(model[-1]) == pytest.approx(float(path.intercepts[3]))
     for command in (("plot", folder, "-o", "rejection.svg"), ("report", folder, "-o", "page.html")):
         assert call(*command).code == 0
+    page = Path("page.html").read_text()
+    assert ">free<" in page and "constant feature" not in page
     X, y = clouds(80, 3, seed=5)
     assert (path.predict(X + 4.0, step=3) == y).mean() > 0.7
     with pytest.raises(UsageError, match="intercept=free"):

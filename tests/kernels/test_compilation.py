@@ -4,6 +4,7 @@ import time
 
 import pytest
 from numba import config
+from numba.core import event
 
 import screenpath.kernels as kernels
 from screenpath.kernels import compilation, kernel
@@ -40,8 +41,8 @@ def test_cold_folder_is_not_warm(own_folder):
 
 @needs_jit
 def test_compilation_is_announced_once_and_counted(own_folder):
-    said = []
-    compilation.on_first_compile(lambda: said.append(compilation.compile_seconds()))
+    said, names = [], []
+    compilation.on_first_compile(lambda: said.append(compilation.compile_seconds()), names.append)
     before = compilation.compile_seconds()
 
     @kernel
@@ -58,6 +59,7 @@ def test_compilation_is_announced_once_and_counted(own_folder):
     passed_around = time.perf_counter() - around
     spent = compilation.compile_seconds() - before
     assert said == [before]  # before the first compilation, and not again
+    assert names == []  # these are no kernels of the package
     assert 0 < spent <= passed
     # However long a machine takes between two readings: the clock was read within one pair and around the other.
     assert passed - spent - 1e-9 <= passed_on_clock <= passed_around - spent + 1e-9
@@ -83,3 +85,15 @@ def test_python_hears_of_a_first_compilation_once(own_folder, caplog, monkeypatc
     assert (one(1), one(1.5)) == (6, 6.5)
     assert [(record.name, record.levelname) for record in caplog.records] == [("screenpath", "WARNING")]
     assert "compiling" in caplog.text
+
+
+@needs_jit
+def test_names_of_kernels_are_told_as_they_are_compiled():
+    names = []
+    compilation.on_first_compile(lambda: None, names.append)
+    compilation.kernel_modules()  # imports them all
+    data = {"dispatcher": kernels.KERNELS["box.box_decide"]}
+    with event.trigger_event("numba:compile", data=data):
+        pass
+    compilation.on_first_compile(None)
+    assert names == ["box.box_decide"]

@@ -18,12 +18,29 @@ from tests.conftest import ROOT
 
 MAKE = """
 import sys
-from screenpath.kernels import KERNELS, sharing
-from screenpath.kernels.compilation import ensure_compiled
+from screenpath.kernels import KERNELS, kernel, sharing
 sharing.PATIENCE = float(sys.argv[1])
-ensure_compiled("distances", "text")
-print(sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS.values()))
+
+@kernel
+def one(x):
+    return x + 1
+
+@kernel
+def two(x):
+    return 2 * one(x)
+
+@kernel
+def three(x):
+    return two(x) - one(x)
+
+@kernel
+def other(x):
+    return x * x + two(x)
+
+assert (three(2), other(3)) == (3, 17)
+print(sum(sum(each.stats.cache_misses.values()) for each in KERNELS.values()))
 """
+COUNT = 4
 HOLD = """
 import sys, time
 from screenpath.kernels import sharing
@@ -58,21 +75,14 @@ def compiled(process) -> int:
 
 def test_each_kernel_is_compiled_by_one_process(start, tmp_path):
     counts = [compiled(one) for one in [start(MAKE, 60) for _ in range(3)]]
-    entries = list(tmp_path.rglob("*.kernel"))
-    assert sum(counts) == len(entries) >= 4
-    assert compiled(start(MAKE, 60)) == 0
-
-
-def test_without_locks_everybody_compiles(start, tmp_path):
-    assert compiled(start(MAKE, 60)) >= 4
-    entries = list(tmp_path.rglob("*.kernel"))
-    for entry in entries:
+    assert sum(counts) == len(list(tmp_path.rglob("*.kernel"))) == COUNT
+    for entry in tmp_path.rglob("*.kernel"):
         entry.unlink()
-    (folder,) = {entry.parent for entry in entries}
-    (folder / sharing.LOCKS).unlink()
-    (folder / sharing.LOCKS).mkdir()  # a file that cannot be opened
+    (locks,) = tmp_path.rglob(sharing.LOCKS)
+    locks.unlink()
+    locks.mkdir()  # a file that cannot be opened: everybody compiles
     counts = [compiled(one) for one in [start(MAKE, 60) for _ in range(2)]]
-    assert max(counts) == len(entries)
+    assert max(counts) == COUNT
 
 
 def test_nobody_waits_for_ever(start, tmp_path):
@@ -84,14 +94,14 @@ def test_nobody_waits_for_ever(start, tmp_path):
     assert holder.stdout.readline() == "held\n"
     try:
         holder.send_signal(signal.SIGSTOP)  # stands still with every lock
-        assert compiled(start(MAKE, 0.05)) == len(entries)
+        assert compiled(start(MAKE, 0.05)) == COUNT
     finally:
         holder.kill()
         holder.communicate()
     for entry in tmp_path.rglob("*.kernel"):
         entry.unlink()
     began = time.monotonic()
-    assert compiled(start(MAKE, 300)) == len(entries)  # who was killed holds nothing
+    assert compiled(start(MAKE, 300)) == COUNT  # who was killed holds nothing
     assert time.monotonic() - began < 250
 
 
