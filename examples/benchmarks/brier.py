@@ -11,13 +11,11 @@ is the standard error of the difference to the better one of scikit-learn's.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
-from problems import DATA
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn_cv import prepared
+from sklearn_cv import data_file, prepared
 
 from screenpath.sklearn import SVMClassifier, SVMClassifierCV
 
@@ -53,7 +51,7 @@ def main() -> None:
     print("| data | training set | C | screenpath | CalibratedClassifierCV | its ensemble | noise |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for name in options.names:
-        file = Path(name) if Path(name).exists() else DATA / "binary" / f"{name}.libsvm.gz"
+        file = data_file(name)
         if not file.exists():
             print(f"{file.name} is not here")
             continue

@@ -31,6 +31,11 @@ from sklearn.svm import LinearSVC
 from screenpath.sklearn import SVMClassifierCV
 
 
+def data_file(name: str) -> Path:
+    """Return the file of a set of two classes, which may be missing: a path, or a name of the data folder."""
+    return Path(name) if Path(name).exists() else DATA / "binary" / f"{name}.libsvm.gz"
+
+
 def prepared(file) -> tuple:
     """Return the rows of a file, centred where they are dense and of the spread 1, and their labels."""
     X, y = load_svmlight_file(str(file))
@@ -89,7 +94,7 @@ def main() -> None:
     print(f"| {' | '.join((*head, 'unconverged'))} |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     for name in options.data:
-        file = Path(name) if Path(name).exists() else DATA / "binary" / f"{name}.libsvm.gz"
+        file = data_file(name)
         if not file.exists():
             print(f"{name}: {file} is not here (set SCREENPATH_DATA, or name a file)")
             continue

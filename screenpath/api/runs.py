@@ -184,14 +184,14 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     -------
     Path
     """
-    from screenpath.runs.export import FORMATS, exported
+    from screenpath.runs.export import FORMATS, KERNEL, exported
     from screenpath.runs.outputs import Output
 
     if to not in FORMATS:
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
     opened = _opened(path)
     output = Output(os.fspath(out), force, [opened.folder])
-    output.write(exported(opened.run, opened.run.choose(str(step)), to, opened.training if to == "onnx" else None))
+    output.write(exported(opened.run, opened.run.choose(str(step)), to, opened.training if to in KERNEL else None))
     return Path(out)
 
 

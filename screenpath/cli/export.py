@@ -25,7 +25,7 @@ from screenpath.errors import tell
     "kind",
     required=True,
     type=click.Choice(["liblinear", "json", "npz", "onnx", "sklearn"]),
-    help="LIBLINEAR's model file, JSON, NumPy arrays, ONNX (kernel models too), or a skops file of scikit-learn.",
+    help="LIBLINEAR's model file, JSON, NumPy arrays, ONNX or a skops file of scikit-learn (kernel models too).",
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option

@@ -109,8 +109,8 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     return file.getvalue()
 
 
-def skops_bytes(run: Run, step: dict) -> bytes:
-    """Return the step as a fitted scikit-learn estimator in a skops file.
+def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
+    """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`.
 
     Raises
     ------
@@ -118,19 +118,19 @@ def skops_bytes(run: Run, step: dict) -> bytes:
         Without scikit-learn or skops.
     """
     try:
-        return Later("sklearn.export", "skops_bytes")(run, step)
+        return Later("sklearn.export", "skops_bytes")(run, step, training)
     except ImportError as error:
         raise ResourceError(f"this takes scikit-learn and skops: {error}", "pip install 'screenpath[skops]'") from None
 
 
-FORMATS: dict[str, Callable[[Run, dict], str | bytes]] = {
+FORMATS: dict[str, Callable[..., str | bytes]] = {
     "liblinear": liblinear_text,
     "json": json_text,
     "npz": npz_bytes,
     "onnx": onnx_bytes,
     "sklearn": skops_bytes,
 }
-KERNEL = ("onnx",)  # formats that hold kernel models
+KERNEL = ("onnx", "sklearn")  # formats that hold kernel models
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
@@ -157,6 +157,6 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
     if run.kernel and kind not in KERNEL:
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features",
-            "export `to=onnx`, or use predict, which reads its support vectors",
+            "export `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
         )
-    return onnx_bytes(run, step, training) if kind == "onnx" else FORMATS[kind](run, step)
+    return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)

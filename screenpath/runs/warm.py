@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from screenpath.data.memory import MemoryLimit, code_is_loaded
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.rows.memory import MemoryRows
-from screenpath.solvers.auto import WIDE
+from screenpath.solvers.auto import WIDE, WIDE_DENSE, Auto
 from screenpath.walk.loop import PathOptions, walk
 
 SAMPLES = 24
@@ -17,14 +17,15 @@ SAMPLES = 24
 def tiny_rows(rows) -> MemoryRows:
     """Return a few rows with the storage and the types of the given ones: kernels are compiled for types.
 
-    Sparse rows are wide where the given ones are, so that the solvers choose as they will for these.
+    They are wide where the given ones are, so that the solvers choose as they will for these.
     """
     points = np.random.default_rng(0).normal(size=(SAMPLES, 4))
     points[: SAMPLES // 2] += 1.5
     points[:, 3] *= 1e-3  # a feature that can be screened: solvers then copy the others
     values, indices = rows.kinds
     if indices is None:
-        return MemoryRows(points.astype(values))
+        wide = WIDE_DENSE - 4 if rows.d >= WIDE_DENSE else 0
+        return MemoryRows(np.pad(points.astype(values), ((0, 0), (0, wide))))
     X = sp.csr_array(points.astype(values))
     X.resize(SAMPLES, WIDE if rows.d >= WIDE else 4)
     X.indices, X.indptr = X.indices.astype(indices), X.indptr.astype(indices)
@@ -50,6 +51,8 @@ def warm_model(spec, options: dict, rows) -> None:
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
     model = spec.build(tiny_rows(rows), targets, None, options)
     solver = spec.solver(options["solver"], 0)
+    if isinstance(solver, Auto):
+        solver.most = 5  # so that Newton's method has its turn: more would solve the toy
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
     rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
     for rule in dict.fromkeys(rules):

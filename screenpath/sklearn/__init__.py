@@ -1,9 +1,10 @@
 """Estimators for scikit-learn: the library's models behind ``fit`` and ``predict``.
 
 Each is a declared model (``screenpath.models.specs``) with its options as parameters, under the same names and with
-the same defaults. ``C`` multiplies the sum of losses, as in scikit-learn. Without ``bias`` there is no intercept; with
-it, a constant feature of that value is appended and penalised like every other (:class:`L1SVMClassifier` has a free
-one). More than two classes are set each against the rest; :class:`SparseSVMClassifier` takes them at once.
+the same defaults but for the intercept: as everywhere in scikit-learn there is one unless it is declined, a free one
+(``bias=B``: a penalised one, that of a constant feature of this value; :class:`SparseSVMClassifier` has no other, and
+kernel models neither). ``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are set each
+against the rest; :class:`SparseSVMClassifier` takes them at once.
 """
 
 from __future__ import annotations

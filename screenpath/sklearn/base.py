@@ -45,7 +45,7 @@ class PathEstimator(BaseEstimator):
     """
 
     _model = ""
-    _options: tuple = ("bias", "scale", "rule", "solver", "tol", "max_epochs", "threads", "seed")
+    _options: tuple = ("intercept", "bias", "scale", "rule", "solver", "tol", "max_epochs", "threads", "seed")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -58,6 +58,8 @@ class PathEstimator(BaseEstimator):
         """Return the options of the path that the parameters describe, those of the grid left out."""
         given = {name: getattr(self, name) for name in self._options}
         kernel = getattr(self, "kernel", None)
+        if "intercept" in given and given["intercept"] is None and kernel is None and self.bias == 0.0:
+            given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
         if kernel is not None:
             given["kernel"] = kernel
             given |= {name: getattr(self, name) for name in PARAMETERS.get(kernel, ())}

@@ -25,8 +25,11 @@ class SVMClassifier(Classifier):
     coef0 : float, default 0
     class_weight : dict or "balanced", optional
         Weight of each label in the loss.
+    intercept : {"free", "penalised", "none"}, optional
+        A linear model has a free one by default, which is not penalised, and with ``bias`` a penalised one; behind a
+        kernel there is none by default, and no free one.
     bias : float, default 0
-        Value of a constant feature, penalised like every other; 0 for no intercept.
+        Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
     scale : {"none", "maxabs", "standard", "l2"}
         Scaling before the model; ``coef_`` is in the units of the data all the same.
     rule : str, default "dvi+gap"
@@ -63,7 +66,7 @@ class SVMClassifier(Classifier):
     Examples
     --------
     >>> from screenpath.sklearn import SVMClassifier
-    >>> model = SVMClassifier(C=0.1, bias=1.0).fit([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0]], ["yes", "yes", "no"])
+    >>> model = SVMClassifier(C=0.1).fit([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0]], ["yes", "yes", "no"])
     >>> model.predict([[1.0, 1.0]]).tolist()
     ['yes']
     """
@@ -71,8 +74,8 @@ class SVMClassifier(Classifier):
     _model = "svm"
 
     def __init__(
-        self, C=1.0, *, kernel=None, gamma="1/d", degree=3, coef0=0.0, class_weight=None, bias=0.0, scale="none",
-        rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+        self, C=1.0, *, kernel=None, gamma="1/d", degree=3, coef0=0.0, class_weight=None, intercept=None, bias=0.0,
+        scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         self.C = C
         self.kernel = kernel
@@ -80,6 +83,7 @@ class SVMClassifier(Classifier):
         self.degree = degree
         self.coef0 = coef0
         self.class_weight = class_weight
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -180,7 +184,9 @@ class SparseSVMClassifier(Classifier):
         Weights of the two penalties beside the *mean* loss.
     smoothing : float, default 0.5
         Width of the hinge's quadratic part, in (0, 1).
-    bias, scale, solver, tol, max_epochs, seed
+    bias : float, default 0
+        Value of a constant feature, penalised like every other; 0 for no intercept.
+    scale, solver, tol, max_epochs, seed
         As of :class:`SVMClassifier`.
     rule : str, default "sifs+gap"
         As of :func:`screenpath.sparse_svm_path`.

@@ -41,6 +41,7 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
     certify : bool, default False
         Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. 2015).
+        Not there for a free intercept: it takes ``bias``, or ``intercept="none"``.
     certify_to : float, optional
         Add values of C to the grid until none of the range can be better than the best found by more than this share.
     certify_points : int, default 1000
@@ -48,7 +49,7 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
     calibration : {"sigmoid", "isotonic"}, optional
         What makes probabilities of the forms of held-out samples, which the folds have: ``predict_proba`` is there with
         one of them. Near a decision it may favour another class than ``predict``, which goes by the forms.
-    kernel, gamma, degree, coef0, class_weight, bias, scale, rule, solver, tol, max_epochs, threads, seed
+    kernel, gamma, degree, coef0, class_weight, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`SVMClassifier`.
 
     Attributes
@@ -66,7 +67,7 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from screenpath.sklearn import SVMClassifierCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SVMClassifierCV(grid=10, bias=1.0, calibration="sigmoid").fit(X, y)
+    >>> model = SVMClassifierCV(grid=10, calibration="sigmoid").fit(X, y)
     >>> bool(model.best_score_ > 0.9), model.predict_proba(X[:1]).shape
     (True, (1, 3))
     """
@@ -74,7 +75,7 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
     def __init__(
         self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None,
         certify=False, certify_to=None, certify_points=1000, calibration=None, kernel=None, gamma="1/d",
-        degree=3, coef0=0.0, class_weight=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto",
+        degree=3, coef0=0.0, class_weight=None, intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto",
         tol=1e-6, max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         self.grid = grid
@@ -93,6 +94,7 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.class_weight = class_weight
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -110,6 +112,8 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
             raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
         if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
             raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
+        if self._certifies and problem.spec.free_bias:
+            raise ValueError("certify has no bounds yet with a free intercept: use bias=1.0, or intercept='none'")
         return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": self._certifies}
 
     @property

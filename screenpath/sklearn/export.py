@@ -3,69 +3,123 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import QuantileRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from screenpath.data.labels import NamedLabel, label_text
+from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
-from screenpath.errors import UsageError
 from screenpath.runs.open import Run
+from screenpath.runs.predict_kernel import Support, support_of
 from screenpath.runs.stored import StoredPath, load_run
 
 
-def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best"):
+def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", training: str | None = None):
     """Return a step of a run as a fitted scikit-learn estimator.
 
     Parameters
     ----------
     path : StoredPath or path-like
-        A linear run, or its folder.
+        A run, or its folder.
     step : int or str, default "best"
         As of :func:`screenpath.export_run`.
+    training : str, optional
+        Training data of a kernel run, where they are not where the run read them.
 
     Returns
     -------
-    LinearSVC, LinearSVR or QuantileRegressor
-        With the weights of the step; behind a ``Normalizer`` for a run with ``scale="l2"``.
-
-    Raises
-    ------
-    UsageError
-        For a kernel run.
+    LinearSVC, LinearSVR, QuantileRegressor or Pipeline
+        With the weights of the step; behind a ``Normalizer`` for a run with ``scale="l2"``. Of a kernel run a pipeline
+        of the scaling, the kernel's values at the support vectors (``Nystroem``) and a ``LinearSVC`` that adds them up.
     """
     run = path.run if isinstance(path, StoredPath) else load_run(path).run
-    return estimator_of(run, run.choose(str(step)))
+    return estimator_of(run, run.choose(str(step)), training)
 
 
-def estimator_of(run: Run, step: dict):
+def estimator_of(run: Run, step: dict, training: str | None = None):
     """Return the row of a step table as a fitted estimator; see :func:`fitted`."""
     if run.kernel:
-        raise UsageError(f"{run.path} is a kernel run: it has no weights of features", "export `to=onnx`")
-    weights, intercepts = run.coefficients(step)
-    if run.numbers is not None:
+        dense = run.record["data"]["storage"] == "dense"
+        parts = _kernel_parts(run, step, support_of(run, step, training, dense))
+    else:
+        parts = [_linear(run, step, *run.coefficients(step))]
+        if run.record["preparation"].get("scaling") == "l2":
+            parts.insert(0, Normalizer())
+    first = parts[0]
+    first.n_features_in_ = run.n_features
+    if run.feature_names is not None:
+        first.feature_names_in_ = np.array(run.feature_names, dtype=object)
+    return first if len(parts) == 1 else make_pipeline(*parts)
+
+
+def _linear(run: Run, step: dict, weights, intercepts):
+    """Return an estimator with these weights, of shape (classes, d)."""
+    if run.numbers is not None and not run.kernel:
         weights = spread(weights, run.numbers - 1, run.n_features).toarray()
     estimator = _empty(run, step)
     estimator.n_iter_ = int(step.get("epochs") or 0)
-    estimator.n_features_in_ = run.n_features
-    if run.feature_names is not None:
-        estimator.feature_names_in_ = np.array(run.feature_names, dtype=object)
+    estimator.n_features_in_ = weights.shape[1]
     if run.labels is None:
         one_row = isinstance(estimator, LinearSVR)
         estimator.coef_, estimator.intercept_ = weights[0], intercepts if one_row else float(intercepts[0])
-    else:
-        estimator.coef_, estimator.intercept_ = weights, intercepts
-        labels = run.classes or [run.labels["-1"], run.labels["+1"]]
-        texts = any(isinstance(label, str | NamedLabel) for label in labels)
-        estimator.classes_ = np.array([label_text(label) if texts else float(label) for label in labels])
-    if run.record["preparation"].get("scaling") != "l2":
         return estimator
-    first = Normalizer()
-    first.n_features_in_ = run.n_features
-    return make_pipeline(first, estimator)
+    estimator.coef_, estimator.intercept_ = weights, intercepts
+    labels = run.classes or [run.labels["-1"], run.labels["+1"]]
+    texts = any(isinstance(label, str | NamedLabel) for label in labels)
+    estimator.classes_ = np.array([label_text(label) if texts else float(label) for label in labels])
+    return estimator
+
+
+def _kernel_parts(run: Run, step: dict, support: Support) -> list:
+    """Return the scaling, if any, the kernel's values times their coefficients, and what decides by their sum.
+
+    All is made of attributes that scikit-learn documents; those that an ``SVC`` predicts with are its own affair.
+    """
+    function, rows, coefficients = support.function, support.rows, support.coefficients
+    if coefficients.size == 0:  # one that counts for nothing: the kernel asks for rows
+        rows, coefficients = np.zeros((1, rows.shape[1])), np.zeros(1)
+    if run.numbers is not None:
+        rows = sp.csr_array(rows)
+        places = run.numbers[rows.indices] - 1
+        rows = sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], run.n_features))
+    chosen = {name: value for name, value in function.describe().items() if name != "constant"}
+    values = Nystroem(**chosen, n_components=coefficients.size)
+    values.components_, values.component_indices_ = rows, np.arange(coefficients.size)
+    values.normalization_ = coefficients[None, :]  # the sum itself, and not a row for each of its terms
+    values.n_features_in_ = run.n_features
+    constant = np.array([function.constant * float(coefficients.sum())])
+    return [*_scaling(run, support.preparation), values, _linear(run, step, np.ones((1, 1)), constant)]
+
+
+def _scaling(run: Run, preparation: Preparation) -> list:
+    """Return the fitted scaler of a run in a list, which is empty where there is none."""
+    if preparation.kind == "l2":
+        return [Normalizer()]
+    if preparation.scale is None:
+        return []
+    scaler: Any = MaxAbsScaler() if preparation.shift is None else StandardScaler()
+    scaler.scale_ = _of_all(run, preparation.scale, 1.0)
+    if preparation.shift is None:
+        scaler.max_abs_ = scaler.scale_
+    else:
+        scaler.mean_, scaler.var_ = _of_all(run, preparation.shift, 0.0), np.square(scaler.scale_)
+    return [scaler]
+
+
+def _of_all(run: Run, values: np.ndarray, other: float) -> np.ndarray:
+    """Return numbers of the features that have a column with those of the others."""
+    if run.numbers is None:
+        return values
+    every = np.full(run.n_features, other)
+    every[run.numbers - 1] = values
+    return every
 
 
 def _empty(run: Run, step: dict):
@@ -78,16 +132,14 @@ def _empty(run: Run, step: dict):
     return QuantileRegressor(quantile=options.get("tau") or 0.5, alpha=0.0)
 
 
-def skops_bytes(run: Run, step: dict) -> bytes:
+def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     """Return the estimator of a step as a skops file.
 
     Raises
     ------
     ImportError
         Without skops.
-    UsageError
-        For a kernel run.
     """
     import skops.io
 
-    return skops.io.dumps(estimator_of(run, step))
+    return skops.io.dumps(estimator_of(run, step, training))

@@ -15,7 +15,7 @@ class LADRegressor(Regressor):
     ----------
     C : float, default 1
         Weight of the sum of losses.
-    bias, scale, rule, solver, tol, max_epochs, threads, seed
+    intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`screenpath.sklearn.SVMClassifier`.
 
     Attributes
@@ -28,17 +28,18 @@ class LADRegressor(Regressor):
     Examples
     --------
     >>> from screenpath.sklearn import LADRegressor
-    >>> LADRegressor(C=10.0).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 60.0]).predict([[5.0]]).round(6).tolist()
-    [10.0]
+    >>> LADRegressor(C=10.0).fit([[1.0], [2.0], [3.0], [4.0]], [3.0, 5.0, 60.0, 9.0]).predict([[5.0]]).round(3).tolist()
+    [11.0]
     """
 
     _model = "lad"
 
     def __init__(
-        self, C=1.0, *, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
-        seed=0,
+        self, C=1.0, *, intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6,
+        max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         self.C = C
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -76,7 +77,7 @@ class QuantileRegressor(LADRegressor):
 
     Parameters
     ----------
-    C, bias, scale, rule, solver, tol, max_epochs, threads, seed
+    C, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`LADRegressor`.
     tau : float, default 0.5
         Level, between 0 and 1.
@@ -86,12 +87,12 @@ class QuantileRegressor(LADRegressor):
     _options = ("tau", *LADRegressor._options)
 
     def __init__(
-        self, C=1.0, *, tau=0.5, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000,
-        threads=1, seed=0,
+        self, C=1.0, *, tau=0.5, intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6,
+        max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         super().__init__(
-            C, bias=bias, scale=scale, rule=rule, solver=solver, tol=tol, max_epochs=max_epochs, threads=threads,
-            seed=seed,
+            C, intercept=intercept, bias=bias, scale=scale, rule=rule, solver=solver, tol=tol, max_epochs=max_epochs,
+            threads=threads, seed=seed,
         )  # fmt: skip
         self.tau = tau
 
@@ -101,7 +102,7 @@ class SVMRegressor(LADRegressor):
 
     Parameters
     ----------
-    C, bias, scale, rule, solver, tol, max_epochs, threads, seed
+    C, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`LADRegressor`.
     epsilon : float, default 0.1
         Half width of the tube without loss, in the units of ``y``.
@@ -111,11 +112,11 @@ class SVMRegressor(LADRegressor):
     _options = ("epsilon", *LADRegressor._options)
 
     def __init__(
-        self, C=1.0, *, epsilon=0.1, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6,
+        self, C=1.0, *, epsilon=0.1, intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6,
         max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         super().__init__(
-            C, bias=bias, scale=scale, rule=rule, solver=solver, tol=tol, max_epochs=max_epochs, threads=threads,
-            seed=seed,
+            C, intercept=intercept, bias=bias, scale=scale, rule=rule, solver=solver, tol=tol, max_epochs=max_epochs,
+            threads=threads, seed=seed,
         )  # fmt: skip
         self.epsilon = epsilon

@@ -28,7 +28,7 @@ class LADRegressorCV(WeightedSearch, LADRegressor):
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
-    bias, scale, rule, solver, tol, max_epochs, threads, seed
+    intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`LADRegressor`.
 
     Attributes
@@ -40,8 +40,8 @@ class LADRegressorCV(WeightedSearch, LADRegressor):
     """
 
     def __init__(
-        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, bias=0.0,
-        scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, intercept=None,
+        bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
     ):  # fmt: skip
         self.grid = grid
         self.cmin = cmin
@@ -50,6 +50,7 @@ class LADRegressorCV(WeightedSearch, LADRegressor):
         self.scoring = scoring
         self.step = step
         self.n_jobs = n_jobs
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -96,7 +97,8 @@ class QuantileRegressorCV(WeightedSearch, QuantileRegressor):
 
     def __init__(
         self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, tau=0.5,
-        bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+        intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
+        seed=0,
     ):  # fmt: skip
         self.grid = grid
         self.cmin = cmin
@@ -106,6 +108,7 @@ class QuantileRegressorCV(WeightedSearch, QuantileRegressor):
         self.step = step
         self.n_jobs = n_jobs
         self.tau = tau
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -152,7 +155,8 @@ class SVMRegressorCV(WeightedSearch, SVMRegressor):
 
     def __init__(
         self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None, epsilon=0.1,
-        bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
+        intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
+        seed=0,
     ):  # fmt: skip
         self.grid = grid
         self.cmin = cmin
@@ -162,6 +166,7 @@ class SVMRegressorCV(WeightedSearch, SVMRegressor):
         self.step = step
         self.n_jobs = n_jobs
         self.epsilon = epsilon
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule

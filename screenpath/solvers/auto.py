@@ -9,32 +9,39 @@ from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.newton import Newton
 
-WIDE = 600  # features from which sparse rows get sweeps first: there a Newton system needs many products
-SWEEPS = 40  # sweeps before Newton's method takes over
+WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
+SWEEPS = 100
 
 
 class Auto(Solver):
-    """Newton's method; on wide sparse rows a bounded number of coordinate sweeps first.
+    """Newton's method; on wide rows a bounded number of coordinate sweeps first.
 
-    Sweeps over short sparse rows bring the first digits for little, and with them the gap ball that leaves Newton's
-    method a small problem. The step's record says which solvers ran.
+    Where there are more features than samples, sweeps converge fast, often to the end; elsewhere they bring the first
+    digits for little over short sparse rows, and with them the gap ball that leaves Newton's method a small problem.
+    The step's record says which solvers ran.
 
     Parameters
     ----------
     seed : int, default 0
     shrinking : bool, default True
         Of the sweeps.
+
+    Attributes
+    ----------
+    most : int
+        Sweeps before Newton's method takes over.
     """
 
     name = "auto"
 
     def __init__(self, seed: int = 0, shrinking: bool = True):
+        self.most = SWEEPS
         self.sweeps, self.newton = CoordinateDescent(seed, shrinking), Newton()
 
     @staticmethod
     def sweeps_first(sparse: bool, d: int) -> bool:
         """Tell whether coordinate sweeps come before Newton's method."""
-        return sparse and d >= WIDE
+        return d >= (WIDE if sparse else WIDE_DENSE)
 
     def compiled(self, rows) -> bool:
         """Tell whether a compiled walk on these rows solves as this solver does: where it is Newton's method alone."""
@@ -44,7 +51,7 @@ class Auto(Solver):
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         if not self.sweeps_first(reduced.sparse, reduced.start_w.size) or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
-        few = replace(budget, epochs=min(SWEEPS, budget.epochs))
+        few = replace(budget, epochs=min(self.most, budget.epochs))
         first = self.sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
         if first.converged or first.epochs >= budget.epochs:
             return first

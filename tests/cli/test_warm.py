@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels import sdca
-from screenpath.models.specs import SPARSE_SVM
+from screenpath.kernels import newton, sdca
+from screenpath.models.specs import LINEAR_SVM, SPARSE_SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.runs.warm import warm_model
 
@@ -17,3 +17,12 @@ def test_the_copy_of_the_survivors_is_made_on_the_toy_path_too(monkeypatch, stor
     options = {"solver": "sdca", "rule": "sifs", "first": "features", "smoothing": 0.5, "threads": 1}
     warm_model(SPARSE_SVM, options, MemoryRows(storage(np.ones((3, 3)))))
     assert copies
+
+
+@pytest.mark.parametrize("rows", [np.ones((3, 5000)), sp.csr_array(np.ones((3, 600)))], ids=["dense", "csr"])
+def test_on_wide_rows_both_solvers_have_their_turn(monkeypatch, rows):
+    solved, minimise = [], newton.minimise
+    monkeypatch.setattr(newton, "minimise", lambda *arrays: solved.append(1) or minimise(*arrays))
+    options = LINEAR_SVM.completed({})
+    warm_model(LINEAR_SVM.resolved(LINEAR_SVM, options), options, MemoryRows(rows))
+    assert solved

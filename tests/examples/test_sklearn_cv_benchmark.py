@@ -24,6 +24,16 @@ def test_small_run():
     assert "none.libsvm.gz is not here" in done.stdout
 
 
+def test_small_run_of_a_single_fit():
+    sample = ROOT / "data_samples" / "wang_toy1.libsvm"
+    command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "sklearn_single.py"), str(sample), "none"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, "--repeats", "1"], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    cells = [c.strip() for c in next(r for r in done.stdout.splitlines() if r.startswith("| wang")).split("|")]
+    assert -1e-6 < float(cells[5]) < 0.1 and "none.libsvm.gz is not here" in done.stdout
+
+
 def test_small_run_of_the_probabilities():
     sample = ROOT / "data_samples" / "breast_cancer.libsvm.gz"
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "brier.py"), str(sample), "none"]

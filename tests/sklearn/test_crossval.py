@@ -93,9 +93,11 @@ def test_the_bound_is_refined_as_by_the_library(cancer, tmp_path):
     assert len(few.path_) == 4 and few.certificate_["difference"] > 0.005
     assert model.predict_proba(X).shape == (y.size, 2)
     with pytest.raises(ValueError, match="`certify_to` must lie between 0 and 1"):
-        SVMClassifierCV(3, certify_to=2.0).fit(X, y)
+        SVMClassifierCV(3, certify_to=2.0, bias=1.0).fit(X, y)
     with pytest.raises(ValueError, match="range of C"):
-        SVMClassifierCV([1.0], certify=True).fit(X, y)
+        SVMClassifierCV([1.0], certify=True, bias=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="free intercept: use bias=1.0"):
+        SVMClassifierCV(3, certify=True).fit(X, y)
 
 
 def test_dense_and_sparse_rows_and_processes_give_the_same(cancer):

@@ -15,7 +15,7 @@ from screenpath.sklearn import LADRegressorCV, SparseSVMClassifierCV, SVMClassif
 MODELS = [
     SVMClassifier(0.1),
     SVMClassifier(kernel="rbf", scale="standard"),
-    SVMClassifierCV(5, calibration="sigmoid", certify=True, scale="standard"),
+    SVMClassifierCV(5, calibration="sigmoid", certify=True, scale="standard", bias=1.0),
     SparseSVMClassifierCV(2, 3, scale="standard"),
     LADRegressorCV(5, scale="standard"),
 ]

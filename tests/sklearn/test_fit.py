@@ -35,7 +35,7 @@ def same(model, path):
 def test_the_numbers_are_those_of_the_paths(cancer):
     X, y = cancer
     weights = np.arange(y.size) % 3.0
-    same(SVMClassifier(C=0.1).fit(X, y), screenpath.svm_path(X, y, grid=[0.1]))
+    same(SVMClassifier(C=0.1, intercept="none").fit(X, y), screenpath.svm_path(X, y, grid=[0.1]))
     how = {"rule": "it", "solver": "cd", "tol": 1e-4, "seed": 3, **SCALED}
     weighted = SVMClassifier(C=0.1, class_weight={1: 2.0}, **how).fit(X, y, sample_weight=weights)
     same(weighted, screenpath.svm_path(X, y, grid=[0.1], class_weight={1: 2.0}, sample_weight=weights, **how))
@@ -48,6 +48,25 @@ def test_the_numbers_are_those_of_the_paths(cancer):
     sparse = SparseSVMClassifier(0.1, 0.02, smoothing=0.3, **SCALED).fit(X, y)
     same(sparse, screenpath.sparse_svm_path(X, y, alphas=[0.1], betas=[0.02], smoothing=0.3, **SCALED))
     assert (sparse.alpha_, sparse.beta_) == (0.1, 0.02)
+
+
+def test_the_intercept_is_free_unless_it_is_penalised_or_declined(cancer):
+    X, y = cancer
+    for model, path, targets in (
+        (SVMClassifier, screenpath.svm_path, y),
+        (LADRegressor, screenpath.lad_path, X[:, 0]),
+        (QuantileRegressor, screenpath.quantile_path, X[:, 0]),
+        (SVMRegressor, screenpath.svr_path, X[:, 0]),
+    ):
+        usual = model(C=0.1, scale="standard").fit(X, targets)
+        same(usual, path(X, targets, grid=[0.1], scale="standard", intercept="free"))
+        assert usual.intercept_ != 0.0
+    penalised = SVMClassifier(C=0.1, intercept="penalised").fit(X, y)
+    same(penalised, screenpath.svm_path(X, y, grid=[0.1], bias=1.0))
+    # A shift of the features changes the free intercept alone.
+    here, there = (SVMClassifier(C=0.1, tol=1e-10).fit(rows, y) for rows in (X / 100.0, X / 100.0 + 3.0))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(there.decision_function(X / 100.0 + 3.0), here.decision_function(X / 100.0), atol=1e-4)
 
 
 def test_kernels(cancer):
@@ -77,7 +96,7 @@ def test_nothing_is_left_of_an_earlier_fit(cancer):
 
 def test_rows_divided_by_their_norms(cancer):
     X, y = cancer
-    path = screenpath.svm_path(X, y, grid=[1.0], scale="l2")
+    path = screenpath.svm_path(X, y, grid=[1.0], scale="l2", intercept="free")
     for rows in (X, sp.csr_array(X)):
         model = SVMClassifier(scale="l2").fit(rows, y)
         np.testing.assert_allclose(model.decision_function(rows), path.decision_function(X), rtol=1e-9)
@@ -150,6 +169,9 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(kernel="cosine"), "`kernel` must be one of rbf, linear, poly"),
         (SVMClassifier(class_weight={7: 1.0}), "class_weight names 7"),
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
+        (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
+        (SVMClassifier(intercept="free", kernel="rbf"), "`kernel` has no path yet"),
+        (SVMClassifier(rule="it"), "with `intercept=free` there is no rule 'it'"),
         (SparseSVMClassifier(beta=0.0), "`beta` must be a positive number"),
         (QuantileRegressor(tau=1.0), "`tau` must lie between 0 and 1"),
     ],
