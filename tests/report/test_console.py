@@ -94,7 +94,7 @@ def test_reading_a_file_is_heard_of(capsys, monkeypatch, tmp_path):
     console = Console(quiet=False, progress=None, log_format="json")
     with open_source(file) as (stream, _), console.busy("reading", reading) as activity:
         stream.read(1_500_000)
-        found = waited(capsys, lambda line: line["unit"] == "MB")
+        found = waited(capsys, lambda line: line["unit"] == "MB" and line["done"] >= 1.5)
         activity.turn("preparing the path")
         after = waited(capsys, lambda line: line["title"] == "preparing the path")
     assert reading() is None
