@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from screenpath.cli.help import Suggesting
+from screenpath.cli.help import Helped, Suggesting
 from screenpath.cli.options import force_option
 from screenpath.errors import UsageError, tell
 
 
-@click.group("cache", cls=Suggesting)
+@click.group("cache", cls=Suggesting, examples=("screenpath cache warm", "screenpath cache pack kernels.zip"))
 def command():
     """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
 
@@ -19,7 +19,11 @@ def command():
     """
 
 
-@command.command("warm")
+@command.command(
+    "warm",
+    cls=Helped,
+    examples=("screenpath cache warm", "screenpath cache warm parse newton compiled"),
+)
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
 def warm(modules):
     """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
@@ -37,7 +41,11 @@ def warm(modules):
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
 
 
-@command.command("pack")
+@command.command(
+    "pack",
+    cls=Helped,
+    examples=("screenpath cache pack kernels.zip", "screenpath cache pack /shared/kernels.zip --force"),
+)
 @click.argument("file", metavar="FILE", type=click.Path())
 @force_option
 def pack(file, force):
@@ -54,7 +62,14 @@ def pack(file, force):
     tell(f"{count} kernels, {len(content) / 1e6:.1f} MB: {file}")
 
 
-@command.command("unpack")
+@command.command(
+    "unpack",
+    cls=Helped,
+    examples=(
+        "screenpath cache unpack kernels.zip",
+        "NUMBA_CACHE_DIR=/scratch screenpath cache unpack kernels.zip",
+    ),
+)
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 def unpack(file):
     """Take the compiled kernels of FILE, so that nothing is compiled here. They are code: trust where FILE is from."""
@@ -67,7 +82,11 @@ def unpack(file):
         tell("they were compiled for another kind of processor: they are compiled again when they are needed")
 
 
-@command.command("clear")
+@command.command(
+    "clear",
+    cls=Helped,
+    examples=("screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear"),
+)
 def clear():
     """Remove all compiled kernels."""
     from screenpath.kernels.cache import cache_folder, clear_cache

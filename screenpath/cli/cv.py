@@ -65,7 +65,11 @@ MISSING = f"""Missing model.
   for example: screenpath cv svm data.libsvm --folds 5"""
 
 
-@click.group("cv", cls=CvGroup)
+@click.group(
+    "cv",
+    cls=CvGroup,
+    examples=("screenpath cv svm data.libsvm --scale standard", "screenpath cv l1svm data.libsvm --grid 50 --log"),
+)
 def command():
     """Cross-validate the path of a model: screenpath cv MODEL DATA.
 

@@ -28,8 +28,8 @@ class GroupedOption(click.Option):
         self.group = group
 
 
-class Helped(click.Command):
-    """A command whose page has examples, and its options in groups where they have any.
+class WithExamples:
+    """A page with examples at its end.
 
     Parameters
     ----------
@@ -40,6 +40,18 @@ class Helped(click.Command):
     def __init__(self, *arguments, examples=(), **more):
         super().__init__(*arguments, **more)
         self.examples = tuple(examples)
+
+    def format_epilog(self, ctx, formatter):
+        """Write the examples, each on a line of its own: what is typed is not wrapped."""
+        super().format_epilog(ctx, formatter)  # type: ignore[misc]  # that of a command
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+class Helped(WithExamples, click.Command):
+    """A command whose page has examples, and its options in groups where they have any."""
 
     def format_options(self, ctx, formatter):
         """Write the options group by group where each has its group; else as one list."""
@@ -56,16 +68,8 @@ class Helped(click.Command):
                 with formatter.section(f"{name[0].upper()}{name[1:]}"):
                     formatter.write_dl(groups[name])
 
-    def format_epilog(self, ctx, formatter):
-        """Write the examples, each on a line of its own: what is typed is not wrapped."""
-        super().format_epilog(ctx, formatter)
-        if self.examples:
-            with formatter.section("Examples"):
-                for example in self.examples:
-                    formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
-
-class Suggesting(click.Group):
+class Suggesting(WithExamples, click.Group):
     """A group that names the nearest commands for one that it does not have."""
 
     def resolve_command(self, ctx, args):

@@ -135,3 +135,13 @@ def test_rules_of_all_models(call):
     assert set(KERNEL) < set(listed) and "ssnsv" not in listed
     for name in listed:
         parse_kernel_rule(name)
+
+
+@pytest.mark.parametrize("names", ["cv", "cache", *(f"cache {name}" for name in ("warm", "pack", "unpack", "clear"))])
+def test_groups_and_the_cache_have_two_examples(names):
+    command, here = found(names)
+    assert len(set(command.examples)) == 2
+    for example in command.examples:
+        words = [word for word in shlex.split(example) if "=" not in word]
+        assert " ".join(words).startswith(f"screenpath {names}") and example in command.get_help(here)
+        assert found(" ".join(words[1 : 2 + len(names.split())][:2]))[0] is not None
