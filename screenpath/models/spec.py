@@ -157,6 +157,8 @@ class Spec:
     kernel_modules : tuple of str
         Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
         kernel model all that it needs, since its toy path would have a toy kernel matrix.
+    compiling : float
+        Seconds that a first run usually compiles, with a second processor; for people who wait.
     spreads : bool
         Whether a cluster is given parts of its grid, and not passes over shards.
     selects : bool
@@ -194,6 +196,7 @@ class Spec:
     walk: Callable | None = None
     rows: Callable | None = None
     kernel_modules: tuple = ()
+    compiling: float = 18.0
     selects: bool = False
     streams: bool = True
     spreads: bool = False

@@ -59,11 +59,12 @@ class Activity:
                 self.began = time.monotonic()
             self.title, self.unit, self.done, self.total = title, "MB", found[1] / MEGABYTE, found[2] / MEGABYTE
 
-    def turn(self, title: str) -> None:
-        """Go over to something of which nothing is known but that it takes time; nothing that is counted is left."""
+    def turn(self, title: str, covered: Callable | None = None) -> None:
+        """Go over to something that is not counted; without ``covered`` nothing is known but that it takes time."""
         if self.unit in ("", "MB"):
             self.title, self.unit, self.done, self.total = title, "", 0.0, 0.0
-            self.look, self._first, self.began = None, 0.0, time.monotonic()
+            self.look, self.covered, self.began = None, covered, time.monotonic()
+            self._first = self._share()
 
     def _share(self) -> float:
         if self.covered is not None:

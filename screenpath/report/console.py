@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # rich is imported for a bar alone
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
 BAR_EVERY_SECONDS = 1.0  # also what something may take without a bar
+COMPILING = "compiling the numerical kernels"
 DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 
 
@@ -92,22 +93,30 @@ class Console:
     # -- what is under way ---------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def compiling(self, check=None):
-        """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it."""
+    def compiling(self, check=None, usual: float = 0.0):
+        """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it.
+
+        ``usual``: seconds that it takes on most machines, from which the time left is told.
+        """
         from screenpath.kernels.compilation import on_first_compile
 
-        before, names = self._activity, []
+        before, names, started = self._activity, [], []
+        covered = (lambda: before.gone / usual) if usual else None
 
         def begin():
             if check is not None:
                 check()
             self.say("compiling the numerical kernels (kept for later runs) ...")
-            before.turn("compiling the numerical kernels")
+            started.append(time.monotonic())
 
         def each(name):
             names.append(name)
-            if not before.unit:  # nothing that is counted
-                before.title = f"compiling the numerical kernels: {name}, number {len(names)}"
+            if before.unit not in ("", "MB"):  # something that is counted goes on meanwhile
+                return
+            if not before.title.startswith(COMPILING):
+                before.turn(COMPILING, covered)
+                before.began = started[0]
+            before.title = f"{COMPILING}: {name}, number {len(names)}"
 
         on_first_compile(begin, each)
         try:

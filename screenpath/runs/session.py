@@ -119,7 +119,8 @@ class Session:
         self.screening = self.spec.rule(o["rule"])
         self.solver = self.spec.solver(o["solver"], o["seed"])
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
-        with busy as activity, self.console.compiling(self.compiling_begins), contextlib.ExitStack() as ending:
+        compiling = self.console.compiling(self.compiling_begins, self.spec.compiling)
+        with busy as activity, compiling, contextlib.ExitStack() as ending:
             ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
             self.read()

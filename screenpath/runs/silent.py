@@ -33,6 +33,6 @@ class Silent:
     def summary(self, lines: list) -> None:
         """Keep quiet."""
 
-    def compiling(self, check=None):
+    def compiling(self, check=None, usual: float = 0.0):
         """Return a context in which nothing is said of compilation."""
         return contextlib.nullcontext()

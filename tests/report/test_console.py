@@ -173,6 +173,22 @@ def test_compiling_is_announced_once_and_only_if_it_happens(capsys, monkeypatch)
     assert recorder.announce is None
 
 
+def test_the_kernel_that_is_compiled_is_named_with_the_time_that_is_usually_left(capsys):
+    from screenpath.kernels import compilation
+
+    recorder, console = compilation._recorder, Console(quiet=False, progress=None)
+    with console.busy("reading") as activity, console.compiling(usual=1000.0):
+        recorder.announce()
+        recorder.each("box.box_decide")
+        activity.turn("preparing the path")
+        recorder.each("newton.minimise")
+        activity.began -= 10.0
+        assert activity.title.endswith("newton.minimise, number 2") and 980.0 < activity.left <= 991.0
+        activity.began -= 991.0
+        assert activity.left is None  # it takes longer than usual: nobody knows
+    assert recorder.each is None
+
+
 def test_tally_survives_a_checkpoint():
     tally = Tally()
     tally.add(Done())
