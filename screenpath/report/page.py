@@ -11,6 +11,7 @@ from screenpath.data.labels import label_text
 from screenpath.models.specs import SPECS
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
+from screenpath.report.hover import add_areas, titled
 from screenpath.report.show import SCALED, RunSummary, summary_of
 from screenpath.runs.describe import intercept_words, kernel_words
 
@@ -210,7 +211,9 @@ def _choice(run) -> list:
 def _figure(run, kind: str) -> str:
     from screenpath.report.plots import draw
 
-    svg = inline_svg(to_bytes(draw(run, kind), "svg").decode("utf-8"), kind)
+    figure = draw(run, kind)
+    words = add_areas(figure, run, kind)
+    svg = inline_svg(titled(to_bytes(figure, "svg").decode("utf-8"), words), kind)
     caption = escape(CAPTIONS[kind])
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1).replace(
         ">", f"><title>{caption}</title>", 1
