@@ -243,7 +243,9 @@ def ask_before_solving(model, reduced, solver) -> None:
     if not limit or not hasattr(reduced, "place"):
         return
     k, d, kind = reduced.size, reduced.start_w.size, rows.kinds[1]
-    sweeps = solver.name == "cd" or (solver.name == "auto" and solver.sweeps_first(reduced.sparse, d))
+    sweeps = solver.name == "cd" or (
+        solver.name == "auto" and solver.sweeps_first(reduced.sparse, reduced.theta.size, d)
+    )
     whole = k == model.size and model.has_whole  # the copy of all rows is there already
     needed = solving(
         k, d, rows.values_of(reduced.index % rows.n), dense=not reduced.sparse,

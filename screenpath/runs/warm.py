@@ -24,7 +24,7 @@ def tiny_rows(rows) -> MemoryRows:
     points[:, 3] *= 1e-3  # a feature that can be screened: solvers then copy the others
     values, indices = rows.kinds
     if indices is None:
-        wide = WIDE_DENSE - 4 if rows.d >= WIDE_DENSE else 0
+        wide = WIDE_DENSE - 4 if Auto.sweeps_first(False, rows.n, rows.d) else 0
         return MemoryRows(np.pad(points.astype(values), ((0, 0), (0, wide))))
     X = sp.csr_array(points.astype(values))
     X.resize(SAMPLES, WIDE if rows.d >= WIDE else 4)
