@@ -17,33 +17,12 @@ import numpy as np
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import partition
-from screenpath.models.box import BoxModel
-from screenpath.models.box_types import Certificate, Screened
+from screenpath.models.box_types import Screened
+from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.intercept import Balanced, Signless, balanced, best_of
 from screenpath.models.lever import LeverBall, Levered
-from screenpath.models.options import INTERVAL
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
-
-
-@dataclass(slots=True)
-class FreeCertificate(Certificate):
-    """What is known about one pair on the full data, its intercept included.
-
-    Parameters
-    ----------
-    intercept, low, high : float
-        The best intercept for ``w``, and both ends of the interval of the best.
-    residue : float
-        What the signed sum of ``theta`` is off by at most: an exact dual point differs by this in one row.
-    """
-
-    _: KW_ONLY
-    intercept: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    residue: float = 0.0
 
 
 @dataclass(slots=True)
@@ -75,7 +54,7 @@ class FreeReduced(Reduced):
     product: float
 
 
-class FreeModel(BoxModel):
+class FreeModel(FreeIntercept):
     """A box model whose intercept is free: not penalised.
 
     Parameters
@@ -91,20 +70,9 @@ class FreeModel(BoxModel):
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
         super().__init__(rows, c, lo, hi, signs, mirrored, name)
-        self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
-        self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
-        self.largest_kink = float(np.abs(self.c).max())
+        self.set_up()
         # Here and not when a step first asks for it: a resumed path counts the same passes.
         self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()
-        # The losses at w = 0 with the best intercept.
-        at_zero = np.zeros(self.size)
-        t = self.c - self.signs * best_of(*self.signless.interval(at_zero))
-        self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
-
-    @property
-    def compiled(self) -> bool:
-        """Tell that no compiled walk knows the problem."""
-        return False
 
     # -- certificates --------------------------------------------------------------------------------------------
 
@@ -117,30 +85,19 @@ class FreeModel(BoxModel):
             w = C * self.updated_sum(theta, reference)[0]
         if margins is None:
             margins = self.margins(w)
-        place = self._placed(margins)
-        point = self._balanced(theta, place[-1])
+        place = self.placed(margins)
+        point = self.balanced(theta, place[-1])
         total, updates, error = self.updated_sum(point.theta, reference)
         return self._certificate(C, w, point.theta, total, updates, margins, error, (*place, point))
 
-    def _balanced(self, theta, t) -> Balanced:
-        return balanced(theta, t, self.lo, self.hi, self.signs, self.largest)
-
-    def _placed(self, products: np.ndarray) -> tuple:
-        """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``."""
-        low, high = self.signless.interval(products)
-        b = best_of(low, high)
-        t = np.empty(self.size)
-        kernels.distances(self.c, products, self.signs, b, t)
-        return low, high, b, t
-
     def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> FreeCertificate:
         if place is None:
-            place = self._placed(margins)
-            place = (*place, self._balanced(theta, place[-1]))
+            place = self.placed(margins)
+            place = (*place, self.balanced(theta, place[-1]))
         low, high, b, t, point = place
         slope, floor = self._form_errors(w, b)
         sums = kernels.all_terms(self.c, margins + self.signs * b, self.lo, self.hi, theta, self.norms, slope, floor)
-        residue, shift, cost = self._residue(point, theta, t, slope, floor)
+        residue, shift, cost = self.residue(point, theta, t, slope, floor)
         w_sq, *numbers = box_kernels.box_objectives(
             C, w, total, sum_error + shift, *sums[:3], sums[3] + cost, slope, floor, self.bounds
         )
@@ -160,51 +117,16 @@ class FreeModel(BoxModel):
             return 0.0, 0.0
         return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
 
-    def kinks_of(self, certificate) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``c - s b`` as sums of two doubles."""
-        other = -self.signs * certificate.intercept
-        total = self.c + other
-        part = total - self.c
-        return total, (self.c - (total - part)) + (other - part)
-
     def errors_of(self, certificate) -> tuple[float, float]:
         """Return what the linear forms of a certificate are off by, as :meth:`product_errors` does."""
         return self._form_errors(certificate.point.vector, certificate.intercept)
 
-    def _residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
-        """Return what the signed sum of ``theta`` is off by, and what that is in the sum over rows and in the gap."""
-        if point.residue == 0.0:
-            return 0.0, 0.0, 0.0
-        if point.theta is not theta or not np.isfinite(point.residue):
-            return np.inf, np.inf, np.inf  # numbers beyond the range of floating point
-        norms = max(float(self.norms[row]) for row in point.rows)
-        most = max(float(abs(t[row]) + slope * self.norms[row]) for row in point.rows) + floor
-        more = point.residue * (1.0 + 8.0 * UNIT)
-        return more, more * norms, more * most
-
     # -- closed-form start ---------------------------------------------------------------------------------------
-
-    @property
-    def closed_until(self) -> float:
-        """Return that there is no parameter up to which a closed form is known to be optimal."""
-        return 0.0
 
     def start(self, C: float) -> FreeCertificate:
         """Return the first reference: ``w = 0`` with the best intercept, and a dual point that is optimal there."""
-        zero = np.zeros(self.size)
-        t = self._placed(zero)[-1]
-        theta = np.where(t > 0.0, self.hi, self.lo)
-        at_kink = (t == 0.0) & (self.lo < self.hi)
-        if at_kink.any():  # any value will do: all of them have the same share of their box, up or down from its end
-            low, high = (np.where((self.signs > 0) == up, self.lo, self.hi)[at_kink] for up in (True, False))
-            signs = self.signs[at_kink]
-            left = -kernels.excess(np.where(at_kink, 0.0, theta), self.signs)[0] - float((signs * low).sum())
-            theta[at_kink] = low + min(max(left / float((signs * (high - low)).sum()), 0.0), 1.0) * (high - low)
+        theta, zero = self.optimal_at_zero(), np.zeros(self.size)
         return self.certify(C, np.zeros(self.rows.d), theta, None, zero)
-
-    def exact_until(self, reference, C: float) -> bool:
-        """Tell that every grid point is solved."""
-        return False
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
@@ -230,7 +152,7 @@ class FreeModel(BoxModel):
         )  # fmt: skip
         mean, spread, typical = self.around
         seen = Levered(
-            tau, down, up, slack, self.norms, spread, mean, typical, self._signless_rows,
+            tau, down, up, slack, typical, self.norms, spread, mean, self._signless_rows,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
         status = seen.decide(region.ball.radius) * self.signs
@@ -262,12 +184,3 @@ class FreeModel(BoxModel):
         if self._whole is None:
             self._whole = self.rows.whole()
         return self._whole
-
-    # -- records -------------------------------------------------------------------------------------------------
-
-    def counts(self, certificate, screened: Screened) -> dict:
-        """Return the counts, ratios and coefficients of a step; the intercept is the last coefficient."""
-        found = super().counts(certificate, screened)
-        found["coefficients"] = np.append(found["coefficients"], certificate.intercept)
-        found["extras"] = dict(zip(INTERVAL, (float(certificate.low), float(certificate.high)), strict=True))
-        return found

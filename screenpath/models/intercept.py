@@ -128,6 +128,21 @@ def balanced(theta, t, lo, hi, signs, largest: float) -> Balanced:
     return Balanced(theta, residue if min(rows) >= 0 else np.inf, rows)
 
 
+def balanced_to(theta, t, lo, hi, signs, rest: float) -> np.ndarray:
+    """Return a point of the box whose signed sum is ``rest`` but for rounding, or the nearest that the box allows.
+
+    Parameters as of :func:`balanced`; the argument itself is returned where nothing has to be moved.
+    """
+    moved, size = theta, float(np.abs(theta).sum())
+    for _ in range(TRIES):
+        found = kernels.excess(moved, signs)[0] - rest
+        if not abs(found) > 4.0 * UNIT * size:
+            break
+        moved = moved.copy()
+        _fill(moved, t, lo, hi, signs, found)
+    return moved
+
+
 def _fill(theta, t, lo, hi, signs, found: float) -> None:
     """Move rows in the order of their distance from their kink until the signed sum has changed by ``-found``."""
     room = np.where((signs > 0) == (found > 0.0), theta - lo, hi - theta)

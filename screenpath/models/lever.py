@@ -48,7 +48,7 @@ class LeverBall:
 
 
 @dataclass(slots=True)
-class Levered:
+class Seen:
     """Signless rows as a ball around ``w`` sees them, the dual scaled by C.
 
     Parameters
@@ -59,53 +59,122 @@ class Levered:
         By how much a dual variable can fall and rise within its box; negative counts as 0.
     slack : ndarray of shape (n,)
         What rounding may have added to ``tau``, and to what it is compared with.
-    norms, spread : ndarray of shape (n,)
-        ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
-    mean : ndarray of shape (d,)
-        Any fixed point; near the middle of the rows the bounds are sharp.
     typical : float
-        Median of the distances of all rows from it.
-    take : callable
-        ``take(index)`` returns a copy of rows: shape (k, d), or tuple (data, indices, indptr).
-    product : float
-        Relative error of a product with a row.
+        A typical distance of the rows from their middle: the levers' sizes go by it.
     """
 
     tau: np.ndarray
     down: np.ndarray
     up: np.ndarray
     slack: np.ndarray
+    typical: float
+
+
+@dataclass(slots=True)
+class Levered(Seen):
+    """Rows of numbers; the others of its parameters are those of :class:`Seen`.
+
+    Parameters
+    ----------
+    norms, spread : ndarray of shape (n,)
+        ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
+    mean : ndarray of shape (d,)
+        Any fixed point; near the middle of the rows the bounds are sharp.
+    take : callable
+        ``take(index)`` returns a copy of rows: shape (k, d), or tuple (data, indices, indptr).
+    product : float
+        Relative error of a product with a row.
+    """
+
     norms: np.ndarray
     spread: np.ndarray
     mean: np.ndarray
-    typical: float
     take: Callable
     product: float
 
     def decide(self, radius: float) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius = max(radius, LEAST)
-        sizes = np.array(SIZES) * (2.0 * radius / (self.typical or 1.0))
-        fore, aft = kernels.foremost(self.tau, self.up), kernels.foremost(-self.tau, self.down)
-        rows = arrays_of(self.take(np.concatenate([fore, aft])))
-        offsets, centers = np.empty((2 * sizes.size, 2)), np.empty((2 * sizes.size, self.mean.size))
-        lengths, away = np.empty((2, 2 * sizes.size))
-        for side, first, chosen, room in ((1.0, 0, fore, self.up), (-1.0, fore.size, aft, self.down)):
-            half = slice(0, sizes.size) if side > 0.0 else slice(sizes.size, None)
-            kernels.make_levers(
-                *rows, first, self.tau[chosen], self.slack[chosen], room[chosen], sizes, side, self.mean, ROUNDING,
-                offsets[half], centers[half], lengths[half], away[half],
-            )  # fmt: skip
+        fore, aft = chosen(self, radius)
+        count = fore.offsets.shape[0]
+        rows = arrays_of(self.take(np.concatenate([fore.rows, aft.rows])))
+        offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
+        lengths, away = np.empty((2, 2 * count))
+        for lever, first, half in ((fore, 0, slice(0, count)), (aft, fore.rows.size, slice(count, None))):
+            kernels.lever_centers(
+                *rows, first, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
+            )
         status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
-        count = kernels.decide_by_levers(
-            self.tau, self.slack, self.spread, radius, sizes.size, offsets, away, status, unsure
-        )
-        if count:
-            index = unsure[:count]
-            found = np.empty(count, dtype=np.int8)
+        left = kernels.decide_by_levers(self.tau, self.slack, self.spread, radius, count, offsets, away, status, unsure)
+        if left:
+            index = unsure[:left]
+            found = np.empty(left, dtype=np.int8)
             kernels.decide_exactly(
                 *arrays_of(self.take(index)), self.norms[index], self.tau[index], self.slack[index], radius,
-                sizes.size, offsets, centers, lengths, 4.0 * self.product, ROUNDING, found,
+                count, offsets, centers, lengths, 4.0 * self.product, ROUNDING, found,
             )  # fmt: skip
             status[index] = found
         return status
+
+
+@dataclass(slots=True)
+class KernelLevered(Seen):
+    """Signless rows behind a kernel; parameters as of :class:`Levered`.
+
+    Parameters
+    ----------
+    combined : callable
+        ``combined(index, weights)`` returns the products of all rows with ``sum_k weights_k x_index[k]``, and what they
+        are off by over the norm of their row.
+    """
+
+    norms: np.ndarray
+    combined: Callable
+
+    def decide(self, radius: float) -> np.ndarray:
+        """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
+        radius, status = max(radius, LEAST), np.zeros(self.tau.size, dtype=np.int8)
+        for lever, side in zip(chosen(self, radius), (1.0, -1.0), strict=True):
+            for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
+                used = np.flatnonzero(weights)
+                if kappa <= 0.0 or not used.size:
+                    continue
+                index, share = lever.rows[used], weights[used]
+                products, off = self.combined(index, share)
+                spread = float(share @ self.norms[index])
+                square = max(float(share @ products[index]), 0.0) + (off + 2.0 * ROUNDING * spread) * spread
+                kernels.decide_by_products(
+                    self.tau, self.slack, self.norms, products, square, off, radius, side, offset, kappa, ROUNDING,
+                    status,
+                )  # fmt: skip
+        return status
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The rows of the levers of one side, in the order of their use.
+
+    Parameters
+    ----------
+    rows : ndarray of int64 of shape (m,)
+    offsets : ndarray of shape (k, 2)
+        ``tau`` at the centre of each lever, and its ``kappa``; 0 where it says nothing.
+    weights : ndarray of shape (k, m)
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+    weights: np.ndarray
+
+
+def chosen(seen: Seen, radius: float) -> tuple[Chosen, Chosen]:
+    """Return the levers that bound linear forms from below, and those that bound them from above."""
+    sizes = np.array(SIZES) * (2.0 * radius / (seen.typical or 1.0))
+    return _side(seen, sizes, 1.0, seen.tau, seen.up), _side(seen, sizes, -1.0, -seen.tau, seen.down)
+
+
+def _side(seen: Seen, sizes: np.ndarray, side: float, order: np.ndarray, room: np.ndarray) -> Chosen:
+    rows = kernels.foremost(order, room)
+    offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, rows.size))
+    kernels.lever_weights(seen.tau[rows], seen.slack[rows], room[rows], sizes, side, ROUNDING, offsets, weights)
+    return Chosen(rows, offsets, weights)

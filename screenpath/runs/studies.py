@@ -11,7 +11,7 @@ from screenpath.data.needs import SCREEN_MORE
 from screenpath.errors import UsageError
 from screenpath.models import options as o
 from screenpath.models.losses import LOSSES
-from screenpath.models.specs import KERNEL_SVM, L1_SVM, SPARSE_SVM, SPECS
+from screenpath.models.specs import L1_SVM, SPARSE_SVM, SPECS
 
 if TYPE_CHECKING:
     from screenpath.runs.load import Training
@@ -124,8 +124,10 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
     names = listed(options["rules"], "rules", "none,dvi,dvi+gap")
     if model != "svm" and options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
-    kernel = SPECS[model].resolved(SPECS[model], options) is KERNEL_SVM
-    spec = KERNEL_SVM if kernel else SPECS[model]  # chunks are for those of the rules that can
+    kernel = options["kernel"] is not None
+    spec = (
+        SPECS[model].resolved(SPECS[model], options) if kernel else SPECS[model]
+    )  # chunks are for those of the rules that can
     options = {**options, "solver": options["solver"] or "auto"}
     own = {"parse": spec.rule, "make": spec.solver} if kernel else {}
     limit = MemoryLimit(options["max_memory"])

@@ -92,6 +92,35 @@ def test_a_resumed_path_has_the_same_bytes(runs, call, monkeypatch, tmp_path):
     assert Path("whole/coefficients.csv").read_bytes() == Path("cut/coefficients.csv").read_bytes()
 
 
+def test_a_kernel_run_is_resumed_predicts_and_is_cross_validated(runs, call, monkeypatch, tmp_path):
+    own = ("--intercept", "free", "--kernel", "rbf", "--gram", "cache", "--scale", "standard", "--quiet")
+    options = ("svm", runs / "two", *own, "--grid", 8, "--test", runs / "two")
+    assert call(*options, "-o", "whole").code == 0
+    monkeypatch.setattr(Console, "advance", lambda self, done: done.step != 3 or signal.raise_signal(signal.SIGTERM))
+    assert call(*options, "-o", "cut").code == 143
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert call(*options, "-o", "cut", "--resume").code == 0
+    assert without_times("whole/steps.csv") == without_times("cut/steps.csv")
+    assert Path("whole/coefficients.csv").read_bytes() == Path("cut/coefficients.csv").read_bytes()
+
+    table, path = read_csv("whole/steps.csv"), screenpath.load_run("whole")
+    X, y = clouds(80, 3, seed=5)
+    other = screenpath.kernel_svm_path(X + 4.0, y, grid=8, scale="standard", intercept="free", gram="cache")
+    for row, step, b in zip(table, other.steps, path.intercepts, strict=True):
+        assert row["status"] == "certified" and float(row["primal"]) == step.primal
+        assert float(row["intercept_low"]) <= b == other.intercept(step.step) <= float(row["intercept_high"])
+    np.testing.assert_allclose(path.decision_function(X + 4.0), other.decision_function(X + 4.0), rtol=1e-9, atol=1e-9)
+    found = call("predict", "whole", runs / "two", "--step", 7)
+    assert f"accuracy: {float(table[7]['test_accuracy']):.6g} on 80 rows" in found.err
+    shown = call("show", "whole", "--step", 7).out
+    assert "intercept free" in shown and f"{path.intercepts[7]:.6g}" in shown
+    other.save("saved")
+    assert screenpath.load_run("saved").intercepts.tolist() == other.intercepts.tolist()
+    found = call("cv", "svm", runs / "two", *own, "--grid", 4, "--folds", 3, "-o", "cv")
+    assert found.code == 0 and {row["status"] for row in read_csv("cv/steps.csv")} == {"certified"}
+
+
 def test_cross_validation_weights_and_eps_path(runs, call):
     found = call("cv", "lad", runs / "real", "--intercept", "free", "--folds", 3, *SMALL, "-o", "cv")
     assert found.code == 0, found.err
@@ -121,7 +150,9 @@ REFUSED = {
     "`rule='it'`": ({"rule": "it"}, "no rule 'it'"),
     "solver": ({"solver": "cd"}, "no solver 'cd'"),
     "bias": ({"bias": 1.0}, "leave one of the two out"),
-    "kernel": ({"kernel": "rbf"}, "`kernel` has no path yet"),
+    "kernel rule": ({"kernel": "rbf", "rule": "it"}, "no rule 'it'"),
+    "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
+    "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
     "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` is for ssnsv"),
     "certificate": ({"certificate": True}, "no checker yet"),
     "cluster": ({"local_cluster": 2}, "no passes on a cluster"),
