@@ -6,6 +6,7 @@ import numpy as np
 
 from screenpath.data.atomic import Appender, check_kept
 from screenpath.models.box import BoxModel
+from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.l1svm import L1Certificate
 from screenpath.models.sparse_types import SparseVector
@@ -126,6 +127,8 @@ class BoxCertificateFile(CertificateFile):
             self.before = self.decided = None
             return form.frame(form.STEP, fields, {})
         states = self._states(certificate)
+        if isinstance(certificate, FreeCertificate):
+            return form.frame(form.STEP, *_free(fields, states, certificate))
         own = proven(self.model, certificate, certificate.C, states)
         claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
         if self.before is not None:
@@ -145,6 +148,16 @@ class BoxCertificateFile(CertificateFile):
 
     def _states(self, certificate) -> np.ndarray:
         return states_of(certificate.theta, self.model.lo, self.model.hi)
+
+
+def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
+    """Return fields and arrays of a step with a free intercept, which claims nothing about rows."""
+    nothing = np.full(states.size, form.NOTHING, dtype=np.uint8)
+    between = certificate.theta[states == form.BETWEEN]
+    arrays = {"states": form.pack(states), "claims": form.pack(nothing), "between": between}
+    if isinstance(certificate.point, KernelPoint):
+        return {**fields, "b": float(certificate.intercept)}, arrays
+    return fields, {**arrays, "w": np.append(certificate.point.vector, certificate.intercept)}
 
 
 def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
@@ -220,6 +233,8 @@ def header_of(model: str, options: dict, data) -> dict:
         },
         **{name: options[name] for name in ("tau", "epsilon", "smoothing") if name in options},
     }
+    if options.get("intercept") == "free":
+        header["intercept"] = "free"
     if isinstance(data.rows, GramRows):
         header["kernel"] = data.rows.blocks.function.describe()
     named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}
