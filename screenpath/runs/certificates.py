@@ -9,10 +9,12 @@ from screenpath.models.box import BoxModel
 from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.l1svm import L1Certificate
+from screenpath.models.lever import LeverBall
 from screenpath.models.sparse_types import SparseVector
 from screenpath.numbers.states import codes, count
 from screenpath.rows.gram import GramRows
 from screenpath.rules.box import pair_ball
+from screenpath.rules.intercept import lever_ball
 from screenpath.verify import file as form
 from screenpath.walk.step import CERTIFIED, SKIPPED
 
@@ -162,9 +164,10 @@ def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
 
 def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
     """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
-    ball = pair_ball(pair, C)
-    radius = (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent
-    status = model.screen(Ball(ball.center, radius)).status
+    free = isinstance(pair, FreeCertificate)
+    ball = lever_ball(pair, C).ball if free else pair_ball(pair, C)
+    larger = Ball(ball.center, (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent)
+    status = model.screen(LeverBall(larger, C, pair.theta, pair.residue) if free else larger).status
     return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
 
 

@@ -59,8 +59,11 @@ def test_the_commands_on_a_run(runs, call):
     assert ">free<" in page and "constant feature" not in page
     X, y = clouds(80, 3, seed=5)
     assert (path.predict(X + 4.0, step=3) == y).mean() > 0.7
-    with pytest.raises(UsageError, match="intercept=free"):
-        path.duals(step=0)
+    duals, row = path.duals(step=3), read_csv(folder / "steps.csv")[3]
+    assert np.count_nonzero(duals.certified) > 20 and (duals.sides != "E").sum() >= duals.certified.sum()
+    assert abs(duals.values.sum()) < 1e-12 * float(row["C"]) * 80  # with their signs they sum to nothing
+    w = duals.values @ ((X + 4.0 - (X + 4.0).mean(axis=0)) / X.std(axis=0))
+    np.testing.assert_allclose(w / X.std(axis=0), path.coef(step=3), atol=1e-2)
 
 
 def test_python_and_shell_have_the_same_path(runs):
