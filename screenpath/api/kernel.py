@@ -119,8 +119,7 @@ def kernel_svm_path(
     grid, cmin, cmax
         As of :func:`screenpath.api.losses.loss_path`.
     rule : str, default "dvi+gap"
-        ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``; with a free
-        intercept not yet ``bt2`` and ``it``.
+        ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``.
     solver : {"auto", "newton", "smo"}
         ``smo`` takes greedy pair steps only; ``newton`` (= ``auto``) finishes them with Newton steps.
     shrinking : bool, default True

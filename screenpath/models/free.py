@@ -17,12 +17,15 @@ import numpy as np
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import partition
+from screenpath.models.base import Region
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.lever import LeverBall, Levered
+from screenpath.models.lever import LeverBall, Levered, LeverPencil
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
+
+FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 
 
 @dataclass(slots=True)
@@ -141,10 +144,9 @@ class FreeModel(FreeIntercept):
         typical = float(np.median(spread))
         return mean, np.concatenate([spread, spread]) if self.mirrored else spread, typical
 
-    def screen(self, region: LeverBall) -> Screened:
-        """Decide every dual variable that the ball and its levers decide; no pass over the data."""
+    def decide(self, region: LeverBall) -> np.ndarray:
+        """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
         center, own = region.ball.center, self.signless
-        # `region` has the products of its centre: it is a multiple of a point that was certified.
         tau, slack, down, up = np.empty((4, self.size))
         kernels.seen_from(
             own.kinks, self.signs, center.products, 1.0, self.norms, region.ball.extent, self.rounding, region.theta,
@@ -155,8 +157,32 @@ class FreeModel(FreeIntercept):
             tau, down, up, slack, typical, self.norms, spread, mean, self._signless_rows,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
-        status = seen.decide(region.ball.radius) * self.signs
-        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
+        return seen.decide(region.ball.radius, region.sizes)
+
+    def screen(self, region) -> Screened:
+        """Decide what balls and their levers decide, or any region by where the best intercepts of its points are."""
+        levers = isinstance(region, LeverBall | LeverPencil)
+        return super().screen(region) if levers else self.screened(self._by_interval(region))
+
+    def _by_interval(self, region: Region) -> np.ndarray:
+        """Return what a region without a dual point decides of rows without their signs.
+
+        With a fixed centre ``mu`` the kinks ``c_i - (x_i - mu).w`` lie in ranges, and each best ``mu.w + b`` lies
+        between the best for their lower and for their upper ends.
+        """
+        mean, spread, _ = self.around
+        length = float(np.sqrt(mean @ mean))
+        size, own = self.extent(region), self.signless
+        products = tuple(
+            self.signs * (self.margins(p.vector) if p.products is None else p.products) - float(mean @ p.vector)
+            for p in region.points
+        )
+        # A larger norm is a looser bound; products with rows far from the origin are not as good as their spread asks.
+        lower, upper = region.bounds(products, np.maximum(spread, FAR * (self.norms + length)))
+        error = self.rounding * ((self.norms + length) * size + np.abs(own.kinks))
+        low, high = own.kinks - upper - error, own.kinks - lower + error
+        least, most = own.best(low)[0], own.best(high)[1]
+        return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
 
     def _signless_rows(self, index: np.ndarray):
         return self.rows.take(self._where(index), np.ones(index.size))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from screenpath.kernels import intercept as kernels
 from screenpath.models.box import BoxModel
 from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.intercept import Balanced, Signless, balanced, best_of
+from screenpath.models.lever import LeverBall, LeverPencil
 from screenpath.models.options import INTERVAL
 from screenpath.numbers.rounding import UNIT
 
@@ -50,6 +52,7 @@ class FreeIntercept(BoxModel):
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
         self.largest_kink = float(np.abs(self.c).max())
+        self.largest_norm = float(self.norms.max())
         # The losses at w = 0 with the best intercept.
         t = self.placed(np.zeros(self.size))[-1]
         self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
@@ -104,6 +107,37 @@ class FreeIntercept(BoxModel):
     def exact_until(self, reference, C: float) -> bool:
         """Tell that every grid point is solved."""
         return False
+
+    # -- screening -----------------------------------------------------------------------------------------------
+
+    def screen(self, region) -> Screened:
+        """Decide what balls and their levers decide; a pass over the data for each centre that needs one."""
+        if isinstance(region, LeverPencil):
+            known = tuple(self._with_products(one).ball.center.products for one in (region.first, region.second))
+            balls = region.balls(known)
+        else:
+            balls = [self._with_products(region)]
+        status = np.zeros(self.size, dtype=np.int8)
+        for ball in balls:
+            status = np.where(status != 0, status, self.decide(ball))
+        return self.screened(status)
+
+    def _with_products(self, region: LeverBall) -> LeverBall:
+        """Return the ball with the products of its centre."""
+        center = region.ball.center
+        if center.products is not None:
+            return region
+        known = replace(center, products=self.margins(center.vector))
+        return replace(region, ball=replace(region.ball, center=known))
+
+    def screened(self, signless: np.ndarray) -> Screened:
+        """Return decisions of rows without their signs as those of the rows with them."""
+        status = (signless * self.signs).astype(np.int8)
+        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
+
+    @abstractmethod
+    def decide(self, region: LeverBall) -> np.ndarray:
+        """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
 
     # -- records -------------------------------------------------------------------------------------------------
 

@@ -110,8 +110,12 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    def screen(self, region: LeverBall) -> Screened:
-        """Decide every dual variable that the ball and its levers decide."""
+    def _toward(self, C, screened, reference):
+        """Return that the solver starts from the reference: a guess is seen from another intercept."""
+        return reference, 0.0
+
+    def decide(self, region: LeverBall) -> np.ndarray:
+        """Return what a ball and its levers decide of rows without their signs."""
         ball, own = region.ball, self.signless
         tau, slack, down, up = np.empty((4, self.size))
         kernels.seen_from(
@@ -119,8 +123,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
         seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self._combined)
-        status = seen.decide(ball.radius) * self.signs
-        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
+        return seen.decide(ball.radius, region.sizes)
 
     def _combined(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""

@@ -69,7 +69,11 @@ class Signless:
 
     def interval(self, products: np.ndarray) -> tuple[float, float]:
         """Return both ends of the best intercepts for a ``w``, from its products with the rows that have signs."""
-        return kernels.best_interval(self.kinks - self.signs * products, self.width, self.level, self.slack)
+        return self.best(self.kinks - self.signs * products)
+
+    def best(self, beta: np.ndarray) -> tuple[float, float]:
+        """Return both ends of the best intercepts where the rows have their kinks at ``beta``."""
+        return kernels.best_interval(beta, self.width, self.level, self.slack)
 
 
 def best_of(low: float, high: float) -> float:

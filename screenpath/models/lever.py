@@ -14,16 +14,20 @@ in place of ``x``: the intercept costs nothing where the lever is long enough.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
 from screenpath.kernels import intercept as kernels
-from screenpath.models.geometry import ROUNDING, Ball
+from screenpath.models.geometry import ROUNDING, Ball, between
 from screenpath.models.reduced import arrays_of
+from screenpath.numbers.rounding import OUTWARD, UNIT
 
 # Sizes kappa of the levers that are tried, times 2 r over the typical distance of a row from the mean (dual at C = 1).
 SIZES = (0.25, 1.0, 4.0, 16.0)
+MANY = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
 LEAST = 1e-100  # radius, so that a lever's size is a number above 0
 
 
@@ -39,12 +43,47 @@ class LeverBall:
     theta : ndarray of shape (N,)
     residue : float
         What the signed sum of ``theta`` is off by at most.
+    sizes : tuple of float
+        Of the levers that are tried, see ``SIZES``.
     """
 
     ball: Ball
     C: float
     theta: np.ndarray
     residue: float
+    sizes: tuple = SIZES
+
+
+@dataclass(slots=True)
+class LeverPencil:
+    """Two balls around the optimal ``w`` at one ``C``, each with a dual point, and all that lies between them.
+
+    A point of the way from one dual point to the other has the ball with the centre as far on the way: the bound from
+    which levers follow is linear in the dual point. That ball holds the intersection of the two.
+
+    Parameters
+    ----------
+    first, second : LeverBall
+    """
+
+    first: LeverBall
+    second: LeverBall
+
+    def balls(self, products: tuple[np.ndarray, np.ndarray]) -> list[LeverBall]:
+        """Return the balls of some points of the way; ``products`` are those of the two centres with the rows."""
+        (one, two), (a, b) = (self.first, self.second), (self.first.ball, self.second.ball)
+        left, right = replace(a.center, products=products[0]), replace(b.center, products=products[1])
+        size = sqrt(left.sqnorm) + sqrt(right.sqnorm)
+        apart = max(left.distance(right) - ROUNDING * size, 0.0)
+        found = []
+        for share in SHARES:
+            rest = 1.0 - share
+            mixed, parts = share * a.radius**2 + rest * b.radius**2, share * rest * apart * apart
+            radius = sqrt(max(mixed - parts, 0.0) + 16.0 * UNIT * mixed) * OUTWARD
+            theta = one.theta + rest * (two.theta - one.theta)
+            residue = share * one.residue + rest * two.residue + 4.0 * UNIT * float(np.abs(theta).sum())
+            found.append(LeverBall(Ball(between(left, right, share), radius), one.C, theta, residue))
+        return found
 
 
 @dataclass(slots=True)
@@ -92,10 +131,10 @@ class Levered(Seen):
     take: Callable
     product: float
 
-    def decide(self, radius: float) -> np.ndarray:
+    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius = max(radius, LEAST)
-        fore, aft = chosen(self, radius)
+        fore, aft = chosen(self, radius, sizes)
         count = fore.offsets.shape[0]
         rows = arrays_of(self.take(np.concatenate([fore.rows, aft.rows])))
         offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
@@ -131,10 +170,10 @@ class KernelLevered(Seen):
     norms: np.ndarray
     combined: Callable
 
-    def decide(self, radius: float) -> np.ndarray:
+    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius, status = max(radius, LEAST), np.zeros(self.tau.size, dtype=np.int8)
-        for lever, side in zip(chosen(self, radius), (1.0, -1.0), strict=True):
+        for lever, side in zip(chosen(self, radius, sizes), (1.0, -1.0), strict=True):
             for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
                 used = np.flatnonzero(weights)
                 if kappa <= 0.0 or not used.size:
@@ -167,9 +206,9 @@ class Chosen:
     weights: np.ndarray
 
 
-def chosen(seen: Seen, radius: float) -> tuple[Chosen, Chosen]:
+def chosen(seen: Seen, radius: float, tried: tuple) -> tuple[Chosen, Chosen]:
     """Return the levers that bound linear forms from below, and those that bound them from above."""
-    sizes = np.array(SIZES) * (2.0 * radius / (seen.typical or 1.0))
+    sizes = np.array(tried) * (2.0 * radius / (seen.typical or 1.0))
     return _side(seen, sizes, 1.0, seen.tau, seen.up), _side(seen, sizes, -1.0, -seen.tau, seen.down)
 
 

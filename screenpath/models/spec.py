@@ -67,19 +67,23 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
     for form in ("x_i.w", "w.Phi(x_i)"):
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
     own: dict = {
+        "rule": Later("rules.intercept", "parse_free_rule"),
         "solver": Later("solvers.intercept", "make_free_solver"),
         "kernel_modules": ("box", "intercept", "intercept_newton"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
     if spec.rows is not None:
         modules = (*spec.kernel_modules, "intercept", "smo_free")
-        own = {"solver": Later("solvers.smo_free", "make_free_kernel_solver"), "kernel_modules": modules}
+        own = {
+            "rule": Later("rules.intercept", "parse_free_kernel_rule"),
+            "solver": Later("solvers.smo_free", "make_free_kernel_solver"),
+            "kernel_modules": modules,
+        }
     return replace(
         spec,
         objective=formula,
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
-        rule=Later("rules.intercept", "parse_free_rule"),
         contradicted=Later("rules.intercept", "contradicted"),
         streams=False,
         **own,
@@ -88,7 +92,7 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
 
 # Options that a free intercept does not have yet, and what they lack.
 NOT_FREE = {
-    "chunk": "is for ssnsv and essnsv, which are not there yet",
+    "chunk": "has no line search yet",
     "certify": "has no bounds yet",
     "scheduler": "has no passes on a cluster yet",
     "local_cluster": "has no passes on a cluster yet",

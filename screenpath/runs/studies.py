@@ -33,8 +33,8 @@ BOX = (
     ),
     REPEATS, SOLVER, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
     *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
-    replace(o.POSITIVE, help="svm: this label against all others."), o.CLASS_WEIGHT, o.WEIGHTS,
-    *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
+    replace(o.POSITIVE, help="svm: this label against all others."), o.INTERCEPT, o.CLASS_WEIGHT,
+    o.WEIGHTS, *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
 )  # fmt: skip
 PAIRS = (
     replace(
@@ -125,11 +125,13 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
     if model != "svm" and options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
     kernel = options["kernel"] is not None
-    spec = (
-        SPECS[model].resolved(SPECS[model], options) if kernel else SPECS[model]
-    )  # chunks are for those of the rules that can
+    resolved = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
+    free = options["intercept"] == "free"
+    spec = resolved if kernel or free else SPECS[model]  # chunks are for those of the rules that can
     options = {**options, "solver": options["solver"] or "auto"}
     own = {"parse": spec.rule, "make": spec.solver} if kernel else {}
+    if free and not kernel:
+        own = {"parse": spec.rule, "make": lambda name, seed, shrinking: spec.solver(name, seed)}
     limit = MemoryLimit(options["max_memory"])
     data = _read(spec, options, console, limit, names)
     with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):

@@ -150,13 +150,13 @@ def test_each_class_against_the_rest(call):
 
 
 REFUSED = {
-    "`rule='it'`": ({"rule": "it"}, "no rule 'it'"),
+    "rule": ({"rule": "heuristic"}, "no rule 'heuristic'"),
     "solver": ({"solver": "cd"}, "no solver 'cd'"),
     "bias": ({"bias": 1.0}, "leave one of the two out"),
-    "kernel rule": ({"kernel": "rbf", "rule": "it"}, "no rule 'it'"),
+    "kernel rule": ({"kernel": "rbf", "rule": "ssnsv"}, "no rule 'ssnsv'"),
     "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
     "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
-    "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` is for ssnsv"),
+    "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` has no line search"),
     "cluster": ({"local_cluster": 2}, "no passes on a cluster"),
 }
 

@@ -1,16 +1,17 @@
 """No decision behind a kernel with a free intercept is wrong, whatever the reference; the attack finds wrong radii."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from screenpath.errors import UsageError
 from screenpath.models.builders import kernel_svm_model
-from screenpath.models.geometry import Ball
-from screenpath.models.lever import LeverBall
+from screenpath.models.lever import LeverPencil
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rules import Screening
-from screenpath.rules.intercept import contradicted, lever_ball, parse_free_rule
+from screenpath.rules.intercept import FreeBT2, FreeDVI, FreeIT, contradicted, parse_free_rule
 from screenpath.solvers.smo_free import make_free_kernel_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
@@ -56,7 +57,7 @@ def attack(seeds, rule) -> tuple[int, int]:
         beta = model.signless.kinks - model.signs * best.point.products
         size = SURE * (1.0 + model.norms * np.sqrt(best.point.sqnorm))
         for accuracy in ACCURACIES:
-            found = model.screen(rule(reference(rng, model, C0, accuracy), C))
+            found = model.screen(rule(model, reference(rng, model, C0, accuracy), C))
             signless = found.status * model.signs
             made += found.n_R + found.n_L
             matters = model.lo < model.hi
@@ -65,21 +66,24 @@ def attack(seeds, rule) -> tuple[int, int]:
     return made, wrong
 
 
-def test_no_decision_is_wrong():
-    made, wrong = attack(range(60), lever_ball)
-    assert made > 1500 and wrong == 0
+@pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
+def test_no_decision_is_wrong(rule):
+    made, wrong = attack(range(60), rule().region)
+    assert made > (500 if rule is FreeBT2 else 1500) and wrong == 0
 
 
-def test_the_attack_finds_a_radius_that_is_too_small():
-    def shrunk(found, C):
-        right = lever_ball(found, C)
-        return LeverBall(Ball(right.ball.center, 0.9 * right.ball.radius), C, right.theta, right.residue)
+@pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
+def test_the_attack_finds_a_radius_that_is_too_small(rule):
+    def less(region):
+        if isinstance(region, LeverPencil):
+            return LeverPencil(less(region.first), less(region.second))
+        return replace(region, ball=replace(region.ball, radius=0.9 * region.ball.radius))
 
-    assert attack(range(60), shrunk)[1] > 0
+    assert attack(range(60), lambda *given: less(rule().region(*given)))[1] > 0
 
 
 @pytest.mark.parametrize("solver", ["auto", "smo"])
-@pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap"])
+@pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap", "it+gap"])
 def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
     solver, options = make_free_kernel_solver(solver), PathOptions(tol=1e-7, max_epochs=400)
     audit, decided = Audit(solver, options, contradicted), 0
