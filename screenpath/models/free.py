@@ -77,6 +77,11 @@ class FreeModel(FreeIntercept):
         # Here and not when a step first asks for it: a resumed path counts the same passes.
         self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()
 
+    @property
+    def typical(self) -> float:
+        """Return a typical distance of the rows from their middle."""
+        return self.around[2]
+
     # -- certificates --------------------------------------------------------------------------------------------
 
     def certify(self, C, w, theta, reference=None, margins=None) -> FreeCertificate:
@@ -154,7 +159,7 @@ class FreeModel(FreeIntercept):
         )  # fmt: skip
         mean, spread, typical = self.around
         seen = Levered(
-            tau, down, up, slack, typical, self.norms, spread, mean, self._signless_rows,
+            tau, down, up, slack, typical, self.norms, spread, mean, self.signless_rows,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
         return seen.decide(region.ball.radius, region.sizes)
@@ -184,7 +189,8 @@ class FreeModel(FreeIntercept):
         least, most = own.best(low)[0], own.best(high)[1]
         return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
 
-    def _signless_rows(self, index: np.ndarray):
+    def signless_rows(self, index: np.ndarray):
+        """Return a copy of rows without their signs."""
         return self.rows.take(self._where(index), np.ones(index.size))
 
     def reduce(self, C: float, screened: Screened, reference) -> FreeReduced:
@@ -206,7 +212,7 @@ class FreeModel(FreeIntercept):
         """Return a copy of surviving rows without their signs; that of all rows is kept."""
         if index.size < self.size or self.mirrored:
             self._whole = None
-            return self._signless_rows(index)
+            return self.signless_rows(index)
         if self._whole is None:
             self._whole = self.rows.whole()
         return self._whole

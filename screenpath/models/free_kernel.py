@@ -62,7 +62,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     def _typical(self) -> float:
         """Return the median of the distances of all rows from the mean of some of them."""
         index = np.unique(np.linspace(0, self.size - 1, min(SAMPLE, self.size)).astype(np.int64))
-        products, _ = self._combined(index, np.full(index.size, 1.0 / index.size))
+        products, _ = self.products_of(index, np.full(index.size, 1.0 / index.size))
         square = np.square(self.norms) - 2.0 * products + float(products[index].mean())
         return float(np.sqrt(max(float(np.median(square)), 0.0)))
 
@@ -122,10 +122,10 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             own.kinks, self.signs, ball.center.products, 1.0, self.norms, self.extent(ball), self.rounding,
             region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
-        seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self._combined)
+        seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
         return seen.decide(ball.radius, region.sizes)
 
-    def _combined(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""
         order = np.argsort(index)
         index, weights = index[order], weights[order]

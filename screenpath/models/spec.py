@@ -93,7 +93,6 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
 # Options that a free intercept does not have yet, and what they lack.
 NOT_FREE = {
     "chunk": "has no line search yet",
-    "certify": "has no bounds yet",
     "scheduler": "has no passes on a cluster yet",
     "local_cluster": "has no passes on a cluster yet",
 }

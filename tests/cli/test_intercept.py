@@ -169,9 +169,12 @@ def test_what_is_not_there_is_refused_by_name(runs, tmp_path, name):
     assert not (tmp_path / "run").exists()
 
 
-def test_bounds_of_cross_validation_are_refused(runs, call):
-    found = call("cv", "svm", runs / "two", "--intercept", "free", "--certify", "--folds", 3)
-    assert found.code == 2 and "--certify has no bounds yet with --intercept free" in found.err
+@pytest.mark.parametrize("kernel", [(), ("--kernel", "rbf", "--gamma", 0.2)])
+def test_bounds_of_cross_validation(runs, call, kernel):
+    options = ("cv", "svm", runs / "two", "--intercept", "free", "--folds", 3, "--grid", 20, *kernel, "--quiet")
+    assert call(*options, "--certify-to", 0.2, "-o", "whole").code == 0
+    found = json.loads(Path("whole/cv.json").read_text())["certified"]
+    assert 0.0 <= found["lower_bound"] <= found["best_error"] and found["difference"] <= 0.2
 
 
 def test_the_penalised_form_has_two_names(runs, call):

@@ -87,9 +87,7 @@ def test_the_bound_is_refined_as_by_the_library(cancer, tmp_path):
     assert recorded["added_points"] > 0 and model.certificate_["difference"] <= 0.005
     assert model.certificate_ == {name: recorded[name] for name in model.certificate_}
     assert np.array_equal(model.path_.grid, run.grid) and model.best_index_ == run.best()
-    kernel = SVMClassifierCV(
-        [0.1, 1.0, 10.0], kernel="rbf", intercept="none", scale="standard", certify=True, cv=3
-    ).fit(X, y)
+    kernel = SVMClassifierCV([0.1, 1.0, 10.0], kernel="rbf", scale="standard", certify=True, cv=3).fit(X, y)
     assert 0.0 <= kernel.certificate_["lower_bound"] <= kernel.certificate_["best_error"] < 0.1
     few = SVMClassifierCV(3, cv=splits, certify_points=1, **how).fit(X, y)
     assert len(few.path_) == 4 and few.certificate_["difference"] > 0.005
