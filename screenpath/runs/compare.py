@@ -100,7 +100,8 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     variants = {Variant(rule, "shrinking" if on else ""): on for on in shrinking for rule in rules}
 
     def prepared(variant):
-        screening = parse(variant.rule, chunk, chunk_form) if takes_chunks(variant.rule) else parse(variant.rule)
+        served = chunk is not None and takes_chunks(variant.rule)
+        screening = parse(variant.rule, chunk, chunk_form) if served else parse(variant.rule)
         return screening, make(solver, seed, variants[variant])
 
     _alternate(list(variants), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)

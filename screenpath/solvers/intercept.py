@@ -151,8 +151,8 @@ class _Run:
         free = self.status == 0
         seen = Levered(
             self.c - self.s, np.where(free, self.alpha - self.lo - off, 0.0),
-            np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.norms, reduced.spread, reduced.mean,
-            reduced.typical, self._taken, reduced.product,
+            np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.typical, reduced.norms, reduced.spread,
+            reduced.mean, self._taken, reduced.product,
         )  # fmt: skip
         found = np.where(free, seen.decide(radius), 0)
         self.status = np.where(found != 0, found, self.status).astype(np.int8)
