@@ -146,7 +146,7 @@ def kernel_svm_path(
     names, texts, given_y = names_of(X), texts_of(y), y
     X, y = check_data(X, numbered(y, texts))
     options = path_options(tol, max_epochs, time_limit, began)
-    screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking)
+    screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking=shrinking)
     signs, _ = binary_labels(y, names=texts)
     weights = row_weights(y, numbered_weights(class_weight, texts), sample_weight)
     values = make_grid(grid, cmin, cmax)
