@@ -51,9 +51,9 @@ PAIRS = (
         RULES, default="none,iss,ifs,sifs,sifs+gap",
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
-    replace(START, help=f"{START.help} cold: solver sdca only. Speed-ups refer to the same start."),
+    replace(START, help=f"{START.help} cold: solvers sdca and acc-sdca only. Speed-ups refer to the same start."),
     REPEATS,
-    replace(SOLVER, help="sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
+    replace(SOLVER, help="sdca, acc-sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
     *LIMITS, o.SEED, o.POSITIVE, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
 )  # fmt: skip
 FEATURES = (

@@ -75,7 +75,7 @@ def test_ogawa2014_linear(page_of, stand_ins):
 
 
 def test_ogawa2014_kernel(page_of, stand_ins):
-    few = ("--eps", 1e-2, "--tol", 1e-4, "--cmax", 1e4, "--gammas", "10", "--ends", "10", "--grid", 4)
+    few = ("--eps", 1e-2, "--tol", 1e-4, "--cmax", 50, "--gammas", "10", "--ends", "10", "--grid", 4)
     page = page_of("ogawa2014_kernel", "--sets", "bcd", *few)
     lines = [line for line in page if line.startswith("| bcd, 10/d: to C = ")]
     assert len(lines) == 12 and sum("L is empty" in line for line in lines) == 6
@@ -88,6 +88,7 @@ def test_hong2019(page_of, stand_ins):
     page = page_of("hong2019", "--sets", "pcmac,rcv1", "--betas", 2, "--real_alphas", 4, "--references", 3)
     assert sum(line.startswith("| pcmac | real-sim | 8 |") for line in page) == 10  # five rules, warm and cold
     assert float(cells(page, "pcmac", "real-sim", "8", "sifs", "warm")[10]) > 0.0
+    assert float(cells(page, "pcmac, plain SDCA", "real-sim", "8", "sifs", "cold")[10]) > 0.0
     assert sum(line.count("(") for line in page if line.startswith("| 0.")) == 16  # Table 4
 
 
