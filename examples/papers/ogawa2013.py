@@ -34,7 +34,7 @@ def main() -> None:
         __doc__,
         grid=(100, "points of the paths"),
         sweeps=(1000, "of coordinate descent, a point"),
-        ijcnn1=(5, "every so-many-th row of ijcnn1"),
+        ijcnn1=(10, "every so-many-th row of ijcnn1"),
     )
     study = Study(
         "ogawa2013", "Ogawa et al. 2013: Safe screening of non-support vectors in pathwise SVM computation", given
