@@ -155,3 +155,9 @@ def test_by_default_the_table_is_about_the_solver_of_a_run(samples, capsys, monk
     assert run(["compare", *command]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert asked == ["auto"] and rows[-1]["rule"] == studies.SPECS[model].default_rule
+
+
+@pytest.mark.parametrize("command", [[], ["l1svm"], ["sparse-svm"]])
+def test_every_comparison_has_the_same_words_for_a_speedup(command, capsys):
+    assert run(["compare-rules", *command, "--help"]) == 0
+    assert studies.SPEEDUP in " ".join(capsys.readouterr().out.split())
