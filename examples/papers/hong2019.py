@@ -67,7 +67,7 @@ def main() -> None:
     given = arguments(
         __doc__,
         betas=(10, "values of beta"),
-        alphas=(15, "of alpha, synthetic sets"),
+        alphas=(12, "of alpha, synthetic sets"),
         real_alphas=(100, "the same, real sets"),
         full=(0, "1: the multi-class synthetic sets in the paper's sizes"),
         sharp=(0.05, "gamma of synthetic sets"),

@@ -33,7 +33,7 @@ def main() -> None:
     given = arguments(
         __doc__,
         grid=(100, "points of the paths"),
-        sweeps=(1000, "of coordinate descent, a point"),
+        sweeps=(500, "of coordinate descent, a point"),
         ijcnn1=(10, "every so-many-th row of ijcnn1"),
     )
     study = Study(
