@@ -46,7 +46,7 @@ def stacked(folder, name: str, panels, columns: int = 3, clouds=()):
     figure, axes = grid(first + math.ceil(len(panels) / columns), columns)
     for panel, (X, signs, weights) in zip(axes[0], clouds, strict=False):
         for sign, colour in ((1, COLOURS[1]), (-1, COLOURS[0])):
-            panel.scatter(*X[signs == sign][::4].T, s=1, color=colour)
+            panel.scatter(*X[signs == sign][::4].T, s=1, color=colour, rasterized=True)
         for w, style in zip(weights, (":", "--"), strict=True):
             span = (-4.0, 4.0)
             panel.plot(span, [-w[0] / w[1] * x for x in span], "k" + style, linewidth=1)
