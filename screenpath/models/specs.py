@@ -303,7 +303,7 @@ SPARSE_SVM = Spec(
         o.SMOOTHING,
         o.FIRST,
         o.GRID_JOBS,
-        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca"), threaded=False),
+        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca", "acc-sdca"), threaded=False),
         o.CERTIFICATE,
     ),
     resolved=_sparse_resolved,
