@@ -177,6 +177,15 @@ def test_bounds_of_cross_validation(runs, call, kernel):
     assert 0.0 <= found["lower_bound"] <= found["best_error"] and found["difference"] <= 0.2
 
 
+def test_where_no_weights_help_a_hint_says_so(call):
+    X = np.array([[0.0], [0.0], [-1.0], [1.0], [-2.0], [2.0]])
+    Path("middle").write_text(libsvm_text(X, [1, 1, -1, -1, -1, -1]))
+    found = call("svm", "middle", "--intercept", "free", "--grid", 6)
+    assert found.code == 0 and "up to C = 10 an intercept alone is as good as any weights with it: w = 0" in found.err
+    assert json.loads(Path("runs/svm-middle/run.json").read_text())["closed_form_until"] > 1e6
+    assert {row["solver"] for row in read_csv("runs/svm-middle/steps.csv")} == {"closed-form"}
+
+
 def test_the_penalised_form_has_two_names(runs, call):
     for name, options in (("one", ("--bias", 1)), ("other", ("--intercept", "penalised"))):
         assert call("svm", runs / "two", *options, *SMALL, "-o", name).code == 0
