@@ -157,7 +157,6 @@ REFUSED = {
     "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
     "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
     "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` has no line search"),
-    "cluster": ({"local_cluster": 2}, "no passes on a cluster"),
 }
 
 
