@@ -17,6 +17,7 @@ import numpy as np
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import partition
+from screenpath.models import ends
 from screenpath.models.base import Region
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
@@ -144,6 +145,16 @@ class FreeModel(FreeIntercept):
     def slope_of(self, theta: np.ndarray) -> np.ndarray:
         """Return the products of the rows with ``G'theta``."""
         return self.margins(self.weighted_sum(theta))
+
+    def held(self, reference, C: float):
+        """Return the pair that is known at ``C`` without a solve: the reference's ``w`` and ``alpha``, or none.
+
+        Rounding moves the signed sum of ``theta``, which is put right: one sum over the rows that are not 0.
+        """
+        if not C > reference.C or not ends.rests(self, reference):
+            return None
+        point = reference.point
+        return self.certify(C, point.vector, reference.C / C * reference.theta, None, point.products), ends.CONSTANT
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ class FreeIntercept(BoxModel):
     """A box model with an intercept of its own: where it is best, and dual points that sum to nothing."""
 
     compiled = False  # no compiled walk knows the problem
-    _closed: tuple | None = None
+    _closed_form_known: tuple | None = None
 
     def set_up(self) -> None:
         """Look at the rows without their signs.
@@ -110,13 +110,13 @@ class FreeIntercept(BoxModel):
         intercept, as those of the larger class, ``s`` on them is a problem of its own, and no such C is known but for
         ``G's = 0``: then ``w = 0`` is optimal for every C, or as far as rounding lets that be seen.
         """
-        if self._closed is None:
+        if self._closed_form_known is None:
             theta, touched = self.optimal_at_zero(), self.rows.touched
             theta = self.balanced(theta, self.placed(np.zeros(self.size))[-1]).theta
             slope = self.slope_of(theta)
-            self._closed = theta, slope, self._range(theta, slope)
+            self._closed_form_known = theta, slope, self._range(theta, slope)
             self.rows.touched = touched  # set-up, not work of a step: a resumed path counts alike
-        return self._closed
+        return self._closed_form_known
 
     def _range(self, theta: np.ndarray, slope: np.ndarray) -> float:
         own, drift = self.signless, self.signs * slope
