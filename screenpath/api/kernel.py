@@ -163,7 +163,7 @@ def kernel_svm_path(
     options = path_options(tol, max_epochs, time_limit, began)
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "kernel": kernel}
     spec = with_intercept(KERNEL_SVM, kind)
-    screening, chosen, bias = spec.rule(rule), spec.solver(solver, 0, shrinking), kind["bias"]
+    screening, chosen, bias = spec.rule(rule), spec.solver(solver, shrinking=shrinking), kind["bias"]
     signs, _ = binary_labels(y, names=texts)
     weights = row_weights(y, numbered_weights(class_weight, texts), sample_weight)
     values = make_grid(grid, cmin, cmax)

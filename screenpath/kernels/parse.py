@@ -95,6 +95,21 @@ def _control(byte):
 
 
 @kernel()
+def _word_end(text, at):
+    """Return the end of a label that may be a word; ``at`` where there is none.
+
+    It begins with a letter (or a byte of one beyond ASCII), and white space ends it: nothing that holds a colon, a
+    comma, a comment or a control byte is one.
+    """
+    begin, first = at, text[at]
+    if first < 65 or 90 < first < 97 or 122 < first < 128:
+        return at
+    while text[at] > 32 and text[at] != 58 and text[at] != 44 and text[at] != 35:
+        at += 1
+    return begin if text[at] > 32 or _control(text[at]) else at
+
+
+@kernel()
 def _digits(text, at, value):
     """Append the decimal digits at ``at`` to ``value`` (wrapping beyond 18 of them); return it and their end."""
     while True:
@@ -222,10 +237,13 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
     start = at
     at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
     if outcome == 0 or (text[at] > 32 and text[at] != 35):
-        end = _token_end(text, start)
-        if _control(text[end]):
-            return at, nnz, n_hard, CONTROL, end, end + 1
-        return at, nnz, n_hard, LABEL, start, max(end, start + 1)
+        end = _word_end(text, start)
+        if end == start:
+            end = _token_end(text, start)
+            if _control(text[end]):
+                return at, nnz, n_hard, CONTROL, end, end + 1
+            return at, nnz, n_hard, LABEL, start, max(end, start + 1)
+        at, outcome = end, 2
     if outcome == 2:
         hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = -row - 1, start, at
         n_hard += 1
@@ -307,7 +325,7 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
         ``indptr[r + 1]``: entries up to and with row ``r``.
     indices : ndarray of int64
     hard : ndarray of int64 of shape (h, 3)
-        Numbers left to the caller: slot in ``values`` (or ``-1 - row`` for a label), start and end of the token.
+        Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a word), start and end.
     faults : ndarray of int64 of shape (f, 4)
         Code, line of the block (from 0), start and end of the token. A faulty line gives no row.
     seen : ndarray of int64 of shape (2,)

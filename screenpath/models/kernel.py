@@ -382,11 +382,9 @@ class KernelModel(BoxModel):
         if name == ends.CONSTANT:
             ratio = reference.C / C
             theta, total = ratio * theta, ratio * total
-        spread = self._spread(theta)
-        if name == ends.CONSTANT:
-            error = drift(ratio * error, spread)
-        self._start = (None, None)
-        return self._pair(C, theta, total, reference.updates, error, spread), name
+            error = drift(ratio * error, self._spread(theta))
+        self._start = reference, Multiplied(theta, total, reference.updates, error)
+        return self.certify(C, None, theta, reference), name
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

@@ -165,7 +165,7 @@ def _l1_build(rows, targets, weights, options):
     from screenpath.models.l1svm import L1SVM
     from screenpath.rows.columns import Columns
 
-    return L1SVM(Columns.of_rows(rows, targets, options["threads"]))
+    return L1SVM(Columns.of_rows(rows, targets, options["threads"], weights))
 
 
 def _l1_grid(model, options):
@@ -195,13 +195,20 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
 L1_SVM = Spec(
     name="l1svm",
     title="L1-regularised squared-hinge SVMs with a free bias",
-    objective="min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
+    objective="min 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
     targets=sign_targets,
     build=_l1_build,
     grid=_l1_grid,
     score="accuracy",
     liblinear="L1R_L2LOSS_SVC",
-    options=(o.POSITIVE, *o.LAMBDA_GRID, *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False), o.CERTIFICATE),
+    options=(
+        o.POSITIVE,
+        o.CLASS_WEIGHT,
+        o.WEIGHTS,
+        *o.LAMBDA_GRID,
+        *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False),
+        o.CERTIFICATE,
+    ),
     resolved=_l1_resolved,
     parameter="lambda",
     example="`grid=50` `log` `test=test.libsvm`",
@@ -238,7 +245,7 @@ def _sparse_build(rows, codes, weights, options):
     views.check_not_zero()
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
-    return SparseGrid(SparseModel(views, codes, classes, 0.0, options["smoothing"]))
+    return SparseGrid(SparseModel(views, codes, classes, 0.0, options["smoothing"], weights))
 
 
 def _sparse_grid(model, options):
@@ -280,7 +287,8 @@ def _sparse_walk(options):
 SPARSE_SVM = Spec(
     name="sparse-svm",
     title="sparse SVMs (smoothed hinge, elastic net) over a grid of (alpha, beta)",
-    objective="min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
+    objective="min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
+    "number of samples), l the hinge smoothed by gamma; "
     "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
     targets=class_targets,
     build=_sparse_build,
@@ -289,11 +297,13 @@ SPARSE_SVM = Spec(
     liblinear="L2R_L1LOSS_SVC_DUAL",
     options=(
         o.POSITIVE,
+        o.CLASS_WEIGHT,
+        o.WEIGHTS,
         *o.PAIR_GRID,
         o.SMOOTHING,
         o.FIRST,
         o.GRID_JOBS,
-        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca"), threaded=False),
+        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca", "acc-sdca"), threaded=False),
         o.CERTIFICATE,
     ),
     resolved=_sparse_resolved,

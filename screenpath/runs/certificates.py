@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.data.atomic import Appender, check_kept
+from screenpath.data.tables import finite
 from screenpath.models.box import BoxModel
 from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import Ball, KernelPoint
@@ -225,7 +226,7 @@ def header_of(model: str, options: dict, data) -> dict:
     header = {
         "model": model,
         "tol": options["tol"],
-        "labels": data.labels,
+        "labels": finite(data.labels),
         "scaling": preparation.kind,
         "bias": preparation.bias,
         "data": {
@@ -233,6 +234,8 @@ def header_of(model: str, options: dict, data) -> dict:
             "n_samples": data.shape[0],
             "n_features": data.shape[1],
             "zero_based": bool(options["zero_based"]),
+            **({} if data.form is None else {"table": data.form.record()}),
+            **({} if data.label_names is None else {"label_names": list(data.label_names)}),
         },
         **{name: options[name] for name in ("tau", "epsilon", "smoothing") if name in options},
     }

@@ -33,16 +33,21 @@ class CoordinateDescent(Solver):
         gives the same numbers whether it is run at once or resumed.
     shrinking : bool, default True
         Skip rows that sit at an end of their box with a clearly outward gradient until the next gap evaluation.
+    warm : bool, default True
+        Start where the reduced problem says; else every solve starts from the point of the box nearest to zero, as
+        LIBLINEAR does.
     """
 
     name = "cd"
 
-    def __init__(self, seed: int = 0, shrinking: bool = True):
-        self.seed, self.shrinking = seed, shrinking
+    def __init__(self, seed: int = 0, shrinking: bool = True, warm: bool = True):
+        self.seed, self.shrinking, self.warm = seed, shrinking, warm
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run = Descent(reduced, np.random.SeedSequence((self.seed, rank)))
+        if not self.warm:
+            run.restart()
         interval, epochs, converged = FIRST_CHECK, 0, False
         while True:
             converged = run.check(tol, dynamic)
@@ -81,6 +86,12 @@ class Descent:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.w = reduced.start_sum.copy()
         self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
+
+    def restart(self) -> None:
+        """Leave the start that the problem brings for the point of the box nearest to zero."""
+        cold = np.clip(0.0, self.reduced.lo, self.reduced.hi)
+        self.w += self._sum(cold - self.alpha)
+        self.alpha = cold
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget, rows: np.ndarray | None = None) -> None:
         """Run ``sweeps`` sweeps over some rows, by default all that are alive, in kernel calls of bounded length."""

@@ -281,14 +281,21 @@ def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha)
     return rounds * PAIR_STEP * alpha.size**2 < FACTOR * free**3
 
 
-def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True) -> Smo:
+def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> Smo:
     """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both.
 
     Raises
     ------
     UsageError
-        For an unknown name.
+        For an unknown name, or a cold start, which no kernel solver has.
     """
+    return solver_named(Smo, name, shrinking, warm)
+
+
+def solver_named(kind, name: str, shrinking: bool, warm: bool):
+    """Return a solver of some kind as :func:`make_kernel_solver` does."""
     if name not in NAMES:
         raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
-    return Smo(newton=name != "smo", shrinking=shrinking)
+    if not warm:
+        raise UsageError("a kernel model's solver starts from the previous grid point", "leave out `start`")
+    return kind(newton=name != "smo", shrinking=shrinking)

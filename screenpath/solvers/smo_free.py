@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.errors import UsageError
 from screenpath.kernels import intercept as intercept_kernels
 from screenpath.kernels import smo_free as kernels
 from screenpath.models.free_kernel import FreeKernelReduced
@@ -19,7 +18,7 @@ from screenpath.models.kernel import sum_error
 from screenpath.models.lever import KernelLevered
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.solvers.face_newton import FaceNewton
-from screenpath.solvers.smo import NAMES, Run, Smo
+from screenpath.solvers.smo import Run, Smo, solver_named
 
 
 class FreeSmo(Smo):
@@ -30,17 +29,9 @@ class FreeSmo(Smo):
         return FreeRun(reduced)
 
 
-def make_free_kernel_solver(name: str, seed: int = 0, shrinking: bool = True) -> FreeSmo:
-    """Return the solver of that name for kernel models with a free intercept, see ``smo.make_kernel_solver``.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name.
-    """
-    if name not in NAMES:
-        raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
-    return FreeSmo(newton=name != "smo", shrinking=shrinking)
+def make_free_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> FreeSmo:
+    """Return the solver of that name for kernel models with a free intercept, see ``smo.make_kernel_solver``."""
+    return solver_named(FreeSmo, name, shrinking, warm)
 
 
 class FreeRun(Run):

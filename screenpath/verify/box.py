@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.data import Block, signs_of
+from screenpath.verify.data import Block, signs_of, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, norm_above, two_product
 from screenpath.verify.file import AFTER, BEFORE, BETWEEN, HIGH, LOW, NOTHING, OWN, unpack
 
@@ -38,7 +38,7 @@ class Losses(NamedTuple):
 def losses(header: dict, block: Block) -> list[Losses]:
     """Return the dual variables of a block; a data row of ``svr`` has two."""
     y, model, first, ones = block.labels, header["model"], block.first, np.ones(block.labels.size)
-    s = header["weights"][first : first + y.size] if "weights" in header else ones
+    s = weights_of(header, block)
     if model == "svm":
         return [Losses(first, signs_of(y, header["labels"]), ones, 0.0 * s, s)]
     if model == "lad":

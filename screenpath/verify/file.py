@@ -5,9 +5,9 @@ r"""The certificate file: what a run claims, in a form that needs no program but
 and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, type, size]``.
 
 ``H``  first: the problem. ``model``, its options (``tau``, ``epsilon``, kernel ...), ``labels``, ``scaling``, ``bias``,
-       ``intercept`` if it is free, ``tol``, ``data`` (SHA-256, shape); arrays ``scale``, ``shift`` and ``weights``
-       where there are any, and ``columns``, features from 0, where only these have a column (of scale, shift and every
-       primal point).
+       ``intercept`` if it is free, ``tol``, ``data`` (SHA-256, shape; the columns of a table; the names of labels that
+       are texts); arrays ``scale``, ``shift`` and ``weights`` where there are any, and ``columns``, features
+       from 0, where only these have a column (of scale, shift and every primal point).
 ``S``  a step: its number, status, parameters, ``primal``, ``primal_error``, ``gap``. A step that is not certified
        claims nothing and has no arrays. Those of ``svm``, ``lad``, ``quantile`` and ``svr``: ``states``, 2 bits a row
        (``LOW``, ``HIGH``, ``BETWEEN``; first row in the lowest bits), ``between``, the doubles of theta for the rows
