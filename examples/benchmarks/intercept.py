@@ -69,8 +69,8 @@ def signless(model: str, y) -> tuple:
     )  # fmt: skip
 
 
-def clarabel_value(K, problem: tuple, C: float) -> float:
-    """Return the optimal value of ``max c.a - a'Ka / 2`` over ``C lo <= a <= C hi`` with the sum 0, by Clarabel."""
+def clarabel_value(K, problem: tuple, C: float) -> float | None:
+    """Return the largest ``c.a - a'Ka / 2`` over ``C lo <= a <= C hi`` with the sum 0; None where Clarabel gives up."""
     rows, c, lo, hi = problem
     n, unit = c.size, float(K.diagonal().mean())  # rows of length about 1 are what its tolerances are made for
     K, C = K / unit, C * unit
@@ -81,7 +81,8 @@ def clarabel_value(K, problem: tuple, C: float) -> float:
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     P = sp.csc_array(np.triu(K[np.ix_(rows, rows)]))
     cones = [clarabel.NonnegativeConeT(2 * n), clarabel.ZeroConeT(1)]
-    return -clarabel.DefaultSolver(P, -c, A, b, cones, settings).solve().obj_val / unit
+    found = clarabel.DefaultSolver(P, -c, A, b, cones, settings).solve()
+    return -found.obj_val / unit if found.status == clarabel.SolverStatus.Solved else None
 
 
 def libsvm_value(model: str, K, y, C: float) -> float | None:
@@ -108,16 +109,18 @@ def compared(model: str, X, y, gamma: float | None) -> dict:
     K, problem, off = gram(X, gamma), signless(model, y), {"LIBSVM": [], "Clarabel": []}
     for C, step in zip(GRID, path.steps, strict=True):
         size = max(abs(step.primal), 1e-12 * C * float(np.abs(y).sum()))
-        off["Clarabel"].append(abs(step.primal - clarabel_value(K, problem, C)) / size)
-        other = libsvm_value(model, K, y, C)
-        if other is not None:
-            off["LIBSVM"].append(abs(step.primal - other) / size)
+        values = {"Clarabel": clarabel_value(K, problem, C), "LIBSVM": libsvm_value(model, K, y, C)}
+        for name, value in values.items():
+            off[name] += [] if value is None else [abs(step.primal - value) / size]
     certified = sum(step.status == "certified" for step in path.steps)
-    return {
-        "certified": certified,
-        "gap": max(s.rel_gap for s in path.steps),
-        **{k: max(v, default=None) for k, v in off.items()},
-    }
+    return {"certified": certified, "gap": [max(step.rel_gap for step in path.steps)], **off}
+
+
+def cell(values: list, points: int) -> str:
+    """Return the worst of some differences, and at how many points they are known where that is not all."""
+    if not values:
+        return "-"
+    return f"{max(values):.0e}" + (f" ({len(values)} of {points})" if len(values) < points else "")
 
 
 def main() -> int:
@@ -144,8 +147,8 @@ def main() -> int:
             )
             for model, gamma in runs:
                 found = compared(model, X, y, gamma)
-                cells = ["-" if found[k] is None else f"{found[k]:.0e}" for k in ("gap", "LIBSVM", "Clarabel")]
-                worst = max(worst, *(found[k] or 0.0 for k in ("LIBSVM", "Clarabel")))
+                cells = [cell(found["gap"], 1), *(cell(found[k], len(GRID)) for k in ("LIBSVM", "Clarabel"))]
+                worst = max(worst, *found["LIBSVM"], *found["Clarabel"])
                 title = model if gamma is None else f"{model}, RBF"
                 cells = [name, f"{X.shape[0]} x {X.shape[1]}", title, f"{found['certified']} of {len(GRID)}", *cells]
                 print("| " + " | ".join(cells) + " |", flush=True)

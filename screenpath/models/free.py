@@ -133,9 +133,18 @@ class FreeModel(FreeIntercept):
     # -- closed-form start ---------------------------------------------------------------------------------------
 
     def start(self, C: float) -> FreeCertificate:
-        """Return the first reference: ``w = 0`` with the best intercept, and a dual point that is optimal there."""
-        theta, zero = self.optimal_at_zero(), np.zeros(self.size)
-        return self.certify(C, np.zeros(self.rows.d), theta, None, zero)
+        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
+
+        Where there is none, ``w = 0`` with the best intercept, and a dual point that is optimal there.
+        """
+        theta, _, limit = self.closed_form()
+        if not limit > 0.0:
+            return self.certify(C, np.zeros(self.rows.d), theta, None, np.zeros(self.size))
+        return self.certify(min(C, limit), None, theta)
+
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        """Return the products of the rows with ``G'theta``."""
+        return self.margins(self.weighted_sum(theta))
 
     def held(self, reference, C: float):
         """Return the pair that is known at ``C`` without a solve: the reference's ``w`` and ``alpha``, or none.

@@ -16,6 +16,9 @@ from screenpath.models.lever import LeverBall, LeverPencil
 from screenpath.models.options import INTERVAL
 from screenpath.numbers.rounding import UNIT
 
+HIDDEN = 1e-14  # part of the sizes of what is summed that a sum of 0 may differ from it by
+CLOSE = 1e-9  # by this much the closed form is left earlier: its certificates count what rounding may do
+
 
 @dataclass(slots=True)
 class FreeCertificate(Certificate):
@@ -40,6 +43,7 @@ class FreeIntercept(BoxModel):
     """A box model with an intercept of its own: where it is best, and dual points that sum to nothing."""
 
     compiled = False  # no compiled walk knows the problem
+    _closed_form_known: tuple | None = None
 
     def set_up(self) -> None:
         """Look at the rows without their signs.
@@ -99,14 +103,60 @@ class FreeIntercept(BoxModel):
             theta[at_kink] = low + min(max(left / float((signs * (high - low)).sum()), 0.0), 1.0) * (high - low)
         return theta
 
+    def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return a dual point ``s``, products of the rows with ``G's``, and the largest C up to which it is optimal.
+
+        While every row stays on its side of ``w = 0``'s best intercept, ``w = C G's``. Where several rows are at that
+        intercept, as those of the larger class, ``s`` on them is a problem of its own, and no such C is known but for
+        ``G's = 0``: then ``w = 0`` is optimal for every C, or as far as rounding lets that be seen.
+        """
+        if self._closed_form_known is None:
+            theta, touched = self.optimal_at_zero(), self.rows.touched
+            theta = self.balanced(theta, self.placed(np.zeros(self.size))[-1]).theta
+            slope = self.slope_of(theta)
+            self._closed_form_known = theta, slope, self._range(theta, slope)
+            self.rows.touched = touched  # set-up, not work of a step: a resumed path counts alike
+        return self._closed_form_known
+
+    def _range(self, theta: np.ndarray, slope: np.ndarray) -> float:
+        own, drift = self.signless, self.signs * slope
+        t = self.signs * self.placed(np.zeros(self.size))[-1]
+        open_rows = own.width > 0.0
+        at, above, below = (np.flatnonzero(open_rows & where) for where in (t == 0.0, t > 0.0, t < 0.0))
+        unsure = HIDDEN * float(np.abs(theta) @ self.norms) * self.norms
+        if at.size > 1:
+            hidden = np.all(np.abs(drift) <= unsure)
+            return float((np.abs(t) / (4.0 * unsure.max() or 1.0))[t != 0.0].min(initial=np.inf)) if hidden else 0.0
+        c, most = own.kinks, np.inf
+        # Each row above stays above each below, or on its side of the one that is at the intercept.
+        while True:
+            ahead = c[above] - most * drift[above] if most < np.inf else -drift[above]
+            behind = c[below] - most * drift[below] if most < np.inf else -drift[below]
+            high, low = (
+                above[np.argmin(ahead)] if above.size else None,
+                below[np.argmax(behind)] if below.size else None,
+            )
+            pairs = [(high, low)] if not at.size else [(high, at[0]), (at[0], low)]
+            found = most
+            for i, j in pairs:
+                if i is not None and j is not None and drift[i] > drift[j]:
+                    found = min(found, (c[i] - c[j]) / (drift[i] - drift[j]))
+            if not found < most:
+                return most * (1.0 - CLOSE)
+            most = found
+
     @property
     def closed_until(self) -> float:
-        """Return that there is no parameter up to which a closed form is known to be optimal."""
-        return 0.0
+        """Return the largest C at which the closed form is known to be optimal; two passes at most."""
+        return self.closed_form()[2]
 
     def exact_until(self, reference, C: float) -> bool:
-        """Tell that every grid point is solved."""
-        return False
+        """Tell whether the start's dual point is still optimal at ``C``."""
+        return self.closed_until >= C and np.array_equal(reference.theta, self.closed_form()[0])
+
+    @abstractmethod
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        """Return the products of the rows with ``G'theta``."""
 
     # -- screening -----------------------------------------------------------------------------------------------
 

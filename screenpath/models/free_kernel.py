@@ -98,8 +98,16 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         return super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
 
     def start(self, C: float) -> FreeCertificate:
-        """Return the first reference: a dual point that is optimal at ``w = 0``, at ``C``."""
-        return self.certify(C, None, self.optimal_at_zero())
+        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
+
+        Where there is none, a dual point that is optimal at ``w = 0``, at ``C``.
+        """
+        theta, _, limit = self.closed_form()
+        return self.certify(min(C, limit) if limit > 0.0 else C, None, theta)
+
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        """Return the products of the rows with ``w`` at C = 1."""
+        return self.rows.weighted_sum(theta)
 
     def restore(self, state) -> FreeCertificate:
         """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""

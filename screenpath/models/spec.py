@@ -85,7 +85,6 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
         contradicted=Later("rules.intercept", "contradicted"),
-        streams=False,
         **own,
     )
 
@@ -93,8 +92,6 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
 # Options that a free intercept does not have yet, and what they lack.
 NOT_FREE = {
     "chunk": "has no line search yet",
-    "scheduler": "has no passes on a cluster yet",
-    "local_cluster": "has no passes on a cluster yet",
 }
 
 

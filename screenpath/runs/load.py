@@ -373,6 +373,8 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
     limit.promised = vectors
     shape, p = (rows.n, rows.raw_d), rows.preparation
+    if spec.free_bias:  # the model's own, last among its coefficients
+        p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
     return Training(
         options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what

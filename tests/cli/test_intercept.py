@@ -157,7 +157,6 @@ REFUSED = {
     "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
     "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
     "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` has no line search"),
-    "cluster": ({"local_cluster": 2}, "no passes on a cluster"),
 }
 
 
@@ -175,6 +174,15 @@ def test_bounds_of_cross_validation(runs, call, kernel):
     assert call(*options, "--certify-to", 0.2, "-o", "whole").code == 0
     found = json.loads(Path("whole/cv.json").read_text())["certified"]
     assert 0.0 <= found["lower_bound"] <= found["best_error"] and found["difference"] <= 0.2
+
+
+def test_where_no_weights_help_a_hint_says_so(call):
+    X = np.array([[0.0], [0.0], [-1.0], [1.0], [-2.0], [2.0]])
+    Path("middle").write_text(libsvm_text(X, [1, 1, -1, -1, -1, -1]))
+    found = call("svm", "middle", "--intercept", "free", "--grid", 6)
+    assert found.code == 0 and "up to C = 10 an intercept alone is as good as any weights with it: w = 0" in found.err
+    assert json.loads(Path("runs/svm-middle/run.json").read_text())["closed_form_until"] > 1e6
+    assert {row["solver"] for row in read_csv("runs/svm-middle/steps.csv")} == {"closed-form"}
 
 
 def test_the_penalised_form_has_two_names(runs, call):

@@ -16,6 +16,7 @@ from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules.intercept import parse_free_rule
+from screenpath.solvers.intercept import FreeNewton
 from screenpath.solvers.smo_free import make_free_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, free_problem, free_walk, objective
@@ -206,3 +207,46 @@ def test_no_certificate_behind_a_kernel_is_below_the_gap_in_exact_arithmetic():
                     assert gap <= Fraction(one.gap) <= gap + Fraction(1e-9 * one.primal), (seed, C)
             again = model.restore(model.state(rough))
             assert (again.intercept, again.gap, again.residue) == (rough.intercept, rough.gap, rough.residue)
+
+
+def closed_problem(name: str):
+    """Return a model whose path begins with a closed form: as many rows on either side, or one in the middle."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30 if name != "one" else 31, 3)) + 2.0
+    y = X @ [1.0, -1.0, 0.5] + rng.normal(size=len(X))
+    if name == "svm":
+        return SVM.model(MemoryRows(X), np.where(y > np.median(y), 1.0, -1.0), None, "free")
+    if name == "kernel":
+        rows = GramRows(X, KernelFunction("rbf", 0.3), np.where(y > np.median(y), 1.0, -1.0))
+        return kernel_svm_model(rows, None, "free")
+    return LOSSES["lad"].model(MemoryRows(X), y, None, "free")
+
+
+@pytest.mark.parametrize("name", ["svm", "kernel", "one", "even"])
+def test_the_closed_form_is_optimal_up_to_its_end_and_not_beyond(name):
+    model = closed_problem(name)
+    limit = model.closed_until
+    assert 0.0 < limit < np.inf
+    theta = model.closed_form()[0]
+    for share, optimal in ((0.01, True), (0.999, True), (1.05, False)):
+        found = model.certify(share * limit, None, theta)
+        assert (found.gap <= 1e-9 * found.primal) == optimal, (share, found.gap / found.primal)
+    solver = make_free_kernel_solver("auto") if name == "kernel" else FreeNewton()
+    grid = [0.3 * limit, 0.9 * limit, 1.3 * limit]
+    steps = [step for step, _ in walk(model, grid, parse_free_rule("dvi"), solver, PathOptions(tol=1e-8))]
+    assert [step.solver == "closed-form" for step in steps] == [True, True, False]
+    assert all(step.status == "certified" for step in steps)
+
+
+def test_with_more_of_one_class_no_closed_form_is_known_but_that_of_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    y = np.where(np.arange(20) < 6, 1.0, -1.0)
+    assert SVM.model(MemoryRows(X), y, None, "free").closed_until == 0.0
+    X[y > 0.0] = 1.0, 2.0  # every row of a class in one point, which is the mean of the other
+    X[y < 0.0] = np.array([1.0, 2.0]) + np.repeat([[1.0, -1.0], [-1.0, 1.0]], 7, axis=0)
+    model = SVM.model(MemoryRows(X), y, None, "free")
+    assert model.closed_until > 1e5
+    steps = [step for step, _ in free_walk(model, [1e-3, 1.0, 1e4])]
+    assert {step.solver for step in steps} == {"closed-form"}
+    assert all(step.status == "certified" and np.abs(step.coefficients[:-1]).max() < 1e-9 for step in steps)
