@@ -75,6 +75,14 @@ def test_weights_of_samples_classes_and_features(call, data, tmp_path):
                 "--quiet", "-o", "e").code == 0  # fmt: skip
     assert {row["unsafe"] for row in read_csv("e/steps.csv")} == {"0"}
     assert call("verify", "e").code == 0
+    assert call("show", "e", "--step", 5, "--duals", "duals.csv").code == 0
+    u = X.T @ [float(row["value"]) for row in read_csv("duals.csv")]
+    at = read_csv("e/steps.csv")[5]
+    w = np.sign(u) * np.maximum(np.abs(u) - float(at["beta"]), 0.0) / float(at["alpha"])
+    found = np.zeros(X.shape[1] + 1)
+    for row in read_csv("e/coefficients.csv"):
+        found[int(row["feature"])] = float(row["value"]) if row["step"] == "5" else found[int(row["feature"])]
+    np.testing.assert_allclose(found[1:], w, atol=5e-3 * np.abs(w).max())
     assert call("cv", "sparse-svm", data, *options[:4], "--betas", 2, "--alphas", 3, "--folds", 3, "--quiet", "-o",
                 "f").code == 0  # fmt: skip
 
