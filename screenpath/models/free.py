@@ -17,6 +17,7 @@ import numpy as np
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import partition
+from screenpath.models import ends
 from screenpath.models.box import BoxModel
 from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.geometry import ROUNDING, Point
@@ -203,8 +204,18 @@ class FreeModel(BoxModel):
         return self.certify(C, np.zeros(self.rows.d), theta, None, zero)
 
     def exact_until(self, reference, C: float) -> bool:
-        """Tell that every grid point is solved."""
+        """Tell that no closed form is known."""
         return False
+
+    def held(self, reference, C: float):
+        """Return the pair that is known at ``C`` without a solve: the reference's ``w`` and ``alpha``, or none.
+
+        Rounding moves the signed sum of ``theta``, which is put right: one sum over the rows that are not 0.
+        """
+        if not C > reference.C or not ends.rests(self, reference):
+            return None
+        point = reference.point
+        return self.certify(C, point.vector, reference.C / C * reference.theta, None, point.products), ends.CONSTANT
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

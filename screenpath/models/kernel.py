@@ -27,6 +27,7 @@ from screenpath.kernels import box as kernels
 from screenpath.kernels import gram
 from screenpath.kernels import start as start_kernels
 from screenpath.kernels.partition import ROWS, box_closed_form, box_ends
+from screenpath.models import ends
 from screenpath.models.box import BoxModel
 from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.geometry import Ball, KernelPoint
@@ -347,6 +348,21 @@ class KernelModel(BoxModel):
         s, total, limit = self.closed_form()
         at = min(C, limit) if limit > 0.0 else C
         return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
+
+    def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
+        """Return the pair that is known at ``C`` without a solve, see :mod:`models.ends`; no kernel row is touched."""
+        name = ends.known(self, reference, C)
+        if name is None:
+            return None
+        theta, total, error = reference.theta, reference.total, reference.product_error
+        if name == ends.CONSTANT:
+            ratio = reference.C / C
+            theta, total = ratio * theta, ratio * total
+        spread = self._spread(theta)
+        if name == ends.CONSTANT:
+            error = drift(ratio * error, spread)
+        self._start = (None, None)
+        return self._pair(C, theta, total, reference.updates, error, spread), name
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
