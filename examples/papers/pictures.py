@@ -124,7 +124,8 @@ def triggerings(folder, name: str, steps: list[dict], betas=(0.05, 0.1, 0.5, 0.9
     if pyplot is None:
         return None
     table = rows_by_beta(steps)
-    near = [min(table, key=lambda known, wanted=wanted: abs(known - wanted)) for wanted in betas]
+    inside = [ratio for ratio in table if ratio < 1.0] or list(table)  # at beta_max all weights are 0
+    near = [min(inside, key=lambda known, wanted=wanted: abs(known - wanted)) for wanted in betas]
     figure, axes = grid(2, len(near), 2.1, 1.8, sharey=True)
     for column, ratio in enumerate(near):
         row = table[ratio]

@@ -94,7 +94,9 @@ class Study:
     def close(self) -> None:
         """Write the commands of a section below it."""
         if self.commands:
-            self.say("\n```\n" + "\n".join(self.commands) + "\n```")
+            count = f"{len(self.commands)} command" + ("s" if len(self.commands) > 1 else "")
+            text = "\n".join(self.commands)
+            self.say(f"\n<details><summary>{count}</summary>\n\n```\n{text}\n```\n\n</details>")
             self.commands = []
 
     def header(self, *columns: str) -> None:

@@ -168,8 +168,8 @@ NOTES = """\
   s for 100 problems of 2,000 x 2. Here they take a fraction of a second without the rule, and with it milliseconds,
   most of which go into the rule and the certificates of the full data. Cold starts, with and without the rule, are
   the nearer comparison.
-- **LAD**: magic04 gains more than published, cadata and cpusmall less: their unscreened paths need two sweeps a point,
-  so that the certificates, which both pay, are what is left. From cold starts magic04 runs out of sweeps.
+- **LAD**: magic04 gains more than published, cadata and cpusmall less: their unscreened paths need two sweeps a
+  point, so that the certificates, which both pay, are what is left. From cold starts magic04 runs out of sweeps.
 - **SSNSV and ESSNSV** assume exact solutions at both ends. Made safe for solutions with a gap they reject less, and
   little or nothing behind references of 1e-6; behind 1e-9 they come to within a few hundredths of the exact rule.
 - **The default solver** gains little by DVI: what a rule can save is small beside Newton's few passes.

@@ -137,8 +137,8 @@ NOTES = """\
   dense microarray may have been.
 - Screening hardly changes the number of sweeps (`org` and `scr`, `warm` and `warm+scr`), as in the paper's Table 3:
   what it saves is what a sweep costs. `warm+scr` is the fastest of the seven here as there, or next to `scr+shr`.
-- **The two ratios differ** where certificates count: one of the full data takes as long for every configuration, and on
-  the dense `chowdary` that is most of the time of those that screen.
+- **The two ratios differ** where certificates count: one of the full data takes as long for every configuration, and
+  on the dense `chowdary` that is most of the time of those that screen.
 - The paper's Table 4 has the rule at up to 12 % of the training time of `warm+scr`; here it is as the column says,
   more where twenty solves take milliseconds."""
 

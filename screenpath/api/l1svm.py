@@ -13,7 +13,8 @@ from screenpath.api.losses import numbered_weights, two_labels
 from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
-from screenpath.data.prepare import prepare
+from screenpath.data.prepare import checked_penalties, prepare
+from screenpath.errors import UsageError
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
@@ -33,6 +34,7 @@ def l1_svm_path(
     lambda_min_ratio: float = 0.05,
     class_weight: ClassWeight = None,
     sample_weight: ArrayLike | None = None,
+    penalty_weights: ArrayLike | None = None,
     rule: str = "vi+gap",
     solver: str = "auto",
     tol: float = 1e-6,
@@ -61,6 +63,8 @@ def l1_svm_path(
         Used with ``log``.
     class_weight, sample_weight
         Weights ``s_i``, as of :func:`screenpath.api.losses.loss_path`.
+    penalty_weights : array_like of shape (d,), optional
+        ``p_j > 0``: the penalty is ``lambda sum_j p_j |w_j|``, of the weights of scaled features.
     rule : {"vi+gap", "vi", "gap", "none"}
     solver : {"auto", "newton", "cd"}
         ``auto`` and ``newton`` finish working sets by Newton steps, ``cd`` uses coordinate descent alone.
@@ -90,6 +94,7 @@ def l1_svm_path(
     model, preparation = l1_svm_model(
         X, y, scale=scale, storage=storage, dtype=dtype, threads=threads,
         class_weight=numbered_weights(class_weight, texts), sample_weight=sample_weight,
+        penalty_weights=penalty_weights,
     )  # fmt: skip
     values = lambda_grid(model, grid, log, lambda_min_ratio)
     how = parse_feature_rule(rule), make_feature_solver(solver)
@@ -97,14 +102,16 @@ def l1_svm_path(
     asked = {
         "rule": rule, "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype,
         "threads": threads, "max_epochs": max_epochs, "class_weight": class_weight, "weights": sample_weight,
+        "penalty_weights": penalty_weights,
     }  # fmt: skip
     origin = Origin("l1svm", X, y if texts is None else given_y, asked)
     return PathResult(found, preparation, two_labels(y, texts), origin=origin, feature_names=names)
 
 
 def l1_svm_model(
-    X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1, class_weight=None, sample_weight=None
-):
+    X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1, class_weight=None, sample_weight=None,
+    penalty_weights=None,
+):  # fmt: skip
     """Return the model of some data, and the map back to the data's units.
 
     Returns
@@ -118,5 +125,8 @@ def l1_svm_model(
     X, y = check_data(X, y)
     signs, _ = binary_labels(y)
     given = checked_weights(y, sample_weight)
-    prepared, preparation = prepare(X, scale, 0.0, storage, dtype, given, narrow=True)
+    if penalty_weights is not None and scale == "l2":
+        raise UsageError("`penalty_weights` are of features, `scale=l2` scales rows", "leave out one of the two")
+    penalties = checked_penalties(penalty_weights, X.shape[1])
+    prepared, preparation = prepare(X, scale, 0.0, storage, dtype, given, narrow=True, penalties=penalties)
     return L1SVM(Columns(prepared, signs, threads, row_weights(y, class_weight, given))), replace(preparation, bias=1.0)

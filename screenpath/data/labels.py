@@ -220,11 +220,11 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
         raise DataError(
             f"{where}two labels are needed, these are {labels.size}: {named}",
             "they look like the targets of a regression: use lad, svr or quantile; for classes choose one against the "
-            "rest (`positive=LABEL`), or fit all: svm with `one_vs_rest`, sparse-svm",
+            "rest (`positive=LABEL`), or fit all: svm or l1svm with `one_vs_rest`, sparse-svm",
         )
     raise DataError(
         f"{where}two labels are needed, these are {labels.size}: {named}",
-        "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm with "
+        "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm or l1svm with "
         "`one_vs_rest`, sparse-svm"
         + ("; lad, svr and quantile take targets of a regression" if names is None and labels.size > SEVERAL else ""),
     )

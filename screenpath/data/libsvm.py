@@ -268,6 +268,9 @@ def read_libsvm(
 ) -> Dataset:
     """Read LIBSVM text, plain or compressed.
 
+    Labels are numbers, or all are words: then ``label_names`` has them, sorted, and ``y`` numbers them from 0. A word
+    begins with a letter and holds no colon, comma or ``#``.
+
     Parameters
     ----------
     source : str, Path or binary file object

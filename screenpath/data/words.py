@@ -111,6 +111,13 @@ def label_of(token: bytes) -> str | None:
     return name if name and name[0].isalpha() and name.isprintable() and not is_numberlike(name) else None
 
 
+def is_word(text: str) -> bool:
+    """Tell whether a reader takes a text for a label."""
+    token = text.encode("utf-8", "surrogatepass")
+    found = WORD.match(token)
+    return found is not None and found[1] == token and label_of(token) == text
+
+
 def first_is_word(lines: Iterable[bytes]) -> bool | None:
     """Tell whether the first label of some lines is a word; None where no line has a label."""
     for line in lines:

@@ -223,8 +223,15 @@ def _index_fault(text, start, at):
 
 
 @kernel()
-def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, values, bits, indices, hard, n_hard, seen):
+def _line(
+    text, at, word, smallest, powers, exact, row, nnz, labels, label_bits, values, bits, indices, hard, n_hard, seen
+):
     """Parse one line, from its label to its newline (every line of the text has one).
+
+    Parameters
+    ----------
+    word : int
+        End of a label that may be a word, 0 where it is to be a number.
 
     Returns
     -------
@@ -235,15 +242,15 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
         Token at fault.
     """
     start = at
-    at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
+    if word > 0:
+        at, outcome = word, 2
+    else:
+        at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
     if outcome == 0 or (text[at] > 32 and text[at] != 35):
-        end = _word_end(text, start)
-        if end == start:
-            end = _token_end(text, start)
-            if _control(text[end]):
-                return at, nnz, n_hard, CONTROL, end, end + 1
-            return at, nnz, n_hard, LABEL, start, max(end, start + 1)
-        at, outcome = end, 2
+        end = _token_end(text, start)
+        if _control(text[end]):
+            return at, nnz, n_hard, CONTROL, end, end + 1
+        return at, nnz, n_hard, LABEL, start, max(end, start + 1)
     if outcome == 2:
         hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = -row - 1, start, at
         n_hard += 1
@@ -336,14 +343,20 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
     rows, nnz, lines, n_hard, n_faults : int
         Parsing ends early when ``faults`` is full.
     """
-    at, rows, nnz, lines, n_hard, n_faults = 0, 0, 0, 0, 0, 0
+    at, rows, nnz, lines, n_hard, n_faults, word = 0, 0, 0, 0, 0, 0, 0
     while at < stop and n_faults < faults.shape[0]:
         at = _blank(text, at)
         if text[at] != 10 and text[at] != 35:
             at, found, hard_found, code, first, last = _line(
-                text, at, smallest, powers, exact, rows, nnz, labels, label_bits, values, bits, indices, hard, n_hard,
-                seen,
+                text, at, word, smallest, powers, exact, rows, nnz, labels, label_bits, values, bits, indices, hard,
+                n_hard, seen,
             )  # fmt: skip
+            if code == LABEL and word == 0:  # out of the way of numbers: the line again, from behind the word
+                word = _word_end(text, first)
+                if word > first:
+                    at = first
+                    continue
+            word = 0
             if code == 0:
                 nnz, n_hard = found, hard_found
                 rows += 1

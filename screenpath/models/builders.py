@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from screenpath.data.labels import label_text
 from screenpath.errors import UsageError
-from screenpath.models.free_kernel import FreeKernelModel
-from screenpath.models.kernel import KernelModel
+
+if TYPE_CHECKING:
+    from screenpath.models.kernel import KernelModel
 
 
 def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> KernelModel:
@@ -21,6 +24,9 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> Kernel
     intercept : str, optional
         ``free`` for one that is not penalised.
     """
+    from screenpath.models.free_kernel import FreeKernelModel  # here: other models start up without them
+    from screenpath.models.kernel import KernelModel
+
     kind = FreeKernelModel if intercept == "free" else KernelModel
     return kind(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights))
 

@@ -50,7 +50,7 @@ class _Sums:
         )
         self.t, self.theta, self.weights = 1.0 - own, c.theta[self.pairs], model.weights[i]
         extent = bounds.spread * float(np.linalg.norm(c.w))
-        self.t_error = bounds.row * (model.row_norm[self.pairs] * extent + 4.0)
+        self.t_error = bounds.row * (model.row_norm[i] * extent + 4.0)
         # Features beyond these have no share in either objective.
         self.features = np.flatnonzero((c.u_slack == 0.0) | (c.w != 0.0))
         psi, f = model.psi_of(c).reshape(classes, n), self.features

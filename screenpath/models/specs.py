@@ -17,6 +17,9 @@ from screenpath.models.targets import class_targets, sign_targets
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
 
 
+ONE_OR_ALL = "`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two"
+
+
 def _svm_targets(y, options, known=None):
     """Return signs and their map, or with ``one_vs_rest`` and more than two labels class numbers and the labels."""
     several = "classes" in known if known is not None else options.get("one_vs_rest")
@@ -60,7 +63,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
     if not options.get("one_vs_rest"):
         return spec if free else chunked(spec, options)
     if options["positive"] is not None:
-        raise UsageError("`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two")
+        raise UsageError(*ONE_OR_ALL)
     for name in ("eps_path", "chunk"):
         if options[name] is not None:
             raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
@@ -161,10 +164,13 @@ KERNEL_SVM = replace(
 
 
 def _l1_build(rows, targets, weights, options):
-    """Return the model; the columns are copied from the rows that were read."""
+    """Return the model, or one for each class; the columns are copied from the rows that were read."""
     from screenpath.models.l1svm import L1SVM
     from screenpath.rows.columns import Columns
+    from screenpath.walk.one_vs_rest import L1OneVsRest
 
+    if targets.min() >= 0:
+        return L1OneVsRest(rows, targets, weights, options["threads"])
     return L1SVM(Columns.of_rows(rows, targets, options["threads"], weights))
 
 
@@ -186,7 +192,15 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model; ``bias`` has no meaning."""
     if options["bias"] != 0.0:
         raise UsageError("l1svm has a free bias of its own", "leave out `bias`")
-    return spec
+    if options.get("penalty_weights") is not None:
+        if options["scale"] == "l2":
+            raise UsageError("`penalty_weights` are of features, `scale=l2` scales rows", "leave out one of the two")
+        spec = replace(spec, objective=spec.objective.replace("||w||_1", "sum_j p_j |w_j|"))
+    if not options.get("one_vs_rest"):
+        return spec
+    if options["positive"] is not None:
+        raise UsageError(*ONE_OR_ALL)
+    return replace(spec, objective=f"for each class against the rest: {spec.objective}", walk=_classes_walk)
 
 
 # -- elastic net ------------------------------------------------------------------------------------------------------
@@ -196,15 +210,17 @@ L1_SVM = Spec(
     name="l1svm",
     title="L1-regularised squared-hinge SVMs with a free bias",
     objective="min 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
-    targets=sign_targets,
+    targets=_svm_targets,
     build=_l1_build,
     grid=_l1_grid,
     score="accuracy",
     liblinear="L1R_L2LOSS_SVC",
     options=(
         o.POSITIVE,
+        o.ONE_VS_REST,
         o.CLASS_WEIGHT,
         o.WEIGHTS,
+        o.PENALTY_WEIGHTS,
         *o.LAMBDA_GRID,
         *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False),
         o.CERTIFICATE,

@@ -229,7 +229,9 @@ class RunSummary:
         if sparse:
             lines.append(f"enters at: the first step ({', '.join(run.parameters)}) of the path with a weight")
         kind = run.record["preparation"].get("scaling") or "none"
-        return [*lines, f"scaled: {SCALED[kind]}"]
+        penalised = run.record["options"].get("penalty_weights") is not None
+        words = "weight" if penalised and kind == "none" else SCALED[kind]
+        return [*lines, f"scaled: {words}{' x its weight in the penalty' if penalised else ''}"]
 
 
 def _entered(run, row: dict | None) -> str:

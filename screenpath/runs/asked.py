@@ -8,7 +8,7 @@ from screenpath.data.tables import need_parquet
 from screenpath.errors import UsageError
 from screenpath.runs.parts import check_part
 
-INPUTS = ("data", "test", "weights", "fold_file")  # options that name files which a run reads
+INPUTS = ("data", "test", "weights", "penalty_weights", "fold_file")  # options that name files which a run reads
 
 
 def check_options(options: dict) -> None:

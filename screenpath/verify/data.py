@@ -194,7 +194,7 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         parts = divided(above, below, header["scale"], 0.0)
         values, tails = (part.ravel() for part in parts)
         indptr, columns = np.arange(rows + 1) * d, np.tile(np.arange(d), rows)
-    elif kind == "maxabs":
+    elif kind in ("none", "maxabs") and "scale" in header:  # without a scaling, that of the penalty
         values, tails = divided(values, 0.0, header["scale"][columns], 0.0)
     elif kind == "l2":
         values, tails = divided(values, 0.0, *(part[block.rows] for part in row_norms(block)))

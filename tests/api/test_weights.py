@@ -104,6 +104,24 @@ def test_another_solver_finds_the_same_optimum(storage):
         assert step.primal == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.parametrize("scale", ["none", "maxabs", "standard"])
+def test_penalty_weights(scale):
+    X, y, _ = data(2, n=30, d=7)
+    X = X[:, :6]
+    signs, p = 2.0 * y - 1.0, np.array([0.3, 2.0, 1.0, 5.0, 0.7, 1.5])
+    spread = {"maxabs": np.abs(X).max(axis=0), "standard": X.std(axis=0)}.get(scale, np.ones(6))
+    spread[spread == 0.0] = 1.0
+    path = l1_svm_path(X, y, grid=4, scale=scale, penalty_weights=p, tol=1e-9)
+    w, b = cp.Variable(6), cp.Variable()
+    loss = 0.5 * cp.sum(cp.square(cp.pos(1.0 - cp.multiply(signs, X @ w + b))))
+    for step, coefficients in zip(path.steps[1:], path.coefficients[1:], strict=True):
+        problem = cp.Problem(cp.Minimize(loss + step.parameters["lambda"] * cp.norm1(cp.multiply(p * spread, w))))
+        assert step.primal == pytest.approx(problem.solve(cp.CLARABEL), rel=1e-6)
+        np.testing.assert_allclose(coefficients, w.value, atol=1e-3)
+    plain, even = (l1_svm_path(X, y, grid=4, scale=scale, penalty_weights=q) for q in (None, np.ones(6)))
+    np.testing.assert_allclose(plain.coefficients, even.coefficients, rtol=1e-9, atol=1e-12)
+
+
 def test_processes_get_the_weights():
     X, y, times = data(3)
     how = {"betas": 2, "alphas": 3, "sample_weight": times / 3.0}
@@ -117,6 +135,14 @@ def test_what_cannot_be_weighted():
         l1_svm_path(X, y, sample_weight=np.full(y.size, 2.0), dtype=np.float32)
     with pytest.raises(DataError, match="all samples have the same label, or nearly all the weight"):
         l1_svm_path(X, y, sample_weight=(y == 1).astype(float))
+    for given, message in (
+        (np.ones(24), "24 penalty weights for 25 features"),
+        (np.zeros(25), "penalty weight 1 is 0"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            l1_svm_path(X, y, penalty_weights=given)
+    with pytest.raises(UsageError, match="scale=l2"):
+        l1_svm_path(X, y, penalty_weights=np.ones(25), scale="l2")
     for path in (l1_svm_path, sparse_svm_path):
         with pytest.raises(UsageError, match="all weights are 0"):
             path(X, y, sample_weight=np.zeros(y.size))

@@ -12,6 +12,7 @@ from screenpath import sparse_svm_path
 from screenpath.errors import DataError
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
+from screenpath.models.sparse_sharp import sharpened
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solvers.sparse import make_sparse_solver
@@ -74,6 +75,24 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     rule, solver = ("none", "sifs", "gap", "sifs+gap")[seed % 4], ("auto", "sdca")[seed // 4 % 2]
     for step, found in walked(seed, tol, rule, solver):
         assert found == [], (seed, step)
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_certificates_are_sharpened(classes):
+    """Of more than two classes it ended with a traceback."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(7, 3)) * 10.0 ** rng.integers(-3, 4, size=3)
+        labels = np.arange(7) % 3 if classes == 3 else 2 * (np.arange(7) % 2) - 1
+        weights = 10.0 ** rng.uniform(-3, 3, size=7) if seed % 2 else None
+        exact = Sparse(X, labels, classes, 0.5, weights)
+        model = SparseModel(Views(X), labels, classes, 0.0, 0.5, weights)
+        model = model.at(0.3 * model.beta_max)
+        c = solved(model, 0.1 * model.alpha_max(), 1e-10)
+        found = sharpened(model, c, 1e-18)
+        primal, dual = exact.objectives(c.w, c.theta, c.alpha, c.beta)
+        assert primal - dual <= Fraction(found.gap) <= 2 * (primal - dual) + Fraction(1e-15) * primal
+        assert abs(Fraction(found.primal) - primal) <= Fraction(found.primal_error)
 
 
 @pytest.mark.parametrize("seed", [9, 11, 32, 36, 44, 45, 61])
