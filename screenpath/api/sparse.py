@@ -144,7 +144,7 @@ def sparse_svm_path(
         ``sifs``, ``iss``, ``ifs``, each also with ``+gap``; ``gap`` or ``none``.
     first : {"features", "samples"}
         Which triggering SIFS begins with; the decisions are the same.
-    solver : {"auto", "newton", "sdca"}
+    solver : {"auto", "newton", "sdca", "acc-sdca"}
     jobs : int, default 1
         Processes; the rows of different ``beta`` are shared out. Results do not depend on it.
     tol, bias, scale, storage, dtype, seed, max_epochs, time_limit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 
 import click
 
@@ -14,25 +13,37 @@ from screenpath.cli.help import Helped
 from screenpath.errors import flags
 from screenpath.models.losses import LOSSES
 from screenpath.models.options import FORCE, LOG_FORMAT, QUIET, Option
-from screenpath.runs.studies import study_options
+from screenpath.runs.studies import SPEEDUP, study_options
 
 ABOUT = {
-    "l1svm": """Compare the configurations of Zhao 2014 for L1-regularised SVMs on DATA.
+    "l1svm": f"""Run the configurations of Zhao 2014 for L1-regularised SVMs on DATA, and print one table.
 
-    The exit code is 3 if a configuration did not certify every grid point.""",
-    "sparse-svm": """Walk the grid of sparse SVMs on DATA under each of several rules, in alternation, and print one
-    table.
+    {SPEEDUP}
 
-    The solver is that of a run; --rules none,iss,ifs,sifs --solver sdca is Hong 2019's comparison. All
-    variants must certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
+    All configurations must certify the same optimal values; the exit code is 3 if one did not certify every grid
+    point.""",
+    "sparse-svm": f"""Walk the grid of sparse SVMs on DATA under each of several rules, and print one table.
+
+    {SPEEDUP}
+
+    The solver is that of a run; --rules none,iss,ifs,sifs --solver sdca is Hong 2019's comparison. All variants must
+    certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
 }
+RULES = f"""Walk the path of MODEL on DATA under each of several rules, and print one table.
+
+    {SPEEDUP}
+
+    The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
+    those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
+
+    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
+    configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
+    screenpath compare-rules sparse-svm --help."""
 FORMAT = Option(
     "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json", "parquet"), stated=True,
     group="output",
 )  # fmt: skip
 OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
-
-
 SAID = (OUT, FORCE, QUIET, LOG_FORMAT)
 
 
@@ -47,11 +58,7 @@ class Comparison(Helped):
 
 
 def _options(model: str):
-    # The totals of configurations have been CSV from the first version on.
-    kind = FORMAT if model != "l1svm" else replace(FORMAT, default="csv")
-    return shared.stack(
-        shared.data_argument, shared.flags((*study_options(model), kind, OUT, FORCE, QUIET, LOG_FORMAT))
-    )
+    return shared.stack(shared.data_argument, shared.flags((*study_options(model), FORMAT, *SAID)))
 
 
 def study_command(model: str) -> click.Command:
@@ -66,6 +73,7 @@ def study_command(model: str) -> click.Command:
 @click.command(
     "compare-rules",
     cls=Comparison,
+    help=RULES,
     examples=(
         "screenpath compare-rules svm data.libsvm --rules none,dvi,it",
         "screenpath compare-rules lad targets.libsvm --repeats 5 --format csv -o table.csv",
@@ -74,15 +82,7 @@ def study_command(model: str) -> click.Command:
 @click.argument("model", type=click.Choice(list(LOSSES)))
 @_options("svm")
 def command(model, **options):
-    """Walk the path of MODEL on DATA under each of several rules, in alternation, and print one table.
-
-    The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
-    those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
-
-    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
-    configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
-    screenpath compare-rules sparse-svm --help.
-    """
+    """Compare the rules of a box model, see :data:`RULES`."""
     return run_study(model, **options)
 
 

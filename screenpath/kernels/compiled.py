@@ -355,6 +355,8 @@ def box_walk(
         C, C0, clock, before, after = grid[k], grid[k - 1], seconds(), margins[(k - 1) % kept], margins[k % kept]
         if not C > C0:
             return k - 1, True
+        if k > 1 and (n_R + n_L == n or partition.box_rests(point, lo, hi)):  # what follows may need no solve
+            return k - 1, False
         screened_R, screened_L = 0.0, 0.0
         if region == PAIR_BALL:
             screened_R, screened_L = _screen(

@@ -30,6 +30,33 @@ def box_ends(theta, lo, hi, ends, start, stop):
 
 
 @kernel
+def box_rests(theta, lo, hi):
+    """Tell whether no dual variable is at an end of its box other than 0; most often one of the first ones is."""
+    for i in range(theta.size):
+        value = theta[i]
+        if value != 0.0 and (value == lo[i] or value == hi[i]):
+            return False
+    return True
+
+
+@kernel
+def box_line(C1, theta1, C2, theta2, C, lo, hi):
+    """Return the dual point at ``C`` on the line through ``alpha = C theta`` of two others, inside its box.
+
+    What is at an end at ``C2`` stays there.
+    """
+    out, share = np.empty(theta2.size), (C - C2) / (C2 - C1)
+    for i in range(theta2.size):
+        known, low, high = C2 * theta2[i], lo[i], hi[i]
+        value = (known + share * (known - C1 * theta1[i])) / C
+        free = (low < theta2[i]) & (theta2[i] < high)
+        value = value if value > low else low
+        value = value if value < high else high
+        out[i] = value if free else theta2[i]
+    return out
+
+
+@kernel
 def box_closed_form(c, lo, hi):
     """Return the optimal dual variables for small C: ``hi`` where ``c > 0``, else ``lo``."""
     s = np.empty(c.size)
@@ -202,6 +229,8 @@ def warm_up():
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     index = np.zeros(2, dtype=np.int64)
     box_ends(a, a, a, status.copy(), 0, 2)
+    box_rests(a, a, a)
+    box_line(0.5, a, 1.0, a, 2.0, a, a)
     box_closed_form(a, a, a)
     box_part(status, a, a, a, a, 1.0)
     part_rows(status, status, a, a, a, a, index.copy(), index.copy(), 0, 0, 2)

@@ -104,6 +104,18 @@ class PathModel(Protocol):
     def exact_until(self, reference, parameter) -> bool:
         """Tell whether the closed form is still optimal at the parameter: nothing has to be solved."""
 
+    def held(self, reference, parameter) -> tuple[Any, str] | None:
+        """Return a certificate at the parameter that needs no solve, and what to call it; None where none is known."""
+        return None
+
+    def rests(self, certificate) -> bool:
+        """Tell whether :meth:`held` will know what follows but for what the certificate's gap leaves to be desired."""
+        return False
+
+    def after(self, certificate, reference) -> Any:
+        """Return the certificate as one that remembers the reference; asked where the solver looks ahead."""
+        return certificate
+
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     @abstractmethod

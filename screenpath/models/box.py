@@ -24,7 +24,7 @@ import numpy as np
 
 from screenpath.kernels import box as kernels
 from screenpath.kernels import partition
-from screenpath.models import box_rounding
+from screenpath.models import box_rounding, ends
 from screenpath.models.base import RegionModel, Resumable
 from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Point
@@ -32,6 +32,7 @@ from screenpath.models.reduced import Reduced
 from screenpath.models.sharp import sharpened
 from screenpath.numbers import states
 
+BEFORE = "before_C", "before_theta"  # of a checkpoint: see `BoxModel.after`
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
 
@@ -66,6 +67,7 @@ class BoxModel(RegionModel, Resumable):
         self.size = self.c.size
         self._whole = None
         self._closed_until = None
+        self._closed: tuple | None = None  # the closed form, while a walk may have points at which it is optimal
         self.bounds = self._bounds()
         self.relative = max(GAP_ROUNDING, 2.0 * self.bounds[kernels.FEATURE_SUM])
         self.rounding = max(ROUNDING, 4.0 * self.bounds[kernels.PRODUCT])
@@ -221,6 +223,7 @@ class BoxModel(RegionModel, Resumable):
             "total": certificate.total,
             "updates": certificate.updates,
             "sum_error": certificate.sum_error,
+            **({} if certificate.before is None else dict(zip(BEFORE, certificate.before, strict=True))),
         }
 
     def restore(self, state) -> Certificate:
@@ -229,7 +232,11 @@ class BoxModel(RegionModel, Resumable):
         theta = states.vector(state, "theta", self.size, self.lo, self.hi)
         C, updates = states.positive(state, "C"), states.count(state, "updates")
         sum_error = states.number(state, "sum_error", 0.0, box_rounding.largest_sum_error(self, updates))
-        return self._certificate(C, w, theta, total, updates, self.margins(w), sum_error)
+        certificate = self._certificate(C, w, theta, total, updates, self.margins(w), sum_error)
+        if BEFORE[0] in state:
+            earlier = states.vector(state, BEFORE[1], self.size, self.lo, self.hi)
+            certificate.before = states.positive(state, BEFORE[0]), earlier
+        return certificate
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error) -> Certificate:
         w_sq, *numbers = kernels.box_certificate(  # in the order of the certificate's entries
@@ -261,8 +268,12 @@ class BoxModel(RegionModel, Resumable):
 
     @property
     def closed_until(self) -> float:
-        """Return the largest C at which the closed form is optimal (Ogawa 2014's C_min); two passes at most."""
-        return self.closed_form()[2] if self._closed_until is None else self._closed_until
+        """Return the largest C at which the closed form is optimal (Ogawa 2014's C_min); two passes at most, set-up."""
+        if self._closed_until is None:
+            touched = self.rows.touched
+            self._closed_until = self.closed_form()[2]
+            self.rows.touched = touched
+        return self._closed_until
 
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
@@ -272,12 +283,42 @@ class BoxModel(RegionModel, Resumable):
         """
         s, total, limit, slope = self._closed_form()
         at = min(C, limit) if limit > 0.0 else C
+        self._closed = (s, total, limit, slope) if limit > C else None
         error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
         return self._certificate(at, at * total, s, total, 0, at * slope, error)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``C``."""
         return C <= reference.C
+
+    def rests(self, certificate: Certificate) -> bool:
+        """Tell whether no dual variable is at an end of its box other than 0."""
+        return ends.rests(self, certificate)
+
+    def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
+        """Return the pair that is known at ``C`` without a solve, at the ends of a path; see :mod:`models.ends`."""
+        name = ends.known(self, reference, C)
+        if name == ends.CONSTANT:
+            return self._certificate(C, *ends.constant(self, reference, C)), name
+        return (self._closed_at(C), name) if name else None
+
+    def _closed_at(self, C: float) -> Certificate:
+        """Return the certificate of the closed form; no pass over the data but for a resumed path's first such point,
+        where it is set-up.
+        """
+        if self._closed is None:
+            touched = self.rows.touched
+            self._closed = self._closed_form()
+            self.rows.touched = touched
+        s, total, _, slope = self._closed
+        error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
+        return self._certificate(C, C * total, s, total, 0, C * slope, error)
+
+    def after(self, certificate: Certificate, reference: Certificate) -> Certificate:
+        """Let a certificate remember the dual point before it, from which :meth:`reduce` looks ahead."""
+        if reference.C < certificate.C:
+            certificate.before = reference.C, reference.theta
+        return certificate
 
     def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float, float]:
         """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).
@@ -334,8 +375,9 @@ class BoxModel(RegionModel, Resumable):
         """
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
-        theta, start_total = reference.theta.copy(), reference.total
-        index, linear, moved = partition.box_part(screened.status, self.lo, self.hi, self.c, theta, reference.ell)
+        known, start_total, ell = self._looking_ahead(C, reference)
+        theta = known.copy()
+        index, linear, moved = partition.box_part(screened.status, self.lo, self.hi, self.c, theta, ell)
         if moved.size:  # few of them, so the sum at the start costs little
             step = np.zeros(self.size)
             partition.box_moves(moved, screened.status, self.lo, self.hi, self.signs, theta, step)
@@ -343,11 +385,11 @@ class BoxModel(RegionModel, Resumable):
             del step  # with many rows each of these is much memory
         if index.size == self.size:
             c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
-            start, margins = C * reference.theta, reference.point.products
+            start, margins = C * known, reference.point.products
         else:
             c, lo, hi, norms, start, margins = out = np.empty((6, index.size))
-            known = reference.theta, reference.point.products
-            partition.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *known, out, 0)
+            pair = known, reference.point.products
+            partition.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *pair, out, 0)
         stored = self.rows.stored
         return Reduced(
             take=lambda: self._take(index),
@@ -365,6 +407,18 @@ class BoxModel(RegionModel, Resumable):
             start_margins=margins,
             theta=theta,
         )
+
+    def _looking_ahead(self, C: float, reference: Certificate) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the dual point to start from, its sum over rows, and ``c . theta``.
+
+        It is the reference's; or, where that remembers the one before it, the line through both at ``C``: while no row
+        reaches or leaves its kink, ``alpha = C theta`` is linear in C.
+        """
+        if reference.before is None or not C > reference.C:
+            return reference.theta, reference.total, reference.ell
+        theta = partition.box_line(*reference.before, reference.C, reference.theta, C, self.lo, self.hi)
+        total = self.updated_sum(theta, reference)[0]
+        return theta, total, float(np.einsum("i,i", self.c, theta))
 
     def _where(self, index: np.ndarray) -> np.ndarray:
         return index % self.rows.n if self.mirrored else index

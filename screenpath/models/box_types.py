@@ -47,6 +47,8 @@ class Certificate(Proven):
         Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
     shift, cost : float, default 0
         With a free intercept: what an exact dual point may differ by in the sum over rows, and in ``slack``.
+    before : tuple (float, ndarray of shape (N,)), optional
+        C and ``theta`` of the grid point before, where a solver starts from the line through both.
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -74,6 +76,7 @@ class Certificate(Proven):
     product_error: float = 0.0
     shift: float = 0.0
     cost: float = 0.0
+    before: tuple[float, np.ndarray] | None = None
     relative: float = GAP_ROUNDING
 
     @property

@@ -45,7 +45,8 @@ def _classes_walk(options):
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model of two classes, of each class against the rest, or behind a kernel."""
-    spec, kernel = with_intercept(spec, options), options["kernel"]
+    kernel = options["kernel"]
+    spec = with_intercept(spec if kernel is None else KERNEL_SVM, options)
     given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
     if kernel is None and given:
         raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
@@ -57,7 +58,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
             raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
         if options.get("one_vs_rest"):
             raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
-        return KERNEL_SVM
+        return spec
     free = options["intercept"] == "free"
     if not options.get("one_vs_rest"):
         return spec if free else chunked(spec, options)
@@ -85,7 +86,7 @@ LINEAR_SVM = replace(
     example="`kernel=rbf` `gamma=1/d` `grid=20`",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     "the intercept).\n\n"
-    "With `kernel` there is no intercept: `bias=B` adds B^2 to the kernel, `dtype` is that of the stored kernel "
+    "With `kernel` a penalised intercept is a constant in it: `bias=B` adds B^2. `dtype` is that of the stored kernel "
     "values, and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and "
     "those with +gap, the solvers auto (= newton) and smo.",
 )  # fmt: skip
@@ -140,7 +141,7 @@ def _kernel_build(rows, targets, weights, options):
     from screenpath.models.builders import kernel_svm_model
 
     rows.forget()  # of several runs none profits from the rows that another has cached
-    return kernel_svm_model(rows, weights)
+    return kernel_svm_model(rows, weights, options.get("intercept"))
 
 
 KERNEL_SVM = replace(
@@ -318,7 +319,7 @@ SPARSE_SVM = Spec(
         o.SMOOTHING,
         o.FIRST,
         o.GRID_JOBS,
-        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca"), threaded=False),
+        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca", "acc-sdca"), threaded=False),
         o.CERTIFICATE,
     ),
     resolved=_sparse_resolved,

@@ -6,6 +6,7 @@ chunk of M grid points. ``Heuristic`` is that paper's baseline, which guesses an
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from screenpath.numbers import states
 from screenpath.numbers.rounding import gamma
 from screenpath.rules.base import PathScreening
 from screenpath.rules.box import feasible_dome, pair_ball
+from screenpath.rules.floors import Dual, ball_floor, nearer_pair
 
 BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
 GUESSES = 3  # rounds at one grid point after which the heuristic leaves all rows to the solver
@@ -112,11 +114,13 @@ class Pathwise(BoxScreening):
         As the user wrote it.
     chunk : int, optional
         Grid points that one rule serves, found with a feasible point of the line search; without it each point has its
-        own rule, with the far end as the feasible point (as in Wang 2014).
+        own rule, with the far end as the feasible point (as in Wang 2014). So has the first point of the path: a chunk
+        begins at one that has been solved (Algorithm 2).
     form : {"C", "s"}
-        How the loss ``s_b`` that the feasible point must not exceed is found. ``C``: :func:`loss_floor` at the last C
-        of the chunk, proven before the rule is used. ``s``: tried, by interpolation between the reference and the far
-        end to one point beyond the chunk; proven by the certificate of each point, or the rule is given up.
+        How the loss ``s_b`` that the feasible point must not exceed is found. ``C``: the best of :func:`loss_floor` and
+        :func:`rules.floors.ball_floor` at the last C of the chunk, proven before the rule is used. ``s``: tried, by
+        interpolation between the reference and the far end to one point beyond the chunk; proven by the certificate
+        of each point, or the rule is given up.
     """
 
     def __init__(self, static, dynamic: bool, name: str, chunk: int | None = None, form: str = "C"):
@@ -128,6 +132,7 @@ class Pathwise(BoxScreening):
         self.chunk, self.form = chunk, form
         self.far: Any = None
         self.grid = np.empty(0)
+        self.search_s = 0.0  # of line searches, in all: a part of the rule's time
         self._restart()
 
     def _restart(self):
@@ -153,7 +158,7 @@ class Pathwise(BoxScreening):
 
     def before(self, model, reference, parameter) -> Screened:
         """Screen from the previous grid point and the far end, or go on with the chunk's decisions."""
-        if self.chunk is None:
+        if self.chunk is None or parameter == self.grid[0]:
             return model.screen(self.static.region(model, reference, parameter, self.far))
         if self.left == 0:
             self.left, self.floor, self.status = self._new_rule(model, reference, parameter, self.chunk)
@@ -210,21 +215,25 @@ class Pathwise(BoxScreening):
 
     def _new_rule(self, model, reference, parameter, chunk: int):
         start = int(np.flatnonzero(self.grid == parameter)[0])
-        served = self.grid[start : start + chunk]
+        served, since = self.grid[start : start + chunk], time.perf_counter()
         if self.form == "C":
-            target, floor = self._proven_floor(reference, served.max()), -np.inf  # the loss is least at the largest C
+            # The loss is least at the largest C.
+            target, floor = self._proven_floor(model, reference, float(served.max())), -np.inf
         else:
             target = floor = self._guessed_floor(reference, self.grid[min(start + chunk, self.grid.size - 1)])
         nearby = feasible_point(model, reference, self.far, target)
+        self.search_s += time.perf_counter() - since
         far = pair_ball(self.far, self.far.C)  # serves every C up to the far end
         if nearby is None or nearby.extent > far.extent:
             nearby, floor = far, -np.inf
         region = feasible_dome(reference, nearby, served, self.static.enhanced)
         return served.size, floor, model.screen(region).status
 
-    def _proven_floor(self, reference, C: float) -> float:
+    def _proven_floor(self, model, reference, C: float) -> float:
         primal = min(primal_value(reference, C), primal_value(self.far, C))
-        return max(loss_floor(reference, C, primal), loss_floor(self.far, C, primal))
+        pair, further = nearer_pair(model, reference, self.far, C)
+        near = ball_floor(pair, further, Dual.of(reference), Dual.of(self.far))
+        return max(loss_floor(reference, C, primal), loss_floor(self.far, C, primal), near)
 
     def _guessed_floor(self, reference, C: float) -> float:
         a, b = reference, self.far

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass, field
+from collections import defaultdict
 
 import numpy as np
 
-from screenpath.errors import ScreenpathError, UsageError
+from screenpath.errors import UsageError
 from screenpath.rules import parse_rule, takes_chunks
 from screenpath.rules.sparse import parse_sparse_rule
+from screenpath.runs.alternate import Variant, alternate
 from screenpath.solvers import make_solver
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
@@ -20,44 +21,16 @@ MEASURED = (
     "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes", "epochs",
     "mean_rejection",
 )  # fmt: skip
-COLUMNS = ("rule", "shrinking", *MEASURED, "speedup")
+BOX_MEASURED = (*MEASURED, "search_s", "wasted_s")
+COLUMNS = ("rule", "shrinking", "start", *BOX_MEASURED, "speedup")
 SPARSE_MEASURED = (*MEASURED, "mean_scaling")
 SPARSE_COLUMNS = ("rule", "start", *SPARSE_MEASURED, "speedup")
-ROUNDING = 1e-12  # relative; two intervals [dual, primal] may miss each other by this much
+STARTS = ("warm", "cold")
 
 
-class DisagreementError(ScreenpathError):
-    """Two variants certified different optimal values: one of them is wrong."""
-
-
-@dataclass(eq=False)
-class Variant:
-    """One way to walk the path, and what it took.
-
-    Parameters
-    ----------
-    rule : str
-    mark : str
-        What else distinguishes it; "" for nothing.
-    runs : list of dict
-        Measurements, one a repeat.
-    intervals : ndarray of shape (n_steps, 2)
-        Dual and primal value of every step.
-    """
-
-    rule: str
-    mark: str = ""
-    runs: list = field(default_factory=list)
-    intervals: np.ndarray | None = None
-
-    @property
-    def name(self) -> str:
-        """Return the rule and the mark."""
-        return self.rule + (f"+{self.mark}" if self.mark else "")
-
-
-def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6, max_epochs=100_000, seed=0, repeats=3,
-            chunk=None, chunk_form="C", parse=parse_rule, make=make_solver, progress=None):  # fmt: skip
+def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), solver="cd", tol=1e-6, max_epochs=100_000,
+            seed=0, repeats=3, chunk=None, chunk_form="C", parse=parse_rule, make=make_solver,
+            progress=None):  # fmt: skip
     """Walk the same path under every rule, alternating, and return the table.
 
     Parameters
@@ -70,6 +43,9 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
         The first is the one the others are compared with.
     shrinking : sequence of bool
         Settings of the solver's shrinking (``cd``, ``smo``) to combine with the rules.
+    starts : sequence of {"warm", "cold"}
+        Where the solver begins at each grid point, screened or not: at the previous one, or (``cd``) at the dual
+        point nearest to zero.
     solver : str
     tol, max_epochs, seed
         As for a path.
@@ -79,16 +55,17 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
         Grid points that one region serves, for those of the rules that can (``ssnsv``, ``essnsv``).
     chunk_form : {"C", "s"}
     parse, make : callable
-        ``parse(rule, chunk, chunk_form) -> screening`` and ``make(solver, seed, shrinking) -> solver`` of the model.
+        ``parse(rule, chunk, chunk_form) -> screening`` and ``make(solver, seed, shrinking, warm) -> solver`` of the
+        model.
     progress : callable, optional
         Called with a line of text before each run.
 
     Returns
     -------
     list of dict
-        One row a variant with the columns ``COLUMNS``; seconds are medians over the repeats (``total_s`` by the
-        clock, ``cpu_s`` of the process), ``speedup`` is the median of the ratios to the
-        first variant's run of the same repeat.
+        One row a variant with the columns ``COLUMNS``; seconds are medians over the repeats (``cpu_s`` of the
+        process, all others by the clock; of ``rule_s``, ``search_s`` went into line searches, and of ``solve_s``,
+        ``wasted_s`` into solves that had to be repeated), ``speedup`` is :data:`screenpath.runs.studies.SPEEDUP`.
 
     Raises
     ------
@@ -97,15 +74,25 @@ def compare(make_model, grid, rules, *, shrinking=(True,), solver="cd", tol=1e-6
     """
     if chunk is not None and not any(takes_chunks(rule) for rule in rules):
         raise UsageError(f"none of the rules {', '.join(rules)} can serve a chunk", "add ssnsv or essnsv")
-    variants = {Variant(rule, "shrinking" if on else ""): on for on in shrinking for rule in rules}
+    settings = {
+        Variant(rule, (*(("shrinking",) if on else ()), *(("cold",) if start == "cold" else ()))): (on, start)
+        for start in starts
+        for on in shrinking
+        for rule in rules
+    }
 
     def prepared(variant):
-        screening = parse(variant.rule, chunk, chunk_form) if takes_chunks(variant.rule) else parse(variant.rule)
-        return screening, make(solver, seed, variants[variant])
+        on, start = settings[variant]
+        served = chunk is not None and takes_chunks(variant.rule)
+        screening = parse(variant.rule, chunk, chunk_form) if served else parse(variant.rule)
+        return screening, make(solver, seed, on, start == "warm")
 
-    _alternate(list(variants), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
-    base = next(iter(variants))
-    return [{"rule": v.rule, "shrinking": on, **_row(v, base, MEASURED)} for v, on in variants.items()]
+    _walks(list(settings), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
+    base = next(iter(settings))
+    return [
+        {"rule": v.rule, "shrinking": on, "start": start, **_row(v, base, BOX_MEASURED)}
+        for v, (on, start) in settings.items()
+    ]
 
 
 def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", first="features", tol=1e-6,
@@ -132,32 +119,33 @@ def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", 
     DisagreementError
     UsageError
     """
-    variants = [Variant(rule, start) for start in starts for rule in rules]
+    variants = [Variant(rule, (start,)) for start in starts for rule in rules]
 
     def prepared(variant):
-        return parse_sparse_rule(variant.rule, first), make_sparse_solver(solver, seed, variant.mark == "warm")
+        return parse_sparse_rule(variant.rule, first), make_sparse_solver(solver, seed, variant.marks == ("warm",))
 
+    _walks(variants, make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
+    bases = {v.marks: v for v in reversed(variants)}
+    return [{"rule": v.rule, "start": v.marks[0], **_row(v, bases[v.marks], SPARSE_MEASURED)} for v in variants]
+
+
+def _walks(variants, make_model, grid, prepared, options: PathOptions, repeats: int, progress) -> None:
+    """Walk the grid with each variant in turn."""
     for variant in variants:
         prepared(variant)  # a wrong name is found before the first walk
-    _alternate(variants, make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
-    bases = {v.mark: v for v in reversed(variants)}
-    return [{"rule": v.rule, "start": v.mark, **_row(v, bases[v.mark], SPARSE_MEASURED)} for v in variants]
 
+    def run(variant):
+        # An eps-path grows with the solutions of the first run; the others walk the points that it found.
+        nonlocal grid
+        screening, solver = prepared(variant)
+        grid = _run(variant, make_model(), grid, screening, solver, options)
 
-def _alternate(variants, make_model, grid, prepared, options: PathOptions, repeats: int, progress) -> None:
-    """Run A B C A B C ... and check that all certified the same values."""
-    for repeat in range(repeats):
-        for variant in variants:
-            if progress is not None:
-                progress(f"run {repeat + 1}/{repeats}: {variant.name}")
-            # An eps-path grows with the solutions of the first run; the others walk the points that it found.
-            screening, solver = prepared(variant)
-            grid = _run(variant, make_model(), grid, screening, solver, options)
-    _check_agreement(variants, options.tol)
+    alternate(variants, repeats, run, progress)
 
 
 def _run(variant: Variant, model, grid, screening, solver, options: PathOptions) -> list:
     values = grid(model) if callable(grid) else grid
+    solves = _watched(solver)
     since = time.process_time()
     found = []
     for step, _ in walk(model, values, screening, solver, options):
@@ -181,31 +169,32 @@ def _run(variant: Variant, model, grid, screening, solver, options: PathOptions)
             "epochs": sum(s.epochs for s in found),
             "mean_rejection": statistics.fmean(s.rejection_ratio for s in found),
             "mean_scaling": statistics.fmean(s.extras.get("scaling_ratio", s.rejection_ratio) for s in found),
+            "search_s": getattr(screening, "search_s", 0.0),
+            "wasted_s": sum(sum(seconds[:-1]) for seconds in solves.values()),
         }
     )
     variant.intervals = np.array([[s.dual, s.primal] for s in found])
     return [values[k] for k in range(len(values))]
 
 
-def _check_agreement(variants, tol: float) -> None:
-    low = np.max([v.intervals[:, 0] for v in variants], axis=0)
-    high = np.min([v.intervals[:, 1] for v in variants], axis=0)
-    apart = np.flatnonzero(low > high + ROUNDING * np.abs(high))
-    if apart.size:
-        k = int(apart[0])
-        duals, primals = ([v.intervals[k, j] for v in variants] for j in (0, 1))
-        a, b = variants[int(np.argmax(duals))].name, variants[int(np.argmin(primals))].name
-        raise DisagreementError(
-            f"step {k}: '{a}' proves an optimum of at least {max(duals):.17g}, '{b}' reached {min(primals):.17g}",
-            "one of the rules screened a row that it must not; please report the data and the command",
-        )
+def _watched(solver) -> dict[int, list[float]]:
+    """Return where the solver will note the seconds of its solves, by the number of the grid point."""
+    solve, seconds = solver.solve, defaultdict(list)
+
+    def timed(reduced, *, rank=0, **more):
+        since = time.perf_counter()
+        found = solve(reduced, rank=rank, **more)
+        seconds[rank].append(time.perf_counter() - since)
+        return found
+
+    solver.solve = timed
+    return seconds
 
 
 def _row(variant: Variant, base: Variant, columns) -> dict:
-    row = {name: statistics.median(run[name] for run in variant.runs) for name in columns}
+    row = {name: variant.median(name) for name in columns}
     row["certified"] = min(run["certified"] for run in variant.runs)
-    pairs = zip(base.runs, variant.runs, strict=True)
-    row["speedup"] = statistics.median(a["total_s"] / max(b["total_s"], 1e-12) for a, b in pairs)
+    row["speedup"] = variant.speedup(base)
     return row
 
 

@@ -1,15 +1,16 @@
-"""The seven configurations of Zhao 2014's study, run on the same grid: time, iterations and over hits per step."""
+"""The seven configurations of Zhao 2014's study, in alternation on one grid: time, sweeps and over hits per step."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.models.l1svm import L1SVM
 from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.runs.alternate import Variant, alternate
 from screenpath.runs.result import run_l1_path
 from screenpath.solvers.l1cd import FeatureDescent
 from screenpath.walk.step import CERTIFIED, SKIPPED
@@ -28,68 +29,12 @@ STUDY = {
 }
 DEFAULT = "default"  # what l1_svm_path runs: vi+gap, warm starts, working sets, Newton finish
 CONFIGURATIONS = (*STUDY, DEFAULT)
+MEASURED = ("points", "certified", "total_s", "cpu_s", "rule_s", "solve_s", "certify_s", "epochs", "over_hits")
+COLUMNS = ("configuration", *MEASURED, "speedup")
 
 
-@dataclass(frozen=True)
-class ConfigurationPath:
-    """One configuration over one grid.
-
-    Parameters
-    ----------
-    name : str
-    steps : list of Step
-        Those that were reached.
-    seconds : float
-        Wall-clock time of the whole path.
-    finished : bool
-        Whether every grid point was reached and certified.
-    features : int
-        Features of the data.
-    """
-
-    name: str
-    steps: list
-    seconds: float
-    finished: bool
-    features: int
-
-    @property
-    def iterations(self) -> int:
-        """Return the sweeps and Newton steps of all grid points."""
-        return sum(step.epochs for step in self.steps)
-
-    @property
-    def screening_seconds(self) -> float:
-        """Return the seconds the rule took."""
-        return sum(step.screen_s for step in self.steps)
-
-    @property
-    def training_seconds(self) -> float:
-        """Return the seconds the solver took."""
-        return sum(step.solve_s for step in self.steps)
-
-    @property
-    def over_hits(self) -> int:
-        """Return the inactive features that screening kept, summed over the grid (Fig. 2)."""
-        return sum(over_hits(self, step) for step in self.steps)
-
-
-def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) -> ConfigurationPath:
-    """Run one configuration.
-
-    Parameters
-    ----------
-    model : L1SVM
-    values : ndarray
-        Decreasing lambdas.
-    name : str
-        One of :data:`CONFIGURATIONS`.
-    **options
-        ``tol``, ``max_epochs`` and ``time_limit`` of :func:`screenpath.api.l1svm.run_l1_path`.
-
-    Returns
-    -------
-    ConfigurationPath
+def configured(name: str) -> tuple:
+    """Return the screening and the solver of a configuration.
 
     Raises
     ------
@@ -97,85 +42,113 @@ def run_configuration(model: L1SVM, values: np.ndarray, name: str, **options) ->
         For an unknown name.
     """
     if name == DEFAULT:
-        rule, solver = "vi+gap", FeatureDescent()
-    elif name in STUDY:
-        rule, shrinking, warm = STUDY[name]
-        solver = FeatureDescent(shrinking=shrinking, working_sets=False, warm=warm)
-    else:
+        return parse_feature_rule("vi+gap"), FeatureDescent()
+    if name not in STUDY:
         raise UsageError(f"unknown configuration '{name}'", f"use some of {', '.join(CONFIGURATIONS)}")
-    model.rows.forget()
-    since = time.perf_counter()
-    steps = run_l1_path(model, values, parse_feature_rule(rule), solver, **options)
-    seconds = time.perf_counter() - since
-    finished = all(step.status == CERTIFIED for step in steps)
-    for step in steps:
-        step.coefficients = None  # of many configurations they would be many times the data
-    return ConfigurationPath(name, [step for step in steps if step.status != SKIPPED], seconds, finished, model.size)
+    rule, shrinking, warm = STUDY[name]
+    return parse_feature_rule(rule), FeatureDescent(shrinking=shrinking, working_sets=False, warm=warm)
 
 
-def compare(model: L1SVM, values: np.ndarray, names, **options) -> list[ConfigurationPath]:
-    """Run configurations one after the other; a short run of each before it keeps compilation out of the times.
+def compare(model: L1SVM, values: np.ndarray, names, *, repeats: int = 3, progress=None, **options) -> list[Variant]:
+    """Run configurations in alternation; a short run of each before all keeps compilation out of the times.
 
     Parameters
     ----------
-    model, values, **options
-        As for :func:`run_configuration`.
+    model : L1SVM
+    values : ndarray
+        Decreasing lambdas.
     names : sequence of str
+        Some of :data:`CONFIGURATIONS`.
+    repeats : int
+    progress : callable, optional
+        Called with a line of text before each run.
+    **options
+        ``tol``, ``max_epochs`` and ``time_limit`` of :func:`screenpath.runs.result.run_l1_path`.
+
+    Returns
+    -------
+    list of Variant
+        What each run measured, with its steps under ``steps``.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name.
+    DisagreementError
     """
-    runs = []
-    for name in names:
-        run_configuration(model, values[:4], name, **{**options, "max_epochs": 5})
-        runs.append(run_configuration(model, values, name, **options))
-    return runs
+    variants = [Variant(name) for name in names]
+    for variant in variants:
+        _run(Variant(variant.rule), model, values[:4], {**options, "max_epochs": 5})
+    alternate(variants, repeats, partial(_run, model=model, values=values, options=options), progress)
+    return variants
 
 
-def over_hits(run: ConfigurationPath, step) -> int:
-    """Return the inactive features that screening kept at a step."""
-    return run.features - step.n_features_screened - step.nnz_w
+def _run(variant: Variant, model: L1SVM, values: np.ndarray, options: dict) -> None:
+    screening, solver = configured(variant.rule)
+    model.rows.forget()
+    since = time.process_time()
+    found = run_l1_path(model, values, screening, solver, **options)
+    cpu_s = time.process_time() - since
+    reached = [step for step in found if step.status != SKIPPED]
+    for step in found:
+        step.coefficients = None  # of many configurations they would be many times the data
+    rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in reached) for n in ("screen_s", "solve_s", "certify_s"))
+    variant.runs.append(
+        {
+            "steps": reached,
+            "points": len(found),
+            "certified": sum(step.status == CERTIFIED for step in found),
+            "total_s": sum(step.seconds for step in reached),
+            "cpu_s": cpu_s,
+            "rule_s": rule_s,
+            "solve_s": solve_s,
+            "certify_s": certify_s,
+            "epochs": sum(step.epochs for step in reached),
+            "over_hits": sum(over_hits(model, step) for step in reached),
+        }
+    )
+    variant.intervals = np.array([[step.dual, step.primal] for step in reached])
 
 
-def totals(runs: list[ConfigurationPath]) -> list[dict]:
-    """Return one row a configuration: Tables 2, 3 and 4 of the paper.
+def over_hits(model: L1SVM, step) -> int:
+    """Return the inactive features that screening kept at a step (Fig. 2)."""
+    return model.size - step.n_features_screened - step.nnz_w
 
-    ``run_s`` is the paper's run time, screening and training; ``seconds`` also has the certificates. ``speedup`` and
-    ``speedup_total`` compare them with those of ``org``, where that is among the runs; None where either stopped early.
+
+def finished(variant: Variant) -> bool:
+    """Tell whether every run certified every grid point."""
+    return all(run["certified"] == run["points"] for run in variant.runs)
+
+
+def totals(variants: list[Variant]) -> list[dict]:
+    """Return one row a configuration with the columns ``COLUMNS``: Tables 2, 3 and 4 of the paper.
+
+    The paper's run time is ``rule_s + solve_s``; ``speedup`` is that of every comparison
+    (:data:`screenpath.runs.studies.SPEEDUP`), None where the configuration or the first one stopped early.
     """
-    org = next((run for run in runs if run.name == "org"), None)
+    base = variants[0]
     rows = []
-    for run in runs:
-        comparable = org is not None and org.finished and run.finished
-        run_s = run.screening_seconds + run.training_seconds
-        rows.append(
-            {
-                "configuration": run.name,
-                "certified": sum(step.status == CERTIFIED for step in run.steps),
-                "seconds": run.seconds,
-                "run_s": run_s,
-                "speedup": (org.screening_seconds + org.training_seconds) / run_s if comparable else None,
-                "speedup_total": org.seconds / run.seconds if comparable else None,
-                "iterations": run.iterations,
-                "screen_s": run.screening_seconds,
-                "train_s": run.training_seconds,
-                "screen_ratio": run.screening_seconds / run.training_seconds if run.training_seconds else None,
-                "over_hits": run.over_hits,
-            }
-        )
+    for variant in variants:
+        row = {"configuration": variant.rule, **{name: variant.median(name) for name in MEASURED}}
+        row["certified"] = min(run["certified"] for run in variant.runs)
+        row["speedup"] = variant.speedup(base) if finished(base) and finished(variant) else None
+        rows.append(row)
     return rows
 
 
-def per_step(runs: list[ConfigurationPath]) -> list[dict]:
-    """Return one row a configuration and grid point: Fig. 2's run time, iterations and over hits."""
+def per_step(model: L1SVM, variants: list[Variant]) -> list[dict]:
+    """Return one row a configuration and grid point: Fig. 2's run time, iterations and over hits, of the last run."""
     return [
         {
-            "configuration": run.name,
+            "configuration": variant.rule,
             "step": step.step,
             "lambda": step.parameters["lambda"],
             "status": step.status,
             "seconds": step.screen_s + step.solve_s,
-            "iterations": step.epochs,
+            "epochs": step.epochs,
             "active": step.nnz_w,
-            "over_hits": over_hits(run, step),
+            "over_hits": over_hits(model, step),
         }
-        for run in runs
-        for step in run.steps
+        for variant in variants
+        for step in variant.runs[-1]["steps"]
     ]

@@ -111,7 +111,8 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     if run.labels is not None:
         known_rows(run, data.y)  # labels that the run does not know are an error
     loss = LOSSES.get(run.model)
-    if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED:
+    free = run.record["options"].get("intercept") == "free"  # whose certificates say nothing about rows
+    if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED and not free:
         theta, states, sure = _stored(run, step, loss, data.n)
         source = STORED
     else:
@@ -136,10 +137,6 @@ def _check(run: Run) -> None:
         raise UsageError(
             f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
             "its run folder keeps weights of features only; leave out `duals`",
-        )
-    if run.record["options"].get("intercept") == "free":
-        raise UsageError(
-            "dual variables are not given yet of a run with `intercept=free`", "use `bias=B`, or leave out `duals`"
         )
     if run.classes:
         raise UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +23,6 @@ from screenpath.data.wide import is_wide
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.rows.budget import Allowance, free_memory
-from screenpath.rows.gram import GramRows
-from screenpath.rows.kernel_functions import parse_gamma
 from screenpath.rows.memory import MemoryRows, prepared_rows
 from screenpath.rows.shards import ShardRows
 from screenpath.runs.reading import (
@@ -38,6 +36,9 @@ from screenpath.runs.reading import (
     read_weights,
 )  # fmt: skip
 from screenpath.runs.record import WIDEST
+
+if TYPE_CHECKING:
+    from screenpath.rows.gram import GramRows
 
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
@@ -304,6 +305,8 @@ def kernel_options(options: dict, data: Dataset) -> dict:
     """Return options in which a gamma of ``NUMBER/d`` counts all features of the file, those without a column too."""
     if data.columns is None or options.get("gamma") is None:
         return options
+    from screenpath.rows.kernel_functions import parse_gamma
+
     return {**options, "gamma": parse_gamma(options["gamma"], data.width)}
 
 
@@ -384,6 +387,8 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
     limit.promised = vectors
     shape, p = (rows.n, rows.raw_d), rows.preparation
+    if spec.free_bias:  # the model's own, last among its coefficients
+        p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
     return Training(
         options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what

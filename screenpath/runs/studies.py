@@ -11,12 +11,17 @@ from screenpath.data.needs import SCREEN_MORE
 from screenpath.errors import UsageError
 from screenpath.models import options as o
 from screenpath.models.losses import LOSSES
-from screenpath.models.specs import KERNEL_SVM, L1_SVM, SPARSE_SVM, SPECS
+from screenpath.models.specs import L1_SVM, SPARSE_SVM, SPECS
 
 if TYPE_CHECKING:
     from screenpath.runs.load import Training
 
-STARTS = ("warm", "cold")
+# The one definition of a speed-up, in the words of every help text and page.
+SPEEDUP = (
+    "A speed-up is the ratio of CPU seconds of the process for a whole path, screening and certificates included. The "
+    "variants take turns (A B C A B C ...): it is the median over the repeats of the first variant's seconds over the "
+    "variant's own in the same repeat."
+)
 SOLVING = "screening and solver"
 REPEATS = o.Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
@@ -25,38 +30,39 @@ RULES = o.Option(
     "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True,
     help="Comma-separated; the first is what speed-ups refer to.",
 )  # fmt: skip
+START = o.Option(
+    "start", "warm", stated=True, group=SOLVING,
+    help="Where the solver begins at each grid point, with and without rules: warm, at the previous point; cold, at "
+    "theta = 0; or both, as warm,cold.",
+)  # fmt: skip
 BOX = (
-    RULES,
+    RULES, replace(START, help=f"{START.help} cold: solver cd only."),
     o.Option(
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,
     ),
     REPEATS, SOLVER, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
     *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
-    replace(o.POSITIVE, help="svm: this label against all others."), o.CLASS_WEIGHT, o.WEIGHTS,
-    *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
+    replace(o.POSITIVE, help="svm: this label against all others."), o.INTERCEPT, o.CLASS_WEIGHT,
+    o.WEIGHTS, *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
 )  # fmt: skip
 PAIRS = (
     replace(
         RULES, default="none,iss,ifs,sifs,sifs+gap",
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
-    o.Option(
-        "starts", "warm", stated=True, group=SOLVING,
-        help="warm, cold or both: begin at the previous grid point, or at theta = 0 (sdca only), with and without "
-        "rules.",
-    ),
+    replace(START, help=f"{START.help} cold: solvers sdca and acc-sdca only. Speed-ups refer to the same start."),
     REPEATS,
-    replace(SOLVER, help="sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
+    replace(SOLVER, help="sdca, acc-sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
     *LIMITS, o.SEED, o.POSITIVE, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
 )  # fmt: skip
 FEATURES = (
     o.Option(
         "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True, group=SOLVING,
         help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
-        "Newton steps.",
+        "Newton steps. Speed-ups refer to the first.",
     ),
-    *LIMITS, replace(o.TIME_LIMIT, help="For each configuration."),
+    REPEATS, *LIMITS, replace(o.TIME_LIMIT, help="For each run of a configuration."),
     o.Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),
     o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
 )  # fmt: skip
@@ -102,6 +108,16 @@ def listed(text: str, option: str, example: str) -> list[str]:
     return names
 
 
+def _starts(text: str) -> list[str]:
+    from screenpath.runs.compare import STARTS
+
+    names = listed(text, "start", "warm,cold")
+    wrong = [name for name in names if name not in STARTS]
+    if wrong:
+        raise UsageError(f"unknown start '{wrong[0]}'", "use `start=warm`, cold or warm,cold")
+    return names
+
+
 def _read(spec, options: dict, console, limit, rules) -> Training:
     """Return the training data, with the kernels of every rule compiled."""
     from screenpath.runs.load import load_training
@@ -124,10 +140,13 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
     names = listed(options["rules"], "rules", "none,dvi,dvi+gap")
     if model != "svm" and options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
-    kernel = SPECS[model].resolved(SPECS[model], options) is KERNEL_SVM
-    spec = KERNEL_SVM if kernel else SPECS[model]  # chunks are for those of the rules that can
-    options = {**options, "solver": options["solver"] or "auto"}
-    own = {"parse": spec.rule, "make": spec.solver} if kernel else {}
+    kernel = options["kernel"] is not None
+    resolved = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
+    free = options["intercept"] == "free"
+    spec = resolved if kernel or free else SPECS[model]  # chunks are for those of the rules that can
+    begin = _starts(options["start"])
+    options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in begin else "cd")}
+    own = {"parse": spec.rule, "make": spec.solver} if kernel or free else {}
     limit = MemoryLimit(options["max_memory"])
     data = _read(spec, options, console, limit, names)
     with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):
@@ -136,6 +155,7 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
             lambda built: spec.grid(built, options),
             names,
             shrinking={"on": (True,), "off": (False,), "both": (True, False)}[options["shrinking"]],
+            starts=begin,
             chunk=options["chunk"],
             chunk_form=options["chunk_form"] or "C",
             **own,
@@ -153,10 +173,7 @@ def _pairs(options: dict, console) -> tuple[list[dict], bool]:
     from screenpath.runs.compare import compare_sparse
 
     names = listed(options["rules"], "rules", "none,sifs")
-    begin = listed(options["starts"], "starts", "warm,cold")
-    wrong = [start for start in begin if start not in STARTS]
-    if wrong:
-        raise UsageError(f"unknown start '{wrong[0]}'", "use `starts=warm`, cold or warm,cold")
+    begin = _starts(options["start"])
     solver = options["solver"] or ("sdca" if "cold" in begin else "auto")
     options, limit = {**options, "threads": 1, "solver": solver}, MemoryLimit(options["max_memory"])
     data = _read(SPARSE_SVM, options, console, limit, names)
@@ -174,7 +191,7 @@ def _pairs(options: dict, console) -> tuple[list[dict], bool]:
 
 
 def _configurations(options: dict, console) -> tuple[list[dict], bool]:
-    from screenpath.runs.compare_l1 import compare, per_step, totals
+    from screenpath.runs.compare_l1 import compare, finished, per_step, totals
 
     names = listed(options["configurations"], "configurations", "org,default")
     options = {**options, "bias": 0.0, "solver": "auto"}
@@ -183,7 +200,7 @@ def _configurations(options: dict, console) -> tuple[list[dict], bool]:
     with limit.in_force():
         model = L1_SVM.build(data.rows, data.targets, None, options)
         data = None  # the model has its columns
-        limits = {name: options[name] for name in ("tol", "max_epochs", "time_limit")}
+        more = {name: options[name] for name in ("repeats", "tol", "max_epochs", "time_limit")}
         with limit.kept("the comparison"):
-            runs = compare(model, L1_SVM.grid(model, options), names, **limits)
-    return per_step(runs) if options["steps"] else totals(runs), all(run.finished for run in runs)
+            found = compare(model, L1_SVM.grid(model, options), names, progress=console.say, **more)
+    return per_step(model, found) if options["steps"] else totals(found), all(finished(one) for one in found)

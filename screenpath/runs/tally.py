@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from screenpath.models.ends import CONSTANT
 from screenpath.walk.step import CERTIFIED
 
 PHASES = ("reading", "compiling", "screening", "solving", "certifying", "writing")
-COUNTS = ("steps", "certified", "unsafe", "epochs", "passes", "rejection_sum", "worst_rel_gap")
+COUNTS = (
+    "steps", "certified", "unsafe", "epochs", "passes", "rejection_sum", "worst_rel_gap", "solved_at", "constant_from",
+)  # fmt: skip
 
 
 class Tally:
@@ -17,13 +20,15 @@ class Tally:
     ----------
     steps, certified, unsafe, epochs : int
     passes, rejection_sum, worst_rel_gap : float
+    solved_at, constant_from : float
+        C of the last step that was solved; the same if those behind it needed no solve, as for every larger C, else 0.
     seconds : dict of str to float
         By phase.
     """
 
     def __init__(self):
         self.steps = self.certified = self.unsafe = self.epochs = 0
-        self.passes = self.rejection_sum = self.worst_rel_gap = 0.0
+        self.passes = self.rejection_sum = self.worst_rel_gap = self.solved_at = self.constant_from = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)
 
     def add(self, step) -> None:
@@ -35,6 +40,9 @@ class Tally:
         self.passes += step.passes
         self.rejection_sum += step.rejection_ratio
         self.worst_rel_gap = max(self.worst_rel_gap, step.rel_gap)
+        constant = step.solver == CONSTANT
+        self.solved_at = self.solved_at if constant else step.parameters.get("C", 0.0)
+        self.constant_from = self.solved_at if constant else 0.0
         solving = step.solve_s + step.init_s
         self.add_seconds({"screening": step.screen_s, "solving": solving, "certifying": step.certify_s})
 
@@ -78,6 +86,7 @@ class Tally:
             "passes": self.passes,
             "mean_rejection_ratio": self.rejection_sum / self.steps if self.steps else None,
             "worst_rel_gap": self.worst_rel_gap if self.steps else None,
+            **({"constant_from": self.constant_from} if self.constant_from else {}),
             "seconds": dict(self.seconds),
         }
 
@@ -92,4 +101,6 @@ class Tally:
                 ("mean rejection", f"{100.0 * self.rejection_sum / self.steps:.1f} %"),
                 ("data passes", f"{self.passes:.1f}"),
             ]
+        if self.constant_from:
+            found.append(("constant", f"the solution is the same from C = {self.constant_from:.4g} on"))
         return found + [(phase, f"{value:.3f} s") for phase, value in self.seconds.items()]

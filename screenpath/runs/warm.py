@@ -52,7 +52,7 @@ def warm_model(spec, options: dict, rows) -> None:
     model = spec.build(tiny_rows(rows), targets, None, options)
     solver = spec.solver(options["solver"], 0)
     if isinstance(solver, Auto):
-        solver.most = 5  # so that Newton's method has its turn: more would solve the toy
+        solver.most = 1  # so that Newton's method has its turn: more would solve the toy
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
     rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
     for rule in dict.fromkeys(rules):

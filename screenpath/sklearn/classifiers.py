@@ -26,8 +26,7 @@ class SVMClassifier(Classifier):
     class_weight : dict or "balanced", optional
         Weight of each label in the loss.
     intercept : {"free", "penalised", "none"}, optional
-        A linear model has a free one by default, which is not penalised, and with ``bias`` a penalised one; behind a
-        kernel there is none by default, and no free one.
+        A free one by default, which is not penalised, as that of ``SVC``; with ``bias`` a penalised one.
     bias : float, default 0
         Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
     scale : {"none", "maxabs", "standard", "l2"}

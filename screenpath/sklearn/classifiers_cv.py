@@ -41,7 +41,6 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
     certify : bool, default False
         Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. 2015).
-        Not there for a free intercept: it takes ``bias``, or ``intercept="none"``.
     certify_to : float, optional
         Add values of C to the grid until none of the range can be better than the best found by more than this share.
     certify_points : int, default 1000
@@ -112,8 +111,6 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
             raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
         if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
             raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
-        if self._certifies and problem.spec.free_bias:
-            raise ValueError("certify has no bounds yet with a free intercept: use bias=1.0, or intercept='none'")
         return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": self._certifies}
 
     @property

@@ -7,14 +7,20 @@ from screenpath.errors import UsageError
 NAMES = ("auto", "newton", "cd")
 
 
-def make_solver(name: str, seed: int = 0, shrinking: bool = True):
+def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
     """Return the solver of that name; seed and shrinking are those of its coordinate sweeps.
+
+    Without ``warm``, each solve starts from the dual point nearest to zero; only ``cd`` offers that.
 
     Raises
     ------
     UsageError
-        For an unknown name.
+        For an unknown name, or a cold start of another solver than ``cd``.
     """
+    if name not in NAMES:
+        raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
+    if not warm and name != "cd":
+        raise UsageError(f"the solver '{name}' starts from the previous grid point", "use cold starts with cd")
     if name == "auto":
         from screenpath.solvers.auto import Auto
 
@@ -23,8 +29,6 @@ def make_solver(name: str, seed: int = 0, shrinking: bool = True):
         from screenpath.solvers.newton import Newton
 
         return Newton()
-    if name == "cd":
-        from screenpath.solvers.cd import CoordinateDescent
+    from screenpath.solvers.cd import CoordinateDescent
 
-        return CoordinateDescent(seed, shrinking)
-    raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
+    return CoordinateDescent(seed, shrinking, warm)

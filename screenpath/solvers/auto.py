@@ -7,11 +7,12 @@ from dataclasses import replace
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import CoordinateDescent
+from screenpath.solvers.face import FaceDescent
 from screenpath.solvers.newton import Newton
 
 WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
 SWEEPS = 40
-MORE_SWEEPS, FEW_ROWS = 100, 4000  # of data with few rows, where that many often end the solve
+FEW_DENSE, FEW_ROWS = 4000, 10_000  # rows up to which dense data get sweeps, and up to which the face is worth steps
 
 
 class Auto(Solver):
@@ -19,7 +20,8 @@ class Auto(Solver):
 
     Where there are few samples and many features, sweeps converge fast, often to the end; elsewhere they bring the
     first digits for little over short sparse rows, and with them the gap ball that leaves Newton's method a small
-    problem. The step's record says which solvers ran.
+    problem; where the rows are not too many, steps on the face go with them (``solvers.face``). The step's record says
+    which solvers ran.
 
     Parameters
     ----------
@@ -30,19 +32,23 @@ class Auto(Solver):
     Attributes
     ----------
     most : int, optional
-        Sweeps before Newton's method takes over, in place of the number that suits the data.
+        Sweeps before Newton's method takes over, in place of what suits the data.
     """
 
     name = "auto"
 
     def __init__(self, seed: int = 0, shrinking: bool = True):
         self.most: int | None = None
-        self.sweeps, self.newton = CoordinateDescent(seed, shrinking), Newton()
+        self.sweeps, self.faces, self.newton = CoordinateDescent(seed, shrinking), FaceDescent(seed), Newton()
 
     @staticmethod
     def sweeps_first(sparse: bool, n: int, d: int) -> bool:
         """Tell whether coordinate sweeps come before Newton's method, on data of ``n`` rows and ``d`` features."""
-        return d >= WIDE if sparse else d >= WIDE_DENSE and n <= FEW_ROWS
+        return d >= WIDE if sparse else d >= WIDE_DENSE and n <= FEW_DENSE
+
+    def looks_ahead(self, rows) -> bool:
+        """Tell whether a start on the line through the last two dual points pays: where sweeps come first."""
+        return self.sweeps_first(rows.sparse, rows.n, rows.d)
 
     def compiled(self, rows) -> bool:
         """Tell whether a compiled walk on these rows solves as this solver does: where it is Newton's method alone."""
@@ -53,9 +59,9 @@ class Auto(Solver):
         n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
         if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size) or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
-        most = self.most or (MORE_SWEEPS if n <= FEW_ROWS else SWEEPS)
-        few = replace(budget, epochs=min(most, budget.epochs))
-        first = self.sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
+        solver, most = (self.faces, budget.epochs) if n <= FEW_ROWS else (self.sweeps, SWEEPS)
+        few = replace(budget, epochs=min(self.most or most, budget.epochs))
+        first = solver.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
         if first.converged or first.epochs >= budget.epochs:
             return first
         margins = reduced.products(first.w)
@@ -69,6 +75,6 @@ class Auto(Solver):
             first.touched + reduced.size + second.touched,
             second.converged,
             max(first.screened, second.screened),
-            "cd+newton",
+            f"{first.solver}+newton",
             second.decided,
         )

@@ -150,6 +150,10 @@ class Solver(Protocol):
         """
         ...
 
+    def looks_ahead(self, rows) -> bool:
+        """Tell whether a start on the line through the last two dual points is worth more than the last one is."""
+        return False
+
     def compiled(self, rows) -> bool:
         """Tell whether a compiled walk on these rows (``walk.compiled``) solves as this solver does."""
         return False

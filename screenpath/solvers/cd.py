@@ -33,16 +33,21 @@ class CoordinateDescent(Solver):
         gives the same numbers whether it is run at once or resumed.
     shrinking : bool, default True
         Skip rows that sit at an end of their box with a clearly outward gradient until the next gap evaluation.
+    warm : bool, default True
+        Start where the reduced problem says; else every solve starts from the point of the box nearest to zero, as
+        LIBLINEAR does.
     """
 
     name = "cd"
 
-    def __init__(self, seed: int = 0, shrinking: bool = True):
-        self.seed, self.shrinking = seed, shrinking
+    def __init__(self, seed: int = 0, shrinking: bool = True, warm: bool = True):
+        self.seed, self.shrinking, self.warm = seed, shrinking, warm
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run = _Run(reduced, np.random.SeedSequence((self.seed, rank)))
+        run = Descent(reduced, np.random.SeedSequence((self.seed, rank)))
+        if not self.warm:
+            run.restart()
         interval, epochs, converged = FIRST_CHECK, 0, False
         while True:
             converged = run.check(tol, dynamic)
@@ -58,8 +63,10 @@ class CoordinateDescent(Solver):
         return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
 
 
-class _Run:
+class Descent:
     """Working arrays of one solve."""
+
+    margins: np.ndarray  # of the last check, before what it screened
 
     dense: np.ndarray | tuple
 
@@ -80,15 +87,21 @@ class _Run:
         self.w = reduced.start_sum.copy()
         self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
 
-    def sweep(self, sweeps: int, shrinking: bool, budget: Budget) -> None:
-        """Run ``sweeps`` sweeps in kernel calls of bounded length."""
-        r = self.reduced
-        each = max(1, VISITS // max(self.alive.size, 1))
+    def restart(self) -> None:
+        """Leave the start that the problem brings for the point of the box nearest to zero."""
+        cold = np.clip(0.0, self.reduced.lo, self.reduced.hi)
+        self.w += self._sum(cold - self.alpha)
+        self.alpha = cold
+
+    def sweep(self, sweeps: int, shrinking: bool, budget: Budget, rows: np.ndarray | None = None) -> None:
+        """Run ``sweeps`` sweeps over some rows, by default all that are alive, in kernel calls of bounded length."""
+        r, rows = self.reduced, self.alive if rows is None else rows
+        each = max(1, VISITS // max(rows.size, 1))
         while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
             touched, _ = kernels.cd_sweeps(
                 self.dense, *self.csr, r.sparse, r.c, r.lo, r.hi, self.sqnorms,
-                self.alpha, self.w, self.alive, shrinking, now, self.random,
+                self.alpha, self.w, rows, shrinking, now, self.random,
             )  # fmt: skip
             self.touched += touched
             sweeps -= now
@@ -96,7 +109,7 @@ class _Run:
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
-        margins = self._products(self.w)
+        self.margins = margins = self._products(self.w)
         loss, linear, magnitude = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha, 0, r.size)
         w_sq = float(self.w @ self.w)
         pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w

@@ -5,8 +5,7 @@ One dual variable at a time is maximised exactly, in random order, with ``v = X'
 first, so that an epoch costs what survives; the next grid point uses the same copy where it can. Stops when the gap of
 the reduced problem is at most ``tol`` times its primal value.
 
-The accelerated outer loop of the paper's reference is left out: it pays where ``max ||x||^2 / (alpha gamma)`` is well
-above ``n``, and on the papers' grids it is below.
+The accelerated outer loop of the paper's reference is :mod:`screenpath.solvers.acc_sdca`.
 """
 
 from __future__ import annotations

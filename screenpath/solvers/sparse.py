@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from screenpath.errors import UsageError
 
-NAMES = ("auto", "newton", "sdca")
+NAMES = ("auto", "newton", "sdca", "acc-sdca")
+SDCA = ("sdca", "acc-sdca")  # those that can start from zero
 
 
 def make_sparse_solver(name: str, seed: int = 0, warm: bool = True):
     """Return the solver of that name; ``auto`` is Newton, which was the faster one on every data set tried.
 
-    Without ``warm``, each grid point starts from ``theta = 0``; only ``sdca`` offers that.
+    Without ``warm``, each grid point starts from ``theta = 0``; only ``sdca`` and ``acc-sdca`` offer that.
 
     Raises
     ------
     UsageError
         For an unknown name, or a cold start of Newton.
     """
+    from screenpath.solvers.acc_sdca import AcceleratedSDCA
     from screenpath.solvers.sdca import ProximalSDCA
     from screenpath.solvers.sparse_newton import SparseNewton
 
     if name not in NAMES:
         raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
-    if not warm and name != "sdca":
+    if not warm and name not in SDCA:
         raise UsageError(f"the solver '{name}' starts from the previous grid point", "use cold starts with sdca")
-    return ProximalSDCA(seed, warm) if name == "sdca" else SparseNewton()
+    if name in SDCA:
+        return (ProximalSDCA if name == "sdca" else AcceleratedSDCA)(seed, warm)
+    return SparseNewton()

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError
-from screenpath.verify import box, kernel, l1svm, sparse
+from screenpath.verify import box, free, kernel, l1svm, sparse
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, damaged, read_certificate
 from screenpath.verify.run import differences, read_record
 from screenpath.verify.table import open_data
@@ -131,6 +131,8 @@ def check(header: dict, steps: list, data, name: str = "certificate") -> Verific
 
 def checker_of(header: dict):
     """Return the module that checks the model of a certificate."""
+    if header.get("intercept") == "free":
+        return free
     return {"l1svm": l1svm, "sparse-svm": sparse}.get(header["model"], kernel if "kernel" in header else box)
 
 

@@ -24,6 +24,7 @@ from screenpath.kernels import compiled as kernels
 from screenpath.kernels import newton
 from screenpath.kernels.barrier import can_share, leave, make_board
 from screenpath.kernels.partition import ROWS
+from screenpath.models import ends
 from screenpath.models.base import PathModel
 from screenpath.models.box import FEW
 from screenpath.models.box_types import Certificate
@@ -92,7 +93,8 @@ class CompiledWalk:
         list of Certificate or None
             Unless all certificates are wanted, only the last one is there.
         """
-        if rank == self.refused or not self.grid[rank] > reference.C:
+        C = self.grid[rank]
+        if rank == self.refused or not C > reference.C or ends.known(self.model, reference, C):
             return [], []
         m, o, r = self.model, self.options, reference
         count = min(self.length, len(self.grid) - rank)

@@ -17,6 +17,7 @@ import numpy as np
 from screenpath.data import needs
 from screenpath.errors import UsageError
 from screenpath.models.base import PathModel
+from screenpath.models.ends import CLOSED
 from screenpath.models.grid import epsilon_stride
 from screenpath.numbers import rounding
 from screenpath.rules import Screening
@@ -29,6 +30,7 @@ from screenpath.walk.grid import as_grid
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
 FAR = 1e-2  # the far end serves every point: it is solved to this part of the tolerance, and far less is left undecided
+HELD = 0.1  # part of the target of a solve that, with no dual variable at an end, serves larger parameters too
 MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
 
 
@@ -233,12 +235,14 @@ def solve_point(
     screened = screening.before(model, reference, parameter)
     first_screened = screened
     decided = screened.status.copy() if options.audit else None
-    epochs, rounds, touched, name = 0, 0, 0.0, "closed-form"
-    target = MARGIN * options.tol
-    certificate = reference if begun is None else begun
+    epochs, rounds, touched, name = 0, 0, 0.0, CLOSED
+    target, certificate = MARGIN * options.tol, reference if begun is None else begun
+    held = _held(model, parameter, certificate, options.tol)
+    if held is None and model.rests(certificate):
+        target *= HELD
     while True:
         clock.enter("solve")
-        if rounds == 0 and model.exact_until(reference, parameter):
+        if rounds == 0 and (held is not None or model.exact_until(reference, parameter)):
             w, theta = None, reference.theta
         else:
             budget = Budget(options.max_epochs - epochs, options.deadline, options.pulse, touched + clock.touched)
@@ -253,7 +257,10 @@ def solve_point(
             del reduced, solution  # the copy of the survivors
         rounds += 1
         clock.enter("certify")
-        certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
+        if rounds == 1 and held is not None:
+            certificate, name = held
+        else:
+            certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
         done = rounding.meets(certificate, options.tol)
         spent = epochs >= options.max_epochs or options.late
         further = done and model.refines and model.goes_on(parameter, certificate, reference)
@@ -283,6 +290,8 @@ def solve_point(
     touched, extras = touched + clock.touched, clock.moved
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
+    if solver.looks_ahead(model.rows):
+        certificate = model.after(certificate, reference)
     step = steps.at_point(
         model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent, solver=name,
         epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds, extras=extras,
@@ -290,6 +299,12 @@ def solve_point(
     if options.pulse is not None:
         options.pulse.end()
     return step, certificate
+
+
+def _held(model, parameter, reference, tol: float):
+    """Return the certificate that is known without a solve, and its name, where it meets ``tol``; else None."""
+    held = model.held(reference, parameter)
+    return held if held is not None and rounding.meets(held[0], tol) else None
 
 
 def _sharp(model, certificate, tol: float):

@@ -207,7 +207,7 @@ def test_screenings(name):
 SOLVERS = [
     *(make_solver(name, 0) for name in ("auto", "cd", "newton")),
     *(make_kernel_solver(name) for name in ("newton", "smo")),
-    *(make_sparse_solver(name, 0) for name in ("newton", "sdca")),
+    *(make_sparse_solver(name, 0) for name in ("newton", "sdca", "acc-sdca")),
     FeatureDescent(),
 ]
 

@@ -52,6 +52,7 @@ class Zygote:
         for line in self.process.stdout:
             if line == "ready\n":
                 return
+        self.close()
         raise AssertionError("the commands do not run")
 
     def run(self, argv, after=None, number=signal.SIGKILL, whom="process"):

@@ -3,16 +3,12 @@
 import csv
 import io
 import json
-import os
-import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from screenpath import l1_svm_path
-from tests.cli.conftest import ROOT, clouds, read_csv, without_times
+from tests.cli.conftest import clouds, read_csv, without_times
 
 
 def test_run_folder_holds_the_numbers_of_the_api(call, data):
@@ -112,28 +108,14 @@ def test_wrong_usage(call, data, options):
 
 
 def test_compare(call, data):
-    result = call("compare", "l1svm", data, "--grid", 5)
+    table = ("--repeats", 1, "--format", "csv")
+    result = call("compare", "l1svm", data, "--grid", 5, *table)
     assert result.code == 0, result.err
     rows = list(csv.DictReader(io.StringIO(result.out)))
     names = ["org", "warm", "shr", "warm+shr", "scr", "warm+scr", "scr+shr", "warm+scr+gap", "default"]
     assert [row["configuration"] for row in rows] == names
     assert {row["certified"] for row in rows} == {"5"}
-    result = call("compare", "l1svm", data, "--grid", 5, "--configurations", "scr", "--steps")
+    result = call("compare", "l1svm", data, "--grid", 5, "--configurations", "scr", "--steps", *table)
     assert [row["step"] for row in csv.DictReader(io.StringIO(result.out))] == list("01234")
-    assert call("compare", "l1svm", data, "--grid", 3, "--max-epochs", 1, "--configurations", "org").code == 3
+    assert call("compare", "l1svm", data, "--grid", 3, "--max-epochs", 1, "--configurations", "org", *table).code == 3
     assert call("compare", "l1svm", data, "--configurations", "fast").code == 2
-
-
-def test_script_of_the_paper_runs(data, tmp_path):
-    folder = tmp_path / "data" / "binary"
-    folder.mkdir(parents=True)
-    shutil.copy(data, folder / "pcmac.libsvm.gz")  # the ending does not decide, the content does
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCREENPATH": f"{sys.executable} -m screenpath"}
-    done = subprocess.run(
-        ["sh", str(ROOT / "examples" / "papers" / "zhao2014.sh"), str(tmp_path / "data"), str(tmp_path / "out")],
-        env=environment, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "pcmac (for real-sim)" in done.stdout and "5 published" in done.stdout
-    assert "chowdary: left out" in done.stdout
-    assert len((tmp_path / "out" / "pcmac.csv").read_text().splitlines()) == 10

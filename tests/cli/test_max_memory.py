@@ -71,7 +71,7 @@ def arguments(name: str, storage: str, what: str, size: str = "") -> list:
     words += ("--one-vs-rest", *GRID) if what == "one-vs-rest" else SETTINGS[name]
     words += ["--tol", "1e-3"]
     if (name, what) == ("l1svm", "compare"):
-        return [*words, "--configurations", "org,default"]
+        return [*words, "--configurations", "org,default", "--repeats", "1"]
     words += {"cv": ["--folds", "2"], "compare": ["--repeats", "1"]}.get(what, [])
     return [*words, "--quiet", "--force", "-o", f"{size}{name}-{storage}-{what}"]
 

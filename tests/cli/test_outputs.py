@@ -26,7 +26,7 @@ WRITERS = {
     "generate-big": ("generate", "big", "--n", "20", "--p", "3", "-o", "FILE"),
     "compare": ("compare", "svm", "data", "--rules", "none", "--grid", "2", "--repeats", "1", "-o", "FILE"),
     "compare-sparse": (
-        "compare", "sparse-svm", "data", "--rules", "none", "--betas", "1", "--alphas", "2", "--starts", "warm",
+        "compare", "sparse-svm", "data", "--rules", "none", "--betas", "1", "--alphas", "2", "--start", "warm",
         "--repeats", "1", "-o", "FILE",
     ),
 }  # fmt: skip

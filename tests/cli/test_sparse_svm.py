@@ -1,10 +1,6 @@
 """The sparse-svm command: its files for two and for more classes, options, resume, exit codes."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +8,7 @@ import pytest
 from scipy.sparse import load_npz
 
 from screenpath import read_libsvm, sparse_svm_path
-from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv, without_times
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
 SHORT = ("--betas", 3, "--alphas", 4, "--quiet")
 
@@ -148,22 +144,3 @@ def test_single_pair_through_references(call, data):
     rows = read_csv("r/steps.csv")
     assert len(rows) == 6
     assert float(rows[-1]["alpha"]) == 0.1 and float(rows[-1]["beta"]) == 0.05
-
-
-def test_script_of_the_paper_runs(data, tmp_path):
-    folder = tmp_path / "data" / "binary"
-    folder.mkdir(parents=True)
-    shutil.copy(data, folder / "pcmac.libsvm.gz")  # the ending does not decide, the content does
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCREENPATH": f"{sys.executable} -m screenpath"}
-    environment |= {"SETS": "pcmac rcv1", "BETAS": "2", "ALPHAS": "4"}
-    done = subprocess.run(
-        ["sh", str(ROOT / "examples" / "papers" / "hong2019.sh"), str(tmp_path / "data"), str(tmp_path / "out")],
-        env=environment, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "pcmac (for real-sim; published speed-up of SIFS: 195)" in done.stdout
-    assert "rcv1: left out" in done.stdout
-    assert done.stdout.count("8/8") == 2  # sifs and the default
-    assert done.stdout.count("| 8 | 8 |") == 10  # five rules, from warm and from cold starts
-    assert done.stdout.count("alpha_max 0.1: sifs") == 2
-    assert len(read_csv(tmp_path / "out" / "pcmac" / "sifs" / "steps.csv")) == 8

@@ -1,75 +1,100 @@
-"""The scripts of the papers' tables run on the toys alone, and their tables say what they have to."""
+"""The scripts of the papers' pages run on the toys and on small stand-ins, and their tables say what they have to."""
 
-import csv
-import os
-import subprocess
+import gzip
+import runpy
 import sys
 
 import pytest
 
 from tests.conftest import ROOT
 
-
-def run_script(name, tmp_path, folder="no data", **settings):
-    """Run a script of examples/papers without any data, or with a folder's; return its page as lines."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCREENPATH": f"{sys.executable} -m screenpath"}
-    environment |= {"PYTHON": sys.executable, "GRID": "5", "REPEATS": "1", **settings}
-    done = subprocess.run(
-        ["sh", str(ROOT / "examples" / "papers" / f"{name}.sh"), str(tmp_path / folder), str(tmp_path / "out")],
-        env=environment, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "left out" in done.stdout
-    return (tmp_path / "out" / f"{name}.md").read_text().splitlines()
+FOLDER = ROOT / "examples" / "papers"
 
 
-def cells(page, start):
-    """Return the cells of the first line that starts so."""
-    return [cell.strip() for cell in next(line for line in page if line.startswith(start)).strip("|").split("|")]
+@pytest.fixture
+def page_of(tmp_path, monkeypatch, capsys):
+    """Return a function that runs a page's script in this process and returns the lines of the page."""
+    monkeypatch.syspath_prepend(FOLDER)
+
+    def made(name, *options, page=None):
+        where = ("--page", tmp_path / page) if page else ()
+        words = [name, tmp_path / "data", tmp_path / "out", "--repeats", 1, *where, *options]
+        monkeypatch.setattr(sys, "argv", [str(word) for word in words])
+        runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+        folder = tmp_path / page if page else tmp_path / "out" / name
+        return (folder / f"{name}.md").read_text().splitlines()
+
+    return made
 
 
-def test_wang2014(tmp_path):
-    page = run_script("wang2014", tmp_path)
-    assert cells(page, "| toy1 | dvi |")[2] == "5 of 5" and cells(page, "| toy1 | dvi |")[-1] == "59.15"
-    assert float(cells(page, "| toy1 | dvi |")[3]) > 0.5
-    assert float(cells(page, "| toy1 | none |")[6]) == 1.0
-    with open(tmp_path / "out" / "toy1-rejection_ratio.csv", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == 5 and float(rows[-1]["C"]) == 10.0 and 0.0 < float(rows[-1]["dvi"]) <= 1.0
-
-
-def test_ogawa2013(tmp_path):
-    page = run_script("ogawa2013", tmp_path)
-    heuristic, rule = (float(cells(page, f"| toy | {name} |")[3]) for name in ("heuristic", "essnsv"))
-    assert heuristic > rule > 0.0
-
-
-def test_ogawa2014_linear(tmp_path):
-    page = run_script("ogawa2014_linear", tmp_path, CMAX="10", EPS="1e-2", POINTS="0.9")
-    _, _, bt1, bt2, it = cells(page, "| toy | 0.9 |")
-    assert float(it) >= float(bt1) and float(it) >= float(bt2)
-    assert {cells(page, f"| toy | {name} |")[2] for name in ("none", "bt1", "it", "it+shrinking")} == {
-        cells(page, "| toy | none |")[2]
-    }
-    assert cells(page, "| toy | 0.95 |")[-1] in ("more", "less", "the same")
-
-
-@pytest.mark.parametrize("arguments", [[], ["nonsense"]])
-def test_tables_explains_itself(arguments):
-    script = ROOT / "examples" / "papers" / "tables.py"
-    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
-    assert done.returncode != 0 and "tables.py rows NAME" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_ogawa2014_kernel(tmp_path):
+@pytest.fixture
+def stand_ins(tmp_path):
+    """Put small data where the scripts look for pcmac and breast_cancer."""
     folder = tmp_path / "data" / "binary"
     folder.mkdir(parents=True)
-    (folder / "breast_cancer.libsvm.gz").write_bytes((ROOT / "data_samples" / "breast_cancer.libsvm.gz").read_bytes())
-    settings = {"EPS": "1e-1", "TOL": "1e-3", "CMAX": "1", "POINTS": "0.9", "SETS": "bcd-1 digit1-1 bcd", "GAMMAS": "1"}
-    page = run_script("ogawa2014_kernel", tmp_path, "data", **settings)
-    variants = ("none", "bt1", "it", "none+shrinking", "bt1+shrinking", "it+shrinking")
-    found = [cells(page, f"| bcd-1 | {name} |") for name in variants]
-    assert len({line[2] for line in found}) == 1 and found[2][-1] == "5.88"
-    assert float(found[2][3]) >= float(found[1][3]) > 0.0
-    _, _, bt1, bt2, it = cells(page, "| bcd | 0.9 |")
+    for name, sample in (("pcmac", "wang_toy2"), ("breast_cancer", "breast_cancer")):
+        text = (ROOT / "data_samples" / f"{sample}.libsvm").read_bytes()
+        (folder / f"{name}.libsvm.gz").write_bytes(gzip.compress(text))
+
+
+def cells(page, *start):
+    """Return the cells of the first line of a table that starts so."""
+    found = next(line for line in page if line.startswith("| " + " | ".join(start) + " |"))
+    return [cell.strip() for cell in found.strip("|").split("|")]
+
+
+def test_wang2014(page_of, tmp_path):
+    page = page_of("wang2014", "--sets", "toy1,wine", "--grid", 5, page="pages")
+    found = cells(page, "toy1", "dvi")
+    assert found[2] == "5 of 5" and float(found[3]) > 0.5 and found[-1].startswith("59.15 (0.02,")
+    assert float(cells(page, "toy1", "none")[9]) == 1.0 == float(cells(page, "toy1", "none (cold)")[9])
+    assert page[2].startswith("screenpath 0.") and ", commit " in page[2]
+    assert (
+        "toy1: screenpath compare-rules svm OUT/wang-toy1.libsvm --rules none,dvi,dvi+gap --grid 5 --repeats 1" in page
+    )
+    assert (tmp_path / "pages" / "wang2014-fig1.svg").stat().st_size > 1000
+    assert not any(line.startswith("| wine") for line in page)  # the data is not there
+
+
+def test_ogawa2013(page_of):
+    page = page_of("ogawa2013", "--sets", "toy", "--grid", 6)
+    assert cells(page, "ssnsv")[1:4] == ["527", "2", "600"]
+    heuristic, rule = (float(cells(page, "toy", name, "cold")[4]) for name in ("heuristic", "essnsv"))
+    assert heuristic > rule > 0.0
+    assert float(cells(page, "toy", "heuristic", "cold")[8]) > 0.0 == float(cells(page, "toy", "none", "cold")[8])
+
+
+def test_ogawa2014_linear(page_of, stand_ins):
+    few = ("--eps", 1e-1, "--tol", 1e-3, "--cmax", 1, "--cd_cmax", 1, "--cd_eps", 1e-1, "--sweeps", 200, "--grid", 4)
+    page = page_of("ogawa2014_linear", "--sets", "toy", *few)
+    assert [int(n) for n in cells(page, "it")[1:]] == [204, 248, 604, 750]
+    _, _, bt1, bt2, it = cells(page, "toy", "0.9")
     assert float(it) >= float(bt1) and float(it) >= float(bt2)
+    labels = {cells(page, "toy", name)[2] for name in ("none", "bt1", "it", "it+shrinking")}
+    assert len(labels) == 1  # all walk the same points
+    assert float(cells(page, "toy", "0.95")[2]) > 0.9
+
+
+def test_ogawa2014_kernel(page_of, stand_ins):
+    few = ("--eps", 1e-2, "--tol", 1e-4, "--cmax", 50, "--gammas", "10", "--ends", "10", "--grid", 4)
+    page = page_of("ogawa2014_kernel", "--sets", "bcd", *few)
+    lines = [line for line in page if line.startswith("| bcd, 10/d: to C = ")]
+    assert len(lines) == 12 and sum("L is empty" in line for line in lines) == 6
+    assert any(line.startswith("Shrink over Shrink+IT, until no dual variable is at C:") for line in page)
+    _, _, bt1, bt2, it = cells(page, "bcd, 1/d", "0.9")
+    assert float(it) >= float(bt1) and float(it) >= float(bt2)
+
+
+def test_hong2019(page_of, stand_ins):
+    page = page_of("hong2019", "--sets", "pcmac,rcv1", "--betas", 2, "--real_alphas", 4, "--references", 3)
+    assert sum(line.startswith("| pcmac | real-sim | 8 |") for line in page) == 10  # five rules, warm and cold
+    assert float(cells(page, "pcmac", "real-sim", "8", "sifs", "warm")[10]) > 0.0
+    assert float(cells(page, "pcmac, plain SDCA", "real-sim", "8", "sifs", "cold")[10]) > 0.0
+    assert sum(line.count("(") for line in page if line.startswith("| 0.")) == 16  # Table 4
+
+
+def test_zhao2014(page_of, stand_ins):
+    page = page_of("zhao2014", "--sets", "pcmac,chowdary", "--grid", 4)
+    assert [cells(page, "pcmac", "real-sim", name)[3] for name in ("org", "warm+scr", "default")] == ["4 of 4"] * 3
+    assert cells(page, "pcmac", "real-sim", "warm+scr")[-1] == "4.8"
+    assert not any(line.startswith("| chowdary") for line in page)

@@ -11,6 +11,7 @@ from screenpath.models.geometry import Ball, Dome, Lens, Point
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
+from screenpath.rules.floors import Dual, ball_floor, nearer_pair
 from screenpath.rules.pathwise import Pathwise, feasible_point, loss_floor, primal_value
 from tests.proofs.lenses import lens_sup
 from tests.safety.rational import Exact, dot
@@ -171,6 +172,15 @@ def test_floor_of_the_loss_is_below_it_and_meets_it(kind):
             assert F(primal_value(pair, C)) >= exact.primal(pair.point.vector)
         other = reference(model, 0.5 * C, exact=True)
         assert F(loss_floor(other, C, primal_value(other, C))) <= loss
+        far = reference(model, 3.0 * C, exact=True)
+        near, further = nearer_pair(model, other, far, C)
+        assert F(ball_floor(near, further, Dual.of(other), Dual.of(far))) <= loss
+        # At the optimum itself the bound is the loss, and it falls with every error that is counted.
+        at = reference(model, C, exact=True)
+        sharp = ball_floor(at)
+        assert F(sharp) <= loss and sharp == pytest.approx(float(loss), rel=1e-4, abs=1e-5)
+        at.error += 0.25
+        assert ball_floor(at) <= sharp - 0.25 * (1.0 - 1e-9)
     assert primal_value(pair, 3.0) == pytest.approx(0.5 * pair.point.sqnorm + 3.0 * pair.xi, rel=1e-12)
     wider = reference(model, 2.0, 2)
     wider.sum_error, wider.error = 0.01, 0.02
@@ -203,9 +213,10 @@ def test_chunks_count_what_they_decide():
     for form in "Cs":
         screening = Pathwise(ESSNSV(), False, "essnsv", chunk=3, form=form)
         screening.begin(grid, far, resumed=False)
-        found = screening.before(model, start, grid[0])
-        assert found.n_R == np.sum(found.status == -1) and found.n_L == np.sum(found.status == 1)
-        assert screening.left == 2
+        for C, left in zip(grid[:2], (0, 2), strict=True):  # the first point has a rule of its own
+            found = screening.before(model, start, C)
+            assert found.n_R == np.sum(found.status == -1) and found.n_L == np.sum(found.status == 1)
+            assert screening.left == left
 
 
 def lens_most(v1, v2, norm, distance, r1, r2):

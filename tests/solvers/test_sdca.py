@@ -10,18 +10,35 @@ from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import problem
 
 
+@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("share", [1e-4, 0.5])
-def test_sdca_agrees_with_newton_whether_all_weights_are_active_or_few(dense, share):
+def test_sdca_agrees_with_newton_whether_all_weights_are_active_or_few(dense, share, name):
     _, _, base = problem(2, n=50, d=8, dense=dense)
     model = base.at(share * base.beta_max)
     grid = model.alpha_max() * np.array([0.5, 0.2, 0.1])
     walks = [walk(model, grid, parse_sparse_rule("sifs"), make_sparse_solver(s), PathOptions(tol=1e-9))
-             for s in ("sdca", "newton")]  # fmt: skip
+             for s in (name, "newton")]  # fmt: skip
     for (ours, _), (theirs, _) in zip(*walks, strict=True):
         assert ours.status == theirs.status == "certified"
         assert (ours.nnz_w == 8) == (share < 0.1)
         np.testing.assert_allclose(ours.coefficients.dense(), theirs.coefficients.dense(), atol=1e-4)
+
+
+def test_acceleration_is_for_weak_penalties():
+    """Where alpha alone makes the problem convex enough, the method is proximal SDCA; elsewhere epochs are fewer."""
+    _, _, base = problem(3, n=60, d=20)
+    model = base.at(1e-3 * base.beta_max)
+    limit = model.views.row_sqnorms.max() / (model.gamma * model.n)
+    epochs = {}
+    for alpha in (2.0 * limit, 1e-4 * limit):
+        for name in ("sdca", "acc-sdca"):
+            how = parse_sparse_rule("none"), make_sparse_solver(name, warm=False), PathOptions(tol=1e-9)
+            step, _ = next(iter(walk(model, [alpha], *how)))
+            assert step.status == "certified"
+            epochs[alpha, name] = step.epochs
+    strong, weak = {a: [epochs[a, name] for name in ("sdca", "acc-sdca")] for a, _ in epochs}.values()
+    assert strong[0] == strong[1] and weak[1] < weak[0]
 
 
 def test_every_grid_point_and_seed_has_its_own_random_order():

@@ -81,7 +81,7 @@ def test_sweeps_take_over_where_the_line_search_fails(monkeypatch):
     assert found.epochs > 1
 
 
-@pytest.mark.parametrize("name", ["newton", "sdca"])
+@pytest.mark.parametrize("name", ["newton", "sdca", "acc-sdca"])
 def test_budget_and_deadline_end_a_solve(name):
     _, reduced = hard_start()
     solver = make_sparse_solver(name)
@@ -91,7 +91,7 @@ def test_budget_and_deadline_end_a_solve(name):
     assert solver.solve(reduced, tol=1e-14, budget=Budget(100, -np.inf), dynamic=False).epochs == 0
 
 
-@pytest.mark.parametrize("name", ["newton", "sdca"])
+@pytest.mark.parametrize("name", ["newton", "sdca", "acc-sdca"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_dynamic_screening_changes_the_work_and_not_the_optimum(name, classes):
     model, reduced = hard_start(classes)
@@ -105,10 +105,11 @@ def test_dynamic_screening_changes_the_work_and_not_the_optimum(name, classes):
     assert one.primal == pytest.approx(two.primal, rel=1e-8)
 
 
-def test_sdca_repeats_itself_for_a_seed():
+@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
+def test_sdca_repeats_itself_for_a_seed(name):
     _, reduced = hard_start()
     runs = [
-        make_sparse_solver("sdca", seed).solve(reduced, tol=1e-6, budget=Budget(50, np.inf), dynamic=True, rank=3)
+        make_sparse_solver(name, seed).solve(reduced, tol=1e-6, budget=Budget(50, np.inf), dynamic=True, rank=3)
         for seed in (1, 1, 2)
     ]
     np.testing.assert_array_equal(runs[0].alpha, runs[1].alpha)

@@ -53,6 +53,30 @@ def test_kernel_models(call, data, kernel):  # noqa: F811
 
 
 @pytest.mark.parametrize("scale", SCALES)
+def test_a_free_intercept(call, tmp_path, scale):  # noqa: F811
+    X, y = clouds(n=60)
+    (tmp_path / "two").write_text(libsvm_text(X + 3.0, y))
+    (tmp_path / "real").write_text(libsvm_text(X + 3.0, X @ np.arange(5) + 40.0 + y**2))
+    weights = ("--weights", weights_file(tmp_path, 60))
+    runs = (
+        ("svm", "two", *weights),
+        ("svr", "real", "--epsilon", "0.2"),
+        ("quantile", "real", "--tau", "0.8", "--coefficients", "npz"),
+        ("svm", "two", "--kernel", "rbf", "--gram", "cache", *weights),
+    )
+    for model, file, *options in runs:
+        given = (*GRID, "--scale", scale, "--intercept", "free", "--certificate", "-o", "r", "--force")
+        assert call(model, file, *options, *given).code == 0
+        found = call("verify", "r")
+        assert (found.code, found.err) == (0, "") and "6 of 6 steps proven, 0 rows fixed" in found.out
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    record["options"]["intercept"] = "none"
+    (tmp_path / "r" / "run.json").write_text(json.dumps(record))
+    found = call("verify", "r")
+    assert found.code == 1 and "another intercept" in found.out + found.err
+
+
+@pytest.mark.parametrize("scale", SCALES)
 def test_models_with_few_weights(call, data, scale):  # noqa: F811
     for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
         options = ("--scale", scale, "--storage", storage, "--certificate", "-o", "r", "--force", "--quiet")

@@ -1,0 +1,183 @@
+"""Ogawa et al. 2013 (pathwise SSNSV): Fig. 4, Table 1 with its split, and Figs. 5-8.
+
+    python examples/papers/ogawa2013.py [DATA_FOLDER] [OUTPUT_FOLDER] [--page FOLDER] [--sets toy,bcd] [--ijcnn1 1]
+
+100 values of C in [0.01, 100], one rule for five of them, as the paper. Two of its sets are not named in the text at
+hand: magic04 and ijcnn1 stand beside B.C.D. and PCMAC.
+"""
+
+from __future__ import annotations
+
+import pictures
+from study import Study, arguments, line, mean
+
+TABLE = (
+    "data",
+    "variant",
+    "start",
+    "points certified",
+    "rejection",
+    "CPU s",
+    "line search s",
+    "rule s",
+    "wasted s",
+    "Init. s",
+    "speed-up",
+    "saved",
+)
+PLAIN = ("--solver", "cd", "--shrinking", "off")
+
+
+def main() -> None:
+    """Make the page."""
+    given = arguments(
+        __doc__,
+        grid=(100, "points of the paths"),
+        sweeps=(500, "of coordinate descent, a point"),
+        ijcnn1=(10, "every so-many-th row of ijcnn1"),
+    )
+    study = Study(
+        "ogawa2013", "Ogawa et al. 2013: Safe screening of non-support vectors in pathwise SVM computation", given
+    )
+    binary, toy = study.data / "binary", study.made("ogawa-toy")
+    sets = {
+        "toy": (toy,),
+        "bcd": (binary / "breast_cancer.libsvm.gz", "--scale", "standard"),
+        "pcmac": (binary / "pcmac.libsvm.gz", "--scale", "maxabs"),
+        "magic04": (binary / "magic04.libsvm.gz", "--scale", "standard"),
+        "ijcnn1": (study.thinned(binary / "ijcnn1.libsvm.gz", given.ijcnn1),),
+    }
+    sets = {name: how for name, how in sets.items() if study.there(name, how[0])}
+    points = ("--cmin", 0.01, "--cmax", 100, "--grid", given.grid)
+
+    if "toy" in sets:
+        study.section(
+            "Figure 4: one rule for all C in [1, 10] on the toy", "From the solutions at both ends, at a gap of 1e-10."
+        )
+        study.header("rule", "R", "L", "of", "published")
+        for rule in ("ssnsv", "essnsv"):
+            last = study.path("toy", "svm", toy, rule, "--c-list", "1,10", "--tol", "1e-10")[-1]
+            fixed, n = (last["screened_R"], last["screened_L"]), sum(last[k] for k in ("n_R", "n_L", "n_E"))
+            study.say(
+                line((rule, *(f"{one:.0f}" for one in fixed), f"{n:.0f}", "529 and 1" if rule == "ssnsv" else ""))
+            )
+
+    for form, rules in (("C", "none,heuristic,ssnsv,essnsv"), ("s", "none,ssnsv,essnsv")):
+        study.section(f"Table 1: one rule for five values of C ({form}-form)", WHAT if form == "C" else "")
+        study.header(*TABLE)
+        for name, (file, *more) in sets.items():
+            both = "warm,cold" if form == "C" else "warm"
+            rows = study.compare(
+                name,
+                "svm",
+                file,
+                rules,
+                *PLAIN,
+                "--max-epochs",
+                given.sweeps,
+                "--chunk",
+                5,
+                "--chunk-form",
+                form,
+                "--start",
+                both,
+                *points,
+                *more,
+            )
+            table(study, name, rows)
+
+    study.section("Table 1 with the default solver", "Warm starts, every point to a relative gap of 1e-8, C-form.")
+    study.header(*TABLE)
+    for name, (file, *more) in sets.items():
+        rules = "none,heuristic,ssnsv,essnsv"
+        table(study, name, study.compare(name, "svm", file, rules, "--chunk", 5, *points, "--tol", "1e-8", *more))
+
+    study.section(
+        "Figures 5-8: share fixed before each solve, and its time", "References at 1e-8 by the default solver."
+    )
+    study.header("data", "rule", "form", "mean rejection")
+    shares, times = [], []
+    for name, (file, *more) in sets.items():
+        curves = figure(study, name, file, *points, *more)
+        shares.append((f"{name}: share fixed", curves[0]))
+        times.append((f"{name}: seconds a point", curves[1]))
+    study.picture(lambda to: pictures.lines(to, "ogawa2013-figs5-8.svg", shares), "Figs. 5-8, top: share fixed over C")
+    study.picture(
+        lambda to: pictures.lines(to, "ogawa2013-figs5-8-time.svg", times, logy=True),
+        "Figs. 5-8, bottom: seconds of each point",
+    )
+    study.section("What does not reproduce, and why", NOTES)
+    study.close()
+
+
+def table(study, name: str, rows) -> None:
+    """Write Table 1's lines with its split."""
+    for row in rows:
+        base = next(one for one in rows if one["rule"] == "none" and one["start"] == row["start"])
+        ratio = row["speedup"] / base["speedup"]
+        study.say(
+            line(
+                (
+                    name,
+                    row["rule"],
+                    row["start"],
+                    f"{row['certified']:.0f} of {row['points']:.0f}",
+                    f"{row['mean_rejection']:.3f}",
+                    f"{row['cpu_s']:.3g}",
+                    f"{row['search_s']:.2g}",
+                    f"{row['rule_s'] - row['search_s']:.2g}",
+                    f"{row['wasted_s']:.2g}",
+                    f"{row['init_s']:.2g}",
+                    f"{ratio:.2f}",
+                    f"{100 * (1 - 1 / ratio):.0f} %",
+                )
+            )
+        )
+
+
+def figure(study, name: str, file, *options) -> tuple:
+    """Return what the rules fix over C, and the seconds of each point, as curves; write the means."""
+    shares, times = {}, {}
+    for rule, form in (
+        ("none", ""),
+        ("heuristic", ""),
+        ("ssnsv", "C"),
+        ("essnsv", "C"),
+        ("ssnsv", "s"),
+        ("essnsv", "s"),
+    ):
+        chunks = ("--chunk", 5, "--chunk-form", form) if form else ()
+        steps = study.path(name, "svm", file, rule, *chunks, "--tol", "1e-8", *options)
+        C, label = [step["C"] for step in steps], f"{rule} {form}".strip()
+        times[label] = C, [step["screen_s"] + step["solve_s"] for step in steps]
+        if form:
+            shares[label] = C, [step["rejection_ratio"] for step in steps]
+            study.say(line((name, rule, form, f"{mean(steps, 'rejection_ratio'):.3f}")))
+    return shares, times
+
+
+WHAT = """\
+Coordinate descent without shrinking; `warm`: it starts at the previous point, `cold`: every solve starts at zero, as
+LIBLINEAR's does. The parts of the time as in the paper's table: the line search for a feasible point, the rule,
+solves that had to be repeated (wasted), and Init., here the first point and the far end. `saved` is 1 - 1/speed-up;
+the paper has 65, 36, 32 and 41 % for its rule on four sets, with the heuristic slower than the rule on three of them
+and slower than no screening on PCMAC."""
+NOTES = """\
+- **The reversal against the heuristic**: in the paper the rule beats it on three of four sets. Here the heuristic is
+  the fastest wherever it guesses well, from warm and from cold starts: its second solve is given the few rows that it
+  had guessed wrong, and it may end a point after three rounds. It wastes more from cold starts, where a repeated
+  solve begins at zero.
+- **The rule's savings** are smaller than published. It is the paper's where references are exact; behind a relative
+  gap of 1e-6 at the reference (Table 1) the dome's half-space is moved by what the reference may be off, which on
+  ijcnn1 and magic04 leaves nothing of it. The figures, behind 1e-8, show what the rule is worth there. LIBLINEAR's
+  references are cruder than both; a rule that takes them for exact screens more than is safe.
+- **C-form and s-form**: the C-form proves the loss of the feasible point before the rule is used, the s-form tries it
+  and proves it by the certificate of each point, or gives the rule up. An exact line search needs the loss at the
+  optimum, which is not known.
+- The paper's published sets are four, of which the text at hand names B.C.D. and PCMAC; scalings are not stated.
+  Where points are not certified, the solver ran out of its sweeps: badly conditioned data, of which it saw none of
+  the paper's."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""What the papers' pages share: commands run within this process, tables in Markdown, and the commands beside them.
+
+A page states what made it (version, commit, machine) and, below each table, the command of each of its lines: whoever
+runs one again gets the same rejection. ``DATA/`` stands for the folder of data sets, ``OUT/`` for that of the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import screenpath
+from screenpath.cli.app import DONE, UNCERTIFIED, run
+from screenpath.runs.studies import SPEEDUP
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEEDS = (
+    "data",
+    "variant",
+    "points certified",
+    "rejection",
+    "passes",
+    "passes saved",
+    "CPU s",
+    "rule s",
+    "Init. s",
+    "speed-up",
+    "published",
+)
+
+
+def arguments(about: str, **settings) -> argparse.Namespace:
+    """Return what the command line of a page's script says.
+
+    Parameters
+    ----------
+    about : str
+        Documentation of the script.
+    **settings
+        Further options, ``name=(default, help)``.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    folder = os.environ.get("SCREENPATH_DATA", ROOT.parent / "shared" / "data")
+    parser.add_argument("data", nargs="?", type=Path, default=Path(folder), help="folder with binary/, multiclass/ ...")
+    parser.add_argument("out", nargs="?", type=Path, default=Path("runs/papers"), help="of runs and figures' data")
+    parser.add_argument("--page", type=Path, help="folder of the page and its pictures; by default that of the runs")
+    parser.add_argument("--sets", default="", help="only these sets, comma-separated")
+    parser.add_argument("--repeats", type=int, default=3, help="of each variant, in alternation")
+    for name, (default, text) in settings.items():
+        kind = str if default is None else type(default)
+        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text}  [{default}]")
+    return parser.parse_args()
+
+
+class Study:
+    """A page under way.
+
+    Parameters
+    ----------
+    name, title : str
+        Of the page.
+    given : argparse.Namespace
+        See :func:`arguments`.
+    """
+
+    def __init__(self, name: str, title: str, given: argparse.Namespace):
+        self.data, self.out, self.repeats = given.data, given.out / name, given.repeats
+        self.pictures = given.page or self.out
+        self.only = [one for one in given.sets.split(",") if one]
+        self.commands: list[str] = []
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        self.page, self.name = self.pictures / f"{name}.md", name
+        self.page.write_text(f"# {title}\n\n{stamp(name)}\n", encoding="utf-8")
+
+    def say(self, text: str) -> None:
+        """Write a paragraph, or a line of a table, to the page; show it as well."""
+        print(text, flush=True)
+        with open(self.page, "a", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+
+    def section(self, title: str, text: str = "") -> None:
+        """Begin a section, behind the commands of the one before."""
+        self.close()
+        self.say(f"\n## {title}\n" + (f"\n{text}\n" if text else ""))
+
+    def close(self) -> None:
+        """Write the commands of a section below it."""
+        if self.commands:
+            count = f"{len(self.commands)} command" + ("s" if len(self.commands) > 1 else "")
+            text = "\n".join(self.commands)
+            self.say(f"\n<details><summary>{count}</summary>\n\n```\n{text}\n```\n\n</details>")
+            self.commands = []
+
+    def header(self, *columns: str) -> None:
+        """Begin a table."""
+        self.say(line(columns) + "\n" + "|" + "---|" * len(columns))
+
+    def picture(self, draw, about: str) -> None:
+        """Put a picture into the page: ``draw(folder) -> name of its file``, or None where it cannot be drawn."""
+        made = draw(self.pictures)
+        self.say(f"\n![{about}]({made})\n" if made else f"\n({about}: no picture without matplotlib)\n")
+
+    # -- data --------------------------------------------------------------------------------------------------------
+
+    def there(self, name: str, file: Path) -> bool:
+        """Tell whether a set is wanted and there; say so where it is not there."""
+        if self.only and name not in self.only:
+            return False
+        if not file.is_file():
+            print(f"{name}: left out, {file} is not there", flush=True)
+        return file.is_file()
+
+    def made(self, name: str, file: str | None = None, *options) -> Path:
+        """Return the file of a generated set, made where it is not there yet."""
+        target = self.out / f"{file or name}.libsvm"
+        if not target.is_file():
+            self.run(name, "generate", name, "--seed", "0", *options, "-o", target)
+        else:
+            self._note(name, ["generate", name, "--seed", "0", *options, "-o", target])
+        return target
+
+    def thinned(self, file: Path, every: int) -> Path:
+        """Return a copy of a LIBSVM file with every so-many-th row, or the file itself for 1."""
+        target = self.out / f"{file.name.split('.')[0]}-every-{every}.libsvm"
+        if every > 1 and file.is_file() and not target.is_file():
+            import gzip
+
+            with gzip.open(file, "rt") as rows:
+                target.write_text("".join(row for k, row in enumerate(rows) if k % every == 0))
+        return target if every > 1 else file
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def run(self, label: str, *words) -> None:
+        """Run a command of the tool and note it; a grid point that is not certified is no reason to stop."""
+        self._note(label, words)
+        print(f"-- {label}: {' '.join(map(str, words))}", file=sys.stderr, flush=True)
+        quiet = ["--quiet"] if words[0] != "generate" else []
+        if run([*map(str, words), *quiet, "--force"]) not in (DONE, UNCERTIFIED):
+            raise SystemExit(f"the command of {label} failed: {shlex.join(map(str, words))}")
+
+    def _note(self, label: str, words) -> None:
+        words = [str(word) for word in words]
+        for of_script in ("--format", "--coefficients"):  # where its files go is of no use to a reader
+            words = words[: words.index(of_script)] if of_script in words else words
+        text = shlex.join(words)
+        text = text.replace(f"{self.out}/", "OUT/").replace(f"{self.data}/", "DATA/")
+        said = f"{label}: screenpath {text}"
+        if said not in self.commands:
+            self.commands.append(said)
+
+    def compare(self, name: str, model: str, file: Path, rules: str, *options) -> list[dict]:
+        """Return the table of ``compare-rules``; rules are configurations of the L1-regularised model."""
+        target = self.out / "comparison.json"
+        rules = ("--configurations" if model == "l1svm" else "--rules", rules)
+        again = ("--repeats", self.repeats) if "--repeats" not in options else ()
+        self.run(name, "compare-rules", model, file, *rules, *options, *again, "--format", "json", "-o", target)
+        return json.loads(target.read_text(encoding="utf-8"))
+
+    def path(self, name: str, model: str, file: Path, rule: str, *options) -> list[dict]:
+        """Return the step table of one path, numbers as such."""
+        target = self.out / name / rule
+        self.run(name, model, file, "--rule", rule, *options, "--coefficients", "none", "--out", target)
+        with open(target / "steps.csv", encoding="utf-8", newline="") as stream:
+            return [{key: number(value) for key, value in row.items()} for row in csv.DictReader(stream)]
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+
+    def speeds(self, name: str, rows: list[dict], published: dict | None = None) -> None:
+        """Write a line for each variant, as ``SPEEDS``; ratios are to ``none`` with the same shrinking and start."""
+        many = len({row.get("shrinking") for row in rows}) > 1
+        for row in rows:
+            base = next(one for one in rows if alike(one, row) and one["rule"] == rows[0]["rule"])
+            variant = row["rule"] + ("+shrinking" if many and row["shrinking"] else "")
+            variant += " (cold)" if row.get("start") == "cold" else ""
+            self.say(
+                line(
+                    (
+                        name,
+                        variant,
+                        f"{row['certified']:.0f} of {row['points']:.0f}",
+                        f"{row['mean_rejection']:.3f}",
+                        f"{row['passes']:.1f}",
+                        f"{base['passes'] / row['passes']:.1f}",
+                        f"{row['cpu_s']:.3g}",
+                        f"{row['rule_s']:.2g}",
+                        f"{row['init_s']:.2g}",
+                        f"{relative(base, row, rows):.2f}",
+                        (published or {}).get(variant, ""),
+                    )
+                )
+            )
+
+
+def alike(a: dict, b: dict) -> bool:
+    """Tell whether two variants differ in the rule alone."""
+    return a.get("shrinking") == b.get("shrinking") and a.get("start") == b.get("start")
+
+
+def relative(base: dict, row: dict, rows: list[dict]) -> float:
+    """Return a speed-up against another variant than the first: the two speed-ups' ratio."""
+    return 1.0 if row is base else row["speedup"] / base["speedup"]
+
+
+def line(cells) -> str:
+    """Return a line of a Markdown table."""
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def number(text: str):
+    """Return a cell of a step table as a number, where it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def mean(steps: list[dict], column: str) -> float:
+    """Return the mean of a column of a step table."""
+    return sum(step[column] for step in steps) / len(steps)
+
+
+def stamp(name: str) -> str:
+    """Return what made a page: build, machine, and the one definition of a speed-up."""
+
+    def git(*words):
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    commit = git("rev-parse", "--short", "HEAD") or "unknown"
+    changed = " with changes" if git("status", "--porcelain", "--untracked-files=no", "screenpath") else ""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    return (
+        f"screenpath {screenpath.__version__}, commit {commit}{changed}, {datetime.date.today()}; made by "
+        f"`examples/papers/{name}.py` (`make papers`). One thread of {os.cpu_count()} processors, whose load was "
+        f"{load} when it began: where that is above 1 others used the machine, and times are worth less than ratios."
+        f"\n\n{SPEEDUP} "
+        "`passes` are rows touched over rows in the data, a grid point; `rule s` is the rule's part of the time and "
+        "`Init. s` that of the first point and of what a rule needs beforehand. Rejection is the share of the "
+        "samples outside the kink that the rule fixes before the solve, mean over the path; it does not depend on the "
+        "machine."
+    )

@@ -1,0 +1,172 @@
+"""Ends of a path: what needs no solve is said so, costs no pass, and is what a solver finds."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.cli.app import run
+from screenpath.models import ends
+from screenpath.models.box import BoxModel
+from screenpath.models.kernel import KernelModel
+from screenpath.models.losses import LAD, SVM, SVR
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import parse_rule
+from screenpath.rules.intercept import parse_free_rule
+from screenpath.solvers import make_solver
+from screenpath.solvers.intercept import FreeNewton
+from screenpath.solvers.smo import make_kernel_solver
+from screenpath.walk import loop
+from screenpath.walk.loop import PathOptions, walk
+from tests.cli.conftest import libsvm_text
+from tests.safety.rational import Exact
+
+GRID = np.geomspace(1e-4, 1e3, 29)
+
+
+def separable(n=24, d=60, seed=0):
+    """Return fewer rows than features: every labelling is separable, and every target is met exactly."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+
+
+def model_of(name, seed=0):
+    X, y = separable(seed=seed)
+    if name == "kernel":
+        rows = GramRows(X, KernelFunction("poly", 0.5, 2, 1.0), y, 1 << 24)
+        return KernelModel(rows, np.ones(y.size), np.zeros(y.size), np.ones(y.size))
+    if name == "wide":
+        return SVM.model(MemoryRows(sp.csr_array(np.pad(X, ((0, 0), (0, 600))))), y)
+    if name == "free":
+        return SVM.model(MemoryRows(X), y, None, "free")
+    rows = MemoryRows(sp.csr_array(X) if name == "sparse" else X)
+    if name == "lad":
+        return LAD.model(rows, X[:, 0] + y)
+    return SVR.model(rows, X[:, 0] + y, epsilon=0.1) if name == "svr" else SVM.model(rows, y)
+
+
+def solver_of(name):
+    if name == "kernel":
+        return make_kernel_solver("auto")
+    return FreeNewton() if name == "free" else make_solver("auto")
+
+
+def steps_of(model, name, grid=GRID, rule="dvi+gap", **more):
+    parse = parse_free_rule if name == "free" else parse_rule
+    return list(walk(model, grid, parse(rule), solver_of(name), PathOptions(**more)))
+
+
+@pytest.mark.parametrize("name", ["dense", "sparse", "wide", "lad", "svr", "kernel", "free"])
+def test_what_is_not_solved_is_what_a_solver_finds(name, monkeypatch):
+    known = [step for step, _ in steps_of(model_of(name), name)]
+    monkeypatch.setattr(type(model_of(name)), "held", lambda *_: None)
+    solved = [step for step, _ in steps_of(model_of(name), name)]
+    named = [step.solver for step in known]
+    assert named[-1] == "constant" and named.count("constant") > 5
+    assert not {"constant"} & {step.solver for step in solved}
+    for one, other in zip(known, solved, strict=True):
+        assert one.status == other.status == "certified"
+        assert abs(one.primal - other.primal) <= 1e-6 * other.primal
+        if one.solver == "constant":
+            assert one.epochs == 0 and (one.passes == 0.0 or name == "free")
+
+
+def test_below_the_least_c_the_closed_form_is_taken(monkeypatch):
+    model = model_of("dense")
+    steps = [step for step, _ in steps_of(model, "dense")]
+    closed = [step for step in steps if step.solver == "closed-form"]
+    assert len(closed) == int((model.closed_until >= GRID).sum()) > 2
+    assert all(step.passes == 0.0 and step.n_L == model.size for step in closed[1:])
+    monkeypatch.setattr(BoxModel, "held", lambda *_: None)
+    solved = [step for step, _ in steps_of(model_of("dense"), "dense")]
+    np.testing.assert_allclose([s.primal for s in steps], [s.primal for s in solved], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["dense", "lad", "svr", "wide"])
+def test_no_bound_is_smaller_than_the_exact_gap(name, seed):
+    """Judged in rational numbers, along a chain that is long enough for sums to be formed anew."""
+    model, judged = model_of(name, seed), 0
+    grid = np.geomspace(1e-4, 1e3, 60)
+    for step, certificate in steps_of(model, name, grid):
+        if step.solver not in ("constant", "closed-form"):
+            continue
+        exact = Exact(model, certificate.C)
+        gap = exact.primal(certificate.point.vector) - exact.dual(certificate.theta)
+        assert 0 <= gap <= certificate.gap
+        judged += 1
+    assert judged > 20
+
+
+def test_a_sum_that_is_not_scaled_is_noticed(monkeypatch):
+    """The judge of the test before, on a certificate that is wrong."""
+    right = ends.constant
+
+    def wrong(model, reference, C):
+        w, theta, _, *others = right(model, reference, C)
+        return (w, theta, reference.total * reference.C / C * (1.0 + 1e-7), *others)
+
+    monkeypatch.setattr(ends, "constant", wrong)
+    model, caught = model_of("dense"), 0
+    for step, certificate in steps_of(model, "dense"):
+        if step.solver == "constant":
+            exact = Exact(model, certificate.C)
+            moved = certificate.total - model.weighted_sum(certificate.theta)
+            caught += np.linalg.norm(moved) > certificate.sum_error
+            assert exact.dual(certificate.theta) > 0
+    assert caught > 5
+
+
+@pytest.mark.parametrize("rule", ["dvi+gap", "none", "it"])
+@pytest.mark.parametrize("name", ["dense", "lad"])
+def test_the_compiled_walk_has_the_bytes_of_the_loop(name, rule, monkeypatch):
+    found = []
+    for compiles in (True, False):
+        if not compiles:
+            monkeypatch.setattr(loop, "can_compile", lambda *_: False)
+        model = model_of(name)
+        pairs = steps_of(model, name, rule=rule)
+        found.append([(s.solver, s.passes, s.primal, s.coefficients.tobytes(), c.theta.tobytes()) for s, c in pairs])
+    assert found[0] == found[1]
+    assert "constant" in {one[0] for one in found[0]}
+
+
+@pytest.mark.parametrize("name", ["dense", "wide", "kernel"])
+def test_a_path_goes_on_from_any_point_with_its_bytes(name):
+    """Also where the solver starts from the line through the last two dual points, and where nothing is solved."""
+    model = model_of(name)
+    whole = steps_of(model, name)
+    assert name != "wide" or any(certificate.before is not None for _, certificate in whole)
+    for k in range(1, len(GRID), 3):
+        other = model_of(name)
+        reference = other.restore(model.state(whole[k - 1][1]))
+        again = walk(other, GRID, parse_rule("dvi+gap"), solver_of(name), PathOptions(), reference, k)
+        for (step, one), (same, other_one) in zip(whole[k:], again, strict=True):
+            assert (step.solver, step.passes, step.primal) == (same.solver, same.passes, same.primal)
+            assert one.theta.tobytes() == other_one.theta.tobytes()
+
+
+def test_the_start_on_the_line_is_nearer():
+    """Between two points at which the same rows are free, the start is the solution."""
+    model = model_of("wide")
+    C = 1.05 * model.closed_until  # a few rows are free
+    *_, (_, one), (_, two) = steps_of(model, "wide", C * np.array([1.0, 1.0001, 1.0002]), tol=1e-12)
+    two.before, C = (one.C, one.theta), 1.0003 * C
+    assert 0 < model.size - two.n_R - two.n_L < model.size
+    theta = model._looking_ahead(C, two)[0]
+    ahead, plain = model.certify(C, None, theta), model.certify(C, None, two.theta)
+    assert ahead.gap < plain.gap
+
+
+def test_the_run_says_from_which_c_on(tmp_path):
+    X, y = separable()
+    (tmp_path / "data.libsvm").write_text(libsvm_text(X, y))
+    assert run(["svm", str(tmp_path / "data.libsvm"), "--cmax", "1000", "-o", str(tmp_path / "run"), "-q"]) == 0
+    totals = json.loads((tmp_path / "run" / "run.json").read_text())["totals"]
+    rows = (tmp_path / "run" / "steps.csv").read_text().splitlines()
+    names, last = rows[0].split(","), [row.split(",") for row in rows[1:]]
+    constant = [float(row[names.index("C")]) for row in last if row[names.index("solver")] == "constant"]
+    assert 1e-2 < totals["constant_from"] < constant[-1]
