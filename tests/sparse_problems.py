@@ -7,7 +7,7 @@ from screenpath.models.sparse import SparseModel
 from screenpath.rows.views import Views
 
 
-def problem(classes=2, n=60, d=25, seed=0, density=0.4, dense=False, gamma=0.5):
+def problem(classes=2, n=60, d=25, seed=0, density=0.4, dense=False, gamma=0.5, weights=None):
     """Return data, labels and the model at beta = 0; the first features carry the classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % classes
@@ -16,7 +16,12 @@ def problem(classes=2, n=60, d=25, seed=0, density=0.4, dense=False, gamma=0.5):
     X[:, classes] += 0.3  # a full column
     codes = 2 * y - 1 if classes == 2 else y
     model = SparseModel(
-        Views(X if dense else sp.csr_array(X)), codes.astype(np.int64), 1 if classes == 2 else classes, 0.0, gamma
+        Views(X if dense else sp.csr_array(X)),
+        codes.astype(np.int64),
+        1 if classes == 2 else classes,
+        0.0,
+        gamma,
+        weights,
     )
     return X, y, model
 

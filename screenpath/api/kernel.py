@@ -18,13 +18,13 @@ from screenpath.data.labels import binary_labels
 from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
-from screenpath.models.specs import PARAMETERS
+from screenpath.models.options import INTERCEPT
+from screenpath.models.spec import with_intercept
+from screenpath.models.specs import KERNEL_SVM, PARAMETERS
 from screenpath.rows.gram import GramRows, TrainedRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
-from screenpath.rules import parse_kernel_rule
 from screenpath.runs.result import Result, path_options, walked
 from screenpath.runs.saving import Origin
-from screenpath.solvers.smo import make_kernel_solver
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +41,8 @@ class KernelPathResult(Result):
     dual_coefficients : ndarray of shape (n_steps, n)
         ``y_i alpha_i`` with ``alpha = C theta``; 0 for all but the support vectors. Rows of nan for grid points that
         were not reached.
+    intercepts : ndarray of shape (n_steps,)
+        Free intercepts; zeros without one.
     """
 
     rows: GramRows | TrainedRows
@@ -48,11 +50,20 @@ class KernelPathResult(Result):
     @property
     def dual_coefficients(self) -> np.ndarray:
         """Return ``y_i alpha_i``, one row a step."""
-        return self.steps.coefficients
+        return self.steps.coefficients[:, : self.rows.blocks.n]
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts, one a step."""
+        return self.steps.coefficients[:, self.rows.blocks.n :].sum(axis=1)
+
+    def intercept(self, step: int | None = None, **parameters: float) -> float:
+        """Return the intercept of a step, see :meth:`position`; 0 without one."""
+        return float(self.solved(step, **parameters).coefficients[self.rows.blocks.n :].sum())
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
-        return self.solved(step, **parameters).coefficients
+        return self.solved(step, **parameters).coefficients[: self.rows.blocks.n]
 
     def _forms(self, X, step) -> np.ndarray:
         return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
@@ -66,6 +77,7 @@ def kernel_svm_path(
     gamma: float | str = "1/d",
     degree: int = 3,
     coef0: float = 0.0,
+    intercept: str | None = None,
     bias: float = 0.0,
     grid: Grid = 100,
     cmin: float = 1e-2,
@@ -86,7 +98,7 @@ def kernel_svm_path(
     time_limit: float | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult:
-    """Compute a certified path of kernel SVMs without a free bias (Ogawa 2014, Section IV-D).
+    """Compute a certified path of kernel SVMs (Ogawa 2014, Section IV-D).
 
     Parameters
     ----------
@@ -99,6 +111,9 @@ def kernel_svm_path(
         A number, or ``NUMBER/d`` with the number of features ``d``.
     degree : int, default 3
     coef0 : float, default 0
+    intercept : {"none", "free", "penalised"}, optional
+        ``free``: not penalised, as in LIBSVM; ``penalised``: a constant feature of the value ``bias``, 1 where none is
+        given. None by default, or penalised with ``bias``.
     bias : float, default 0
         A constant feature of this value: its square is added to the kernel.
     grid, cmin, cmax
@@ -146,7 +161,9 @@ def kernel_svm_path(
     names, texts, given_y = names_of(X), texts_of(y), y
     X, y = check_data(X, numbered(y, texts))
     options = path_options(tol, max_epochs, time_limit, began)
-    screening, chosen = parse_kernel_rule(rule), make_kernel_solver(solver, shrinking=shrinking)
+    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "kernel": kernel}
+    spec = with_intercept(KERNEL_SVM, kind)
+    screening, chosen, bias = spec.rule(rule), spec.solver(solver, shrinking=shrinking), kind["bias"]
     signs, _ = binary_labels(y, names=texts)
     weights = row_weights(y, numbered_weights(class_weight, texts), sample_weight)
     values = make_grid(grid, cmin, cmax)
@@ -154,11 +171,12 @@ def kernel_svm_path(
     function = KernelFunction(kernel, parse_gamma(gamma, X.shape[1]), degree, coef0, bias * bias)
     allowed = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
     rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
-    model = kernel_svm_model(rows, weights)
-    found = walked(model, values, screening, chosen, options, blank=np.full(rows.n, np.nan))
+    model = kernel_svm_model(rows, weights, kind["intercept"])
+    found = walked(model, values, screening, chosen, options, blank=np.full(rows.n + spec.free_bias, np.nan))
     own = {"gamma": gamma, "degree": degree, "coef0": coef0}
     asked = {
         **{name: own[name] for name in PARAMETERS[kernel]}, "kernel": kernel, "gram": gram, "bias": bias, "rule": rule,
+        "intercept": kind["intercept"],
         "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads,
         "max_epochs": max_epochs, "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
     }  # fmt: skip

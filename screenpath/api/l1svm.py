@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.api.keywords import Values
-from screenpath.api.losses import two_labels
+from screenpath.api.keywords import ClassWeight, Values
+from screenpath.api.losses import numbered_weights, two_labels
 from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
-from screenpath.data.prepare import prepare
+from screenpath.data.prepare import checked_penalties, prepare
+from screenpath.errors import UsageError
+from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
 from screenpath.rows.columns import Columns
@@ -30,6 +32,9 @@ def l1_svm_path(
     grid: int | Values = 20,
     log: bool = False,
     lambda_min_ratio: float = 0.05,
+    class_weight: ClassWeight = None,
+    sample_weight: ArrayLike | None = None,
+    penalty_weights: ArrayLike | None = None,
     rule: str = "vi+gap",
     solver: str = "auto",
     tol: float = 1e-6,
@@ -42,7 +47,7 @@ def l1_svm_path(
 ) -> PathResult:
     r"""Compute a certified path of L1-regularised squared-hinge SVMs with a free bias (Zhao, Liu, Cox 2014).
 
-    ``min_{w,b} 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1``; the bias is not penalised.
+    ``min_{w,b} 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1``; the bias is not penalised.
 
     Parameters
     ----------
@@ -56,6 +61,10 @@ def l1_svm_path(
         Space the K values evenly in the logarithm, from ``lambda_max`` to ``lambda_min_ratio * lambda_max``.
     lambda_min_ratio : float, default 0.05
         Used with ``log``.
+    class_weight, sample_weight
+        Weights ``s_i``, as of :func:`screenpath.api.losses.loss_path`.
+    penalty_weights : array_like of shape (d,), optional
+        ``p_j > 0``: the penalty is ``lambda sum_j p_j |w_j|``, of the weights of scaled features.
     rule : {"vi+gap", "vi", "gap", "none"}
     solver : {"auto", "newton", "cd"}
         ``auto`` and ``newton`` finish working sets by Newton steps, ``cd`` uses coordinate descent alone.
@@ -82,19 +91,27 @@ def l1_svm_path(
     began = time.monotonic()
     names, texts, given_y = names_of(X), texts_of(y), y
     X, y = check_data(X, numbered(y, texts))
-    model, preparation = l1_svm_model(X, y, scale=scale, storage=storage, dtype=dtype, threads=threads)
+    model, preparation = l1_svm_model(
+        X, y, scale=scale, storage=storage, dtype=dtype, threads=threads,
+        class_weight=numbered_weights(class_weight, texts), sample_weight=sample_weight,
+        penalty_weights=penalty_weights,
+    )  # fmt: skip
     values = lambda_grid(model, grid, log, lambda_min_ratio)
     how = parse_feature_rule(rule), make_feature_solver(solver)
     found = run_l1_path(model, values, *how, tol, max_epochs, time_limit, began)
     asked = {
         "rule": rule, "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype,
-        "threads": threads, "max_epochs": max_epochs,
+        "threads": threads, "max_epochs": max_epochs, "class_weight": class_weight, "weights": sample_weight,
+        "penalty_weights": penalty_weights,
     }  # fmt: skip
     origin = Origin("l1svm", X, y if texts is None else given_y, asked)
     return PathResult(found, preparation, two_labels(y, texts), origin=origin, feature_names=names)
 
 
-def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1):
+def l1_svm_model(
+    X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1, class_weight=None, sample_weight=None,
+    penalty_weights=None,
+):  # fmt: skip
     """Return the model of some data, and the map back to the data's units.
 
     Returns
@@ -107,5 +124,9 @@ def l1_svm_model(X, y, *, scale="none", storage="auto", dtype=np.float64, thread
 
     X, y = check_data(X, y)
     signs, _ = binary_labels(y)
-    prepared, preparation = prepare(X, scale, 0.0, storage, dtype, narrow=True)
-    return L1SVM(Columns(prepared, signs, threads)), replace(preparation, bias=1.0)
+    given = checked_weights(y, sample_weight)
+    if penalty_weights is not None and scale == "l2":
+        raise UsageError("`penalty_weights` are of features, `scale=l2` scales rows", "leave out one of the two")
+    penalties = checked_penalties(penalty_weights, X.shape[1])
+    prepared, preparation = prepare(X, scale, 0.0, storage, dtype, given, narrow=True, penalties=penalties)
+    return L1SVM(Columns(prepared, signs, threads, row_weights(y, class_weight, given))), replace(preparation, bias=1.0)

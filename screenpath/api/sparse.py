@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.api.keywords import Values
+from screenpath.api.keywords import ClassWeight, Values
+from screenpath.api.losses import numbered_weights
 from screenpath.data.arrays import check_data, numbered, texts_of
 from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
+from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import beta_values, grid_pairs
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
@@ -99,6 +101,8 @@ def sparse_svm_path(
     alpha_min_ratio: float = 0.01,
     references: int = 0,
     smoothing: float = 0.5,
+    class_weight: ClassWeight = None,
+    sample_weight: ArrayLike | None = None,
     rule: str = "sifs+gap",
     first: str = "features",
     solver: str = "auto",
@@ -114,8 +118,9 @@ def sparse_svm_path(
 ) -> SparsePathResult:
     r"""Compute a certified grid of sparse SVMs: smoothed hinge with an elastic net (Hong 2019).
 
-    ``min 1/n sum l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``m`` the margin ``y_i x_i.w`` of two classes, or of
-    more the margins ``x_i.(w_{y_i} - w_c)`` over all other classes ``c``.
+    ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``m`` the margin ``y_i x_i.w`` of two classes, or of
+    more the margins ``x_i.(w_{y_i} - w_c)`` over all other classes ``c``; ``s`` is the sum of the weights ``s_i``, the
+    number of samples where there are none.
 
     Parameters
     ----------
@@ -133,6 +138,8 @@ def sparse_svm_path(
         With explicit ``alphas``: further grid points, log-spaced, before each of them; screening needs near ones.
     smoothing : float, default 0.5
         ``gamma`` of the smoothed hinge, in (0, 1).
+    class_weight, sample_weight
+        Weights ``s_i``, as of :func:`screenpath.api.losses.loss_path`.
     rule : str, default "sifs+gap"
         ``sifs``, ``iss``, ``ifs``, each also with ``+gap``; ``gap`` or ``none``.
     first : {"features", "samples"}
@@ -170,10 +177,12 @@ def sparse_svm_path(
     if jobs < 1:
         raise UsageError(f"`jobs` must be at least 1, not {jobs}")
     screening, chosen = parse_sparse_rule(rule, first), make_sparse_solver(solver, seed)
-    prepared, preparation = prepare(X, scale, bias, storage, dtype, narrow=True)
+    given = checked_weights(y, sample_weight)
+    weights = row_weights(y, numbered_weights(class_weight, texts), given)
+    prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
     rows = Views(prepared)
     rows.check_not_zero()
-    model = SparseModel(rows, codes, blocks, 0.0, smoothing)
+    model = SparseModel(rows, codes, blocks, 0.0, smoothing, weights)
     values = beta_values(model, betas, beta_min_ratio)
     pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
     grid = SparseGrid(model)
@@ -184,6 +193,7 @@ def sparse_svm_path(
         "betas" if np.ndim(betas) == 0 else "beta": betas, "alphas" if np.ndim(alphas) == 0 else "alpha": alphas,
         "references": references, "smoothing": smoothing, "rule": rule, "first": first, "solver": solver, "tol": tol,
         "bias": bias, "scale": scale, "storage": storage, "dtype": dtype, "seed": seed, "max_epochs": max_epochs,
+        "class_weight": class_weight, "weights": sample_weight,
         **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
         **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
     }  # fmt: skip

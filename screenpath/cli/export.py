@@ -24,8 +24,9 @@ from screenpath.errors import tell
     "--to",
     "kind",
     required=True,
-    type=click.Choice(["liblinear", "json", "npz", "onnx", "sklearn"]),
-    help="LIBLINEAR's model file, JSON, NumPy arrays, ONNX or a skops file of scikit-learn (kernel models too).",
+    type=click.Choice(["liblinear", "libsvm", "json", "npz", "onnx", "sklearn"]),
+    help="Model file of LIBLINEAR, or of LIBSVM (kernel models); JSON, NumPy arrays, ONNX, skops file of scikit-learn "
+    "(the last two of kernel models too).",
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option
@@ -34,8 +35,8 @@ from screenpath.errors import tell
 def command(run, step, kind, out, force, training, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
-    LIBLINEAR's own predict reads the file of --to liblinear and decides the same; so do runtimes of ONNX (float64 rows
-    in, labels and decision values out) and the estimator in scikit-learn.
+    LIBLINEAR's own predict reads the file of --to liblinear and decides the same, as does svm-predict with that of --to
+    libsvm; so do runtimes of ONNX (float64 rows in, labels and decision values out) and the estimator in scikit-learn.
     """
     from screenpath.runs.export import exported
     from screenpath.runs.open import open_run
@@ -48,5 +49,5 @@ def command(run, step, kind, out, force, training, quiet):
     output.write(exported(run, chosen, kind, training))
     if not quiet:
         say_step(run, chosen, step)
-        if kind == "liblinear" and run.labels and run.labels.get("-1") == "rest":
+        if kind in ("liblinear", "libsvm") and run.labels and run.labels.get("-1") == "rest":
             tell("the labels other than --positive are one label of the model file, the second")

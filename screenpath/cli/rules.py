@@ -23,13 +23,16 @@ def command(model):
     """
     from screenpath.rules.catalogue import rules_of
 
-    pages = [] if model not in (None, *LOSSES) else [(", ".join(LOSSES) if model is None else model, "svm", False)]
-    pages += [("svm --kernel", "svm", True)] if model in (None, "svm") else []
-    pages += [(name, name, False) for name in SPECS if name not in LOSSES and model in (None, name)]
+    losses = ", ".join(LOSSES) if model is None else model
+    pages = [] if model not in (None, *LOSSES) else [(losses, "svm", False, False)]
+    pages += [(f"{losses} --intercept free", "svm", False, True)] if pages else []
+    pages += [("svm --kernel", "svm", True, False)] if model in (None, "svm") else []
+    pages += [("svm --kernel --intercept free", "svm", True, True)] if model in (None, "svm") else []
+    pages += [(name, name, False, False) for name in SPECS if name not in LOSSES and model in (None, name)]
     lines = []
-    for title, name, kernel in pages:
+    for title, name, kernel, free in pages:
         lines.append(f"{title} (default {SPECS[name].default_rule})")
-        for rule, text in rules_of(name, kernel).items():
+        for rule, text in rules_of(name, kernel, free).items():
             head = f"  {rule:<{NAMES - 2}}"
             lines += textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * NAMES)
     lines += textwrap.wrap("X+gap: X before each solve, gap inside it.", WIDTH)

@@ -18,9 +18,10 @@ SHOWN = 20  # faults that are named
 def command(run, data):
     """Check the certificate of the run folder RUN against its data.
 
-    The checker reads the LIBSVM text DATA (by default the file of the run) in two passes and forms every number again,
-    with none of the code that computed the run and with all rounding counted against the claims: gap and primal of
-    every step, and that the rows claimed to be fixed in the optimum are. The run was computed with --certificate.
+    The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and forms every
+    number again, with none of the code that computed the run and with all rounding counted against the claims: gap and
+    primal of every step, and that the rows claimed to be fixed in the optimum are. The run was computed with
+    --certificate.
 
     The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing since
     the run itself does not call them certified.

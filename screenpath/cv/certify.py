@@ -25,10 +25,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.cv.certify_free import FreeLine, free_line
+from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.rules.box import pair_radius
 
@@ -115,8 +118,10 @@ class HeldOut:
         """Return ``side x.c``, lowered by its rounding."""
         return side * line.products - ROUNDING * self.norms * line.extent
 
-    def certain_errors(self, line: Line) -> int:
+    def certain_errors(self, line: Line | FreeLine) -> int:
         """Return how many samples, by weight, the optimum at ``line.C`` certainly gets wrong."""
+        if isinstance(line, FreeLine):
+            return line.certain_errors(self)
         p = self.margins(line, -self.signs)
         return self.weight(p > self.norms * math.sqrt(line.radius_sq) * (1.0 + ROUNDING))
 
@@ -140,7 +145,7 @@ def whole_weights(weights) -> np.ndarray:
     return np.array(whole, dtype=np.int64 if sum(whole) < LARGEST else object)
 
 
-def certified_line(certificate, X, products, fold: HeldOut) -> Line:
+def certified_line(certificate, X, products, fold: HeldOut, model=None) -> Line | FreeLine:
     """Return the line of a certificate of the box model, or of the kernel model, whose ``w`` is that of its dual point.
 
     Parameters
@@ -152,7 +157,11 @@ def certified_line(certificate, X, products, fold: HeldOut) -> Line:
         ``X w``.
     fold : HeldOut
         The samples that the rows belong to.
+    model : models.free_base.FreeIntercept, optional
+        Of a certificate with a free intercept.
     """
+    if isinstance(certificate, FreeCertificate):
+        return free_line(certificate, model, X, products, fold)
     C, w, xi = certificate.C, certificate.point.vector, certificate.xi
     wrong = fold.weight((products > 0.0) != (fold.signs > 0.0))
     radius = pair_radius(certificate, C)
@@ -173,13 +182,13 @@ def bend(first: Line, second: Line) -> float:
     return max(step * (first.xi - second.xi) - moved_sq + rounding, 0.0)
 
 
-def undecided(fold: HeldOut, first: Line, second: Line, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
 
     Parameters
     ----------
     fold : HeldOut
-    first, second : Line
+    first, second : Line or FreeLine
         Neighbours.
     side : ndarray of shape (m,)
         -1 or +1: the sign of ``x.w*`` that is to be certain.
@@ -189,6 +198,8 @@ def undecided(fold: HeldOut, first: Line, second: Line, side: np.ndarray) -> tup
     start, end : ndarray of shape (m,)
         ``start > end`` where the sample is certain for all ``s``.
     """
+    if isinstance(first, FreeLine):
+        return first.undecided(fold, second, side)
     K, r0, r1 = bend(first, second), first.radius_sq, second.radius_sq
     p0, p1 = fold.margins(first, side), fold.margins(second, side)
     square = fold.norms**2

@@ -195,7 +195,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
         if tol < o["tol"]:  # the closer accuracy is our own wish, what was asked for decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
         if task.certify:
-            held_out.lines.append(certified_line(certificate, test, products, held_out))
+            held_out.lines.append(certified_line(certificate, test, products, held_out, model))
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
             file.save(rows, held_out, walk_state(model, screening, certificate))
@@ -231,7 +231,7 @@ def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[i
         largest = max(
             largest, sliced + rows + way, shared + rows + spec.needs.vectors(shape) + spec.needs.build(shape) + tested
         )
-        left += needs.F8 * points * (m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
+        left += needs.F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
     return largest + left // len(splits), left
 
 
@@ -242,7 +242,9 @@ def rows_of(samples: Samples, task: Task):
         X, preparation = prepare(samples.X, o["scale"], 0.0, task.storage, weights=samples.weights)
         return spec.rows(X, samples.targets, o, None, preparation.inexact), preparation
     dtype = np.dtype(o["dtype"])
-    X, preparation = prepare(samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights)
+    X, preparation = prepare(
+        samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights")
+    )
     if spec.free_bias:
         preparation = replace(preparation, bias=1.0)
     return prepared_rows(X, preparation, o["threads"]), preparation

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.cv.certify import LARGEST, HeldOut, Line
+from screenpath.cv.certify_free import SIZES, FreeLine
 from screenpath.cv.folds import Split
 from screenpath.errors import RunFolderError
 from screenpath.numbers import states
@@ -177,6 +178,10 @@ def _arrays(held_out: HeldOut) -> dict:
     lines = held_out.lines
     arrays = {"signs": held_out.signs, "norms": held_out.norms}
     arrays["weights"], arrays["errors"] = _digits(held_out.weights), _digits([line.errors for line in lines])
+    if any(isinstance(line, FreeLine) for line in lines):
+        for k, line in enumerate(lines):
+            arrays |= {f"{name}-{k}": array for name, array in line.arrays().items()}
+        return {**arrays, "free": np.array([line.C for line in lines])}
     arrays["scalars"] = np.array([[getattr(line, name) for name in SCALARS] for line in lines], dtype=np.float64)
     for k, line in enumerate(lines):
         arrays |= {f"center-{k}": line.center, f"products-{k}": line.products}
@@ -196,6 +201,8 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
     if "signs" not in content:
         return None
     signs, norms = states.vector(content, "signs", size, -1.0, 1.0), states.vector(content, "norms", size, 0.0)
+    if "free" in content:
+        return _free_held_out(content, signs, norms, points)
     scalars = states.matrix(content, "scalars", (len(points), len(SCALARS)), low=0.0)
     if scalars[:, 0].tolist() != points:
         raise ValueError("its lines are those of another grid")
@@ -207,6 +214,25 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
         trained = states.vector(content, f"trained-{k}", center.size) if f"trained-{k}" in content else center
         products = states.vector(content, f"products-{k}", size)
         lines.append(Line(center=center, trained=trained, products=products, errors=errors[k], **named))
+    return _record(content, signs, norms, whole, lines)
+
+
+def _free_held_out(content: dict, signs, norms, points: list) -> HeldOut:
+    """Undo :func:`_arrays` for lines of a free intercept."""
+    m, levers = signs.size, 2 * len(SIZES)
+    if states.vector(content, "free", len(points)).tolist() != points:
+        raise ValueError("its lines are those of another grid")
+    errors, whole = _numbers(content, "errors", len(points)), _numbers(content, "weights", m)
+    shapes = {"forms": (2, m), "levers": (3, levers), "apart": (levers, m)}
+    lines = []
+    for k, C in enumerate(points):
+        arrays = {name: states.matrix(content, f"{name}-{k}", shape) for name, shape in shapes.items()}
+        lines.append(FreeLine(C, errors[k], states.vector(content, f"pair-{k}", 9), **arrays))
+    return _record(content, signs, norms, whole, lines)
+
+
+def _record(content: dict, signs, norms, whole: list, lines: list) -> HeldOut:
+    """Return the record, and take out of ``content`` what belongs to it."""
     for name in [name for name in content if not name.startswith(STATE)]:
         del content[name]
     return HeldOut(signs, norms, np.array(whole, dtype=np.int64 if sum(whole) < LARGEST else object), lines)

@@ -92,6 +92,8 @@ class CvSession(Session):
     def task_options(self, raw) -> dict:
         """Return the options, the memory of kernel matrices shared out over the processes."""
         o = self.options
+        if o.get("penalty_weights") is not None:
+            o = {**o, "penalty_weights": load.penalties_of(o, raw)}
         if self.spec.rows is None:
             return o
         o = load.kernel_options(o, raw)

@@ -7,10 +7,9 @@ import hashlib
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,20 @@ import numpy as np
 from screenpath import __version__
 from screenpath.data.checks import joint_sha256
 from screenpath.data.convert_tables import TableBlock, float32, settle, table_blocks
+from screenpath.data.convert_text import MEMORY_FACTOR, TextBlock, label_words, parse_block, rereadable, text_blocks
 from screenpath.data.labels import label_text
-from screenpath.data.libsvm import BLOCK, Parser, last_line_end
+from screenpath.data.libsvm import BLOCK, no_features
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
-from screenpath.data.read import opened, refuse_columns, refuse_indices
+from screenpath.data.read import refuse_columns, refuse_indices
 from screenpath.data.shards import SCHEMA_VERSION, ShardFolder, content_sha256
 from screenpath.data.tables import check_same
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder, shard_parts
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
 
 BLOCK_MB = 32
-NEWLINE = 10
 SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
 CLASSES = 100  # with more labels they are not listed
-MEMORY_FACTOR = 8  # bytes that a job needs for each byte of its block: text, parsed entries, binary parts
 
 
 def convert(
@@ -62,8 +60,8 @@ def convert(
     Parameters
     ----------
     sources : sequence of path-like
-        Their rows follow one another, files of one kind; ``-`` is LIBSVM text from standard input. Any compression the
-        reader knows.
+        Their rows follow one another, files of one kind; ``-`` is standard input, LIBSVM text or CSV. Any compression
+        the reader knows.
     out : path-like
         Folder to make. It appears when it is complete; after a crash the same call starts anew, with ``resume`` behind
         the shards that were done.
@@ -106,15 +104,29 @@ def convert(
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
+    with rereadable(sources, Path(out).resolve().parent) as kept:
+        return _convert(
+            kept, sources, out, size, jobs, limit, zero_based, n_features, storage, np.dtype(dtype), force, resume,
+            target, one_hot, progress, origin,
+        )  # fmt: skip
+
+
+def _convert(
+    sources, names, out, size, jobs, limit, zero_based, n_features, storage, dtype, force, resume, target, one_hot,
+    progress, origin,
+) -> ShardFolder:  # fmt: skip
+    """Convert what can be read as often as it must be; ``names`` are what the sources are called."""
     settled = settle(sources, target, one_hot)
+    words: tuple[str, ...] = ()
     if settled is None:
-        refuse_columns(str(sources[0]), target, one_hot)
+        refuse_columns(str(names[0]), target, one_hot)
+        words = label_words(sources, limit)
     else:
-        refuse_indices(str(sources[0]), zero_based, n_features)
-    table = {} if settled is None else settled.record()
+        refuse_indices(str(names[0]), zero_based, n_features)
+    table = settled.record() if settled is not None else {"label_names": list(words)} if words else {}
     known = {
         "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": np.dtype(dtype).name,
-        "block_bytes": size, "sources": _names(sources), **table,
+        "block_bytes": size, "sources": _names(names), **table,
     }  # fmt: skip
     if resume and Path(out).exists() and not partial_folder(Path(out)).exists():
         folder = ShardFolder(out)
@@ -126,11 +138,11 @@ def convert(
         shards: list[dict] = []
         seen = _Seen()
 
-        def one_text(k, block: _TextBlock):
+        def one_text(k, block: TextBlock):
             digest = hashlib.sha256(block.text.data).hexdigest()
             if k in writer.known:
                 return _checked(writer.known[k], digest, block.name)
-            data = _parse(block, zero_based, dtype).dataset(n_features)
+            data = parse_block(block, zero_based, dtype, words).dataset(n_features)
             seen = _Seen.of(data.X, data.y, data.notices)
             return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
 
@@ -142,7 +154,9 @@ def convert(
             return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y)}
 
         one: Any = one_text if settled is None else one_table
-        blocks: Any = _blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)
+        blocks: Any = (
+            text_blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)
+        )
         with ThreadPoolExecutor(jobs) as pool:
             waiting: deque = deque()
             try:
@@ -155,9 +169,11 @@ def convert(
             finally:
                 pool.shutdown(cancel_futures=True)
         if not seen.rows:
-            named = ", ".join(str(source) for source in sources)
+            named = ", ".join(str(source) for source in names)
             raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
-        meta = {**_meta(sources, shards, seen, zero_based, n_features, dtype, size, table.get("label_names")), **table}
+        if words and not any(shard["nnz"] for shard in shards):
+            raise no_features(str(names[0]))
+        meta = {**_meta(names, shards, seen, zero_based, n_features, dtype, size, table.get("label_names")), **table}
         writer.finish(meta if origin is None else {**meta, "origin": origin})
     return ShardFolder(out)
 
@@ -299,83 +315,6 @@ def _collect(waiting, writer: ShardWriter, shards: list, seen: _Seen, progress) 
     seen.add(record["seen"])
     if progress:
         progress(seen.rows, size)
-
-
-@dataclass(frozen=True)
-class _TextBlock:
-    """Whole lines that make a shard.
-
-    Parameters
-    ----------
-    name : str
-    line : int
-        Lines of the file before the block.
-    text : ndarray of uint8
-        Ends in a newline.
-    """
-
-    name: str
-    line: int
-    text: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes of the text."""
-        return self.text.size
-
-
-def _blocks(sources, size: int, limit: MemoryLimit) -> Iterator[_TextBlock]:
-    """Cut text into blocks of whole lines, at least one line and about ``size`` bytes each."""
-    for source in sources:
-        with opened(source) as (table, stream, name):
-            if table is not None:
-                raise DataError(f"{name} is CSV, which convert reads twice", "save it in a file, and name that")
-            lines, held = 0, np.empty(0, dtype=np.uint8)
-            while True:
-                text, held = _next_block(stream, held, size, limit, name)
-                if not text.size:
-                    break
-                yield _TextBlock(name, lines, text)
-                lines += int(np.count_nonzero(text == NEWLINE))
-
-
-def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: str):
-    """Return whole lines and the beginning of the line behind them."""
-    text = np.empty(max(size, held.size), dtype=np.uint8)
-    text[: held.size] = held
-    filled = held.size
-    while True:
-        while filled < text.size:
-            got = stream.readinto(text.data[filled:])
-            if not got:
-                whole = text[:filled]
-                if filled and whole[-1] != NEWLINE:
-                    whole = np.append(whole, np.uint8(NEWLINE))  # the last line had no newline
-                return whole, np.empty(0, dtype=np.uint8)
-            filled += got
-        stop = last_line_end(text, 0, filled)
-        if stop:
-            return text[:stop], text[stop:filled].copy()
-        limit.check(
-            MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
-            "raise `max_memory` if this is a data file",
-        )  # fmt: skip
-        text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
-
-
-def _parse(block: _TextBlock, zero_based: bool, dtype) -> Parser:
-    """Parse a block, a piece at a time: a parser's scratch space is many times the text it is fed at once."""
-    parser = Parser(block.name, zero_based, dtype, line=block.line)
-    start, text = 0, block.text
-    while start < text.size:
-        stop = last_line_end(text, start, min(start + BLOCK, text.size))
-        if not stop:  # a line longer than a piece
-            stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
-        parser.feed(text[start:stop], stop - start)
-        if parser.faults:
-            raise parser.faults[0].error()
-        start = stop
-    return parser
 
 
 def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int, names) -> dict:

@@ -9,7 +9,10 @@ from screenpath.kernels import parse
 
 _FORMAT = "a line is 'label index:value index:value ...', indices from 1, increasing"
 _WORDS = {
-    parse.LABEL: ("the label is not a number", _FORMAT),
+    parse.LABEL: (
+        "the label is not a number",
+        _FORMAT + "; labels may be texts where all are, and begin with a letter",
+    ),
     parse.INDEX: ("the index is not a whole number", _FORMAT),
     parse.INDEX_ZERO: ("index 0 in a file counted from 1", "if its indices start at 0, add `zero_based`"),
     parse.INDEX_NEGATIVE: ("a negative index", _FORMAT),
@@ -84,8 +87,7 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
     """
     text = token.decode("utf-8", "replace")
     message, hint = _WORDS[code]
-    number = text.rsplit(":", 1)[-1].lstrip("+-").lower()
-    if code in (parse.LABEL, parse.VALUE) and number in NUMBERLIKE:
+    if code in (parse.LABEL, parse.VALUE) and is_numberlike(text.rsplit(":", 1)[-1]):
         message, hint = _NOT_FINITE
     elif code == parse.LABEL and b"," in token:
         message, hint = _MULTILABEL if b":" in whole else _CSV
@@ -94,6 +96,24 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
     elif b"\r" in whole.rstrip():
         hint = _LONE_RETURNS
     return Fault(source, line, text, message, hint)
+
+
+def is_numberlike(text: str) -> bool:
+    """Tell whether a text is what programs write for a number that is none."""
+    return text.lstrip("+-").lower() in NUMBERLIKE
+
+
+def label_fault(source: str, line: int, token: bytes) -> Fault:
+    """Return the fault of a label that is neither a number nor a word, or a word where labels are numbers."""
+    return name_fault(source, line, parse.LABEL, token, b"")
+
+
+def mixed_labels(source: str, line: int, number: str, word: str) -> Fault:
+    """Return the fault of a label that is a number where others are words."""
+    return Fault(
+        source, line, number, "a number where labels are texts",
+        f"all labels are numbers, or all are texts that begin with a letter; the first one is {shown(word)}",
+    )  # fmt: skip
 
 
 def not_finite(source: str, line: int, token: bytes) -> Fault:

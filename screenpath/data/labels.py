@@ -147,6 +147,30 @@ def label_text(value: float | str, names: Sequence[str] | None = None) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
+INT_MAX = 2**31 - 1  # labels of LIBLINEAR and LIBSVM are C ints
+
+
+def rest_label(labels: dict):
+    """Return the label behind -1; of ``positive``, where it stands for several, -1 or, if that is taken, 0."""
+    return (0.0 if labels["+1"] == -1.0 else -1.0) if labels["-1"] == "rest" else labels["-1"]
+
+
+def whole_label(label: float, tool: str) -> str:
+    """Return a label as a model file of LIBLINEAR or LIBSVM has it.
+
+    Raises
+    ------
+    UsageError
+        For one that is no whole number that it can hold.
+    """
+    if isinstance(label, NamedLabel) or label != int(label) or abs(label) > INT_MAX:
+        raise UsageError(
+            f"{tool}'s labels are whole numbers, {label_text(label)} is none it can hold",
+            "export `to=json`, npz or onnx, or rename the labels in the data file",
+        )
+    return str(int(label))
+
+
 def are_targets(labels: np.ndarray) -> bool:
     """Tell whether different labels look like the targets of a regression: fractions, or very many."""
     return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
@@ -196,11 +220,11 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
         raise DataError(
             f"{where}two labels are needed, these are {labels.size}: {named}",
             "they look like the targets of a regression: use lad, svr or quantile; for classes choose one against the "
-            "rest (`positive=LABEL`), or fit all: svm with `one_vs_rest`, sparse-svm",
+            "rest (`positive=LABEL`), or fit all: svm or l1svm with `one_vs_rest`, sparse-svm",
         )
     raise DataError(
         f"{where}two labels are needed, these are {labels.size}: {named}",
-        "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm with "
+        "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm or l1svm with "
         "`one_vs_rest`, sparse-svm"
         + ("; lad, svr and quantile take targets of a regression" if names is None and labels.size > SEVERAL else ""),
     )

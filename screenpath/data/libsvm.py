@@ -6,6 +6,8 @@ import codecs
 import math
 import os
 import re
+from collections.abc import Sequence
+from functools import partial
 from typing import BinaryIO
 
 import numpy as np
@@ -17,14 +19,16 @@ from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.growing import Growing
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
+from screenpath.data.words import Words
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels import parse
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
-PARSED = 20  # bytes of scratch space for each byte of a block
+PARSED = 28  # bytes of scratch space for each byte of a block
 MOST = 2**53  # features: their numbers are exact as float64
 GIVEN, MARKED, ABSENT = "given", "marked", "absent"
+NUMERIC = b"+-.0123456789"  # a number begins with one of these
 UNKNOWN = b"-1.7976931348623157e308"  # stands for a label that is not known while text is parsed
 MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
 BARE = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)(?=[0-9]+:)", re.MULTILINE)
@@ -38,7 +42,7 @@ class _Scratch:
         self.indptr = np.zeros(size // 2 + 3, dtype=np.int64)
         self.values = np.empty(size // 4 + 2)
         self.indices = np.empty(size // 4 + 2, dtype=np.int64)
-        self.hard = np.empty((size // 6 + 2, 3), dtype=np.int64)
+        self.hard = np.empty((size // 2 + 2, 3), dtype=np.int64)
         self.faults = np.empty((min(max_faults, size // 2 + 2), 4), dtype=np.int64)
 
 
@@ -60,12 +64,15 @@ class Parser:
         Asked as the arrays grow.
     labels : {"given", "marked", "absent"}
         See :func:`read_libsvm`.
+    names : sequence of str, optional
+        All labels, where they are known to be words; none where they are known to be numbers.
     """
 
     def __init__(
-        self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None, labels="given"
-    ):
-        self.known = labels
+        self, source: str, zero_based: bool, dtype=np.float64, max_faults: int = 1, line=0, limit=None, labels="given",
+        names: Sequence[str] | None = None,
+    ):  # fmt: skip
+        self.known, self.words = labels, Words(names)
         self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
         self.labels, self.counts = Growing(np.float64), Growing(np.int64)
         self.values, self.indices = Growing(dtype), Growing(np.int32)
@@ -97,10 +104,10 @@ class Parser:
         ends = s.indptr[1 : rows + 1]
         counts = np.diff(ends, prepend=0)
         labels, values, indices = s.labels[:rows], s.values[:nnz], s.indices[:nnz]
-        infinite = self._settle(text, stop, s.hard[:n_hard], labels, values)
-        if infinite:  # a faulty line gives no row
+        faulty = self._settle(text, stop, s.hard[:n_hard], labels, values, ends)
+        if faulty:  # a faulty line gives no row
             kept = np.ones(rows, dtype=bool)
-            kept[[-slot - 1 if slot < 0 else int(np.searchsorted(ends, slot, "right")) for slot in infinite]] = False
+            kept[faulty] = False
             entries = np.repeat(kept, counts)
             labels, counts, values, indices = labels[kept], counts[kept], values[entries], indices[entries]
             self.seen[1] = max(widest, indices.max(initial=-1))
@@ -124,27 +131,45 @@ class Parser:
             what = f"{self.source}: reading beyond line {self.lines:,}"
             self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
 
-    def _settle(self, text, stop, hard, labels, values) -> list[int]:
-        """Convert the numbers the kernel left over; note those beyond float64 as faults and return their slots."""
-        view, infinite = memoryview(text), []
+    def _settle(self, text, stop, hard, labels, values, ends) -> list[int]:
+        """Convert what the kernel left over; note what is no number and no label as a fault, and return its rows."""
+        view, words, found = memoryview(text), [], []
         for slot, start, end in hard.tolist():
-            value = float(bytes(view[start:end]))
+            token = bytes(view[start:end])
+            if slot < 0 and token[0] not in NUMERIC:
+                words.append((-slot - 1, start, token))
+                continue
+            value = float(token)
             if not math.isfinite(value):
-                infinite.append((slot, start, end))
+                row = -slot - 1 if slot < 0 else int(np.searchsorted(ends, slot, "right"))
+                found.append((row, start, partial(not_finite, token=token)))
             elif slot < 0:
                 labels[-slot - 1] = value
             else:
                 values[slot] = value
-        if infinite:
-            newlines, previous = np.flatnonzero(text[:stop] == 10), 0
-            for _, start, end in infinite:
-                line = self.lines + 1 + int(np.searchsorted(newlines, start))
-                if line > previous:  # one fault a line
-                    self.faults.append(not_finite(self.source, line, bytes(view[start:end])))
-                previous = line
-            self.faults.sort(key=lambda fault: fault.line)
-            del self.faults[self.max_faults :]
-        return [slot for slot, _, _ in infinite]
+        if self.known != ABSENT and (words or self.words.texts is not False):
+            known = np.ones(labels.size, dtype=bool) if self.known == GIVEN else labels != float(UNKNOWN)
+            known[[row for row, _, _ in words]] = True
+            known[[row for row, _, _ in found]] = False
+            found += self.words.take(words, labels, known)
+        if found:
+            self._note(text, stop, found)
+        return [row for row, _, _ in found]
+
+    def _note(self, text, stop, found) -> None:
+        """Note faults of rows, one a line, at their places among those that the kernel has found."""
+        newlines, noted, starts = np.flatnonzero(text[:stop] == 10), set(), None
+        faulty = {fault.line - self.lines - 1 for fault in self.faults}
+        for row, start, words in found:
+            if start is None:  # a label that the kernel has read: its row says where it stands
+                starts = _row_starts(text, stop, faulty) if starts is None else starts
+                start = starts[row]
+            line = self.lines + 1 + int(np.searchsorted(newlines, start))
+            if line not in noted:
+                self.faults.append(words(self.source, line))
+                noted.add(line)
+        self.faults.sort(key=lambda fault: fault.line)
+        del self.faults[self.max_faults :]
 
     def _check_range(self, values) -> None:
         dtype = self.values.array.dtype
@@ -183,7 +208,20 @@ class Parser:
         y = self.labels.finish()
         if self.known != GIVEN:
             y[(y == float(UNKNOWN)) | (self.known == ABSENT)] = np.nan
-        return Dataset(X, y, self.source, notices)
+        if self.known == ABSENT or not self.words.texts:
+            return Dataset(X, y, self.source, notices)
+        if not X.nnz and not self.words.closed:
+            raise no_features(self.source)
+        y, names = self.words.finish(y)
+        return Dataset(X, y, self.source, notices, label_names=names)
+
+
+def no_features(source: str) -> DataError:
+    """Return the error for text of single words, which only looks like labels."""
+    return DataError(
+        f"{source} has words, and not one feature: this is not LIBSVM text",
+        "a line is 'label index:value index:value ...'",
+    )
 
 
 def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
@@ -229,6 +267,9 @@ def read_libsvm(
     labels: str = "given",
 ) -> Dataset:
     """Read LIBSVM text, plain or compressed.
+
+    Labels are numbers, or all are words: then ``label_names`` has them, sorted, and ``y`` numbers them from 0. A word
+    begins with a letter and holds no colon, comma or ``#``.
 
     Parameters
     ----------
@@ -290,6 +331,17 @@ def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
     """Return the position behind the last newline in ``buffer[start:stop]``, 0 where there is none."""
     at = buffer[start:stop].tobytes().rfind(b"\n")
     return start + at + 1 if at >= 0 else 0
+
+
+def _row_starts(text: np.ndarray, stop: int, faulty: set[int]) -> list[int]:
+    """Return where the rows of a block begin; the lines with a fault, counted from 0, give none."""
+    found, at = [], 0
+    for number, line in enumerate(text[:stop].tobytes().split(b"\n")):
+        begun = line.lstrip(b" \t\r\v\f")
+        if begun and not begun.startswith(b"#") and number not in faulty:
+            found.append(at)
+        at += len(line) + 1
+    return found
 
 
 def _line_around(text: np.ndarray, stop: int, at: int) -> bytes:

@@ -118,11 +118,12 @@ class L1Needs:
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds."""
         flipped = Shape(shape.d, shape.n, shape.stored, shape.dense)
-        return F8 * (self.rows * shape.n + (self.columns + OUTPUT_VECTORS) * shape.d) + flipped.partial_sums
+        one = F8 * (self.rows * shape.n + (self.columns + OUTPUT_VECTORS) * shape.d)
+        return shape.classes * one + flipped.partial_sums
 
     def build(self, shape: Shape) -> int:
-        """Return the bytes of the columns, and of the signs of their values on their way."""
-        return shape.rows + 16 * shape.d + F8 * VALUES_AT_ONCE
+        """Return the bytes of the columns, of each class against the rest, and of the signs of their values."""
+        return shape.classes * (shape.rows + 16 * shape.d) + F8 * VALUES_AT_ONCE
 
 
 @dataclass(frozen=True)

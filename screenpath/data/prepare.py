@@ -195,10 +195,34 @@ def spread_or_one(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.where(constant, 1.0, spread)
 
 
+def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
+    """Return the weights of features in a penalty, of those that have a column; None where there are none.
+
+    Raises
+    ------
+    UsageError
+        For weights of another length, or that are not finite and above 0.
+    """
+    if penalties is None:
+        return None
+    found = np.asarray(penalties, dtype=np.float64).ravel()
+    if found.size != width:
+        raise UsageError(f"{found.size} penalty weights for {width} features", "give one a feature, in order")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))
+    if bad.size:
+        raise UsageError(
+            f"penalty weight {bad[0] + 1} is {found[bad[0]]}", "penalty weights must be above 0 and finite"
+        )
+    return found if columns is None else found[columns]
+
+
 def prepare(
-    X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False
-):
+    X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
+    penalties=None,
+):  # fmt: skip
     """Choose the storage, measure the scaling (with ``weights`` as :func:`fit_preparation`) and apply both.
+
+    A weight of a feature in the penalty is one more divisor of its column: its coefficient is so many times as large.
 
     Dense rows are made a few at a time, so that there is never more than ``X`` and the result. With ``narrow``, wide
     sparse rows that are mostly empty get columns for the features that occur alone.
@@ -215,11 +239,14 @@ def prepare(
     if not isinstance(X, sp.csr_array) and (sp.issparse(X) or not dense):
         X = sp.csr_array(X)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
+    if penalties is not None:
+        p = penalties if columns is None else penalties[columns]
+        preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
     if not dense:
         prepared = preparation.apply(X)
         prepared.data = prepared.data.astype(dtype, copy=False)
         return prepared, preparation
-    if scale == "none" and not bias:
+    if preparation.kind == "none" and preparation.scale is None and not bias:
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype), preparation
         if X.dtype == dtype:

@@ -7,7 +7,9 @@ import gzip
 import io
 import lzma
 import os
+import shutil
 import sys
+import tempfile
 import zlib
 from contextlib import contextmanager
 from functools import partial
@@ -65,6 +67,8 @@ def open_source(source):
     DataError
         For a file that is missing, a folder, unreadable, or a damaged archive.
     """
+    if isinstance(source, Kept):
+        source.seek(0)
     if hasattr(source, "read"):
         yield from _decompressed(source, getattr(source, "name", "<stream>"))
         return
@@ -179,6 +183,46 @@ class _Streams(io.RawIOBase):
         if rest:
             self.decoder, self.held = self.make(), rest
         return bool(rest)
+
+
+class Kept(io.BufferedRandom):
+    """What came in a stream, in a file without a name that can be read more than once.
+
+    Parameters
+    ----------
+    stream : binary file object
+    name : str
+        For messages.
+    folder : path-like
+        Where there is room for it.
+    """
+
+    name = ""
+
+    def __init__(self, stream, name: str, folder):
+        file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (closed with this object)
+        super().__init__(file)
+        self.name = name
+        shutil.copyfileobj(stream, self, BUFFER)
+        self.flush()
+
+
+class Begun(io.BufferedReader):
+    """A stream of which the first bytes have been looked at.
+
+    Parameters
+    ----------
+    head : bytes
+    rest : binary file object
+    name : str
+        For messages.
+    """
+
+    name = ""
+
+    def __init__(self, head: bytes, rest, name: str):
+        super().__init__(Rejoined(head, rest), BUFFER)
+        self.name = name
 
 
 def _bzip2(raw):

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from screenpath.data.atomic import replacing
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import is_table, rows_of
-from screenpath.errors import DataError
+from screenpath.data.words import is_word
+from screenpath.errors import DataError, shown
 
 
 def libsvm_lines(X, y):
@@ -30,20 +31,30 @@ def libsvm_lines(X, y):
     ----------
     X : ndarray, scipy.sparse or table of shape (n, d)
     y : ndarray of shape (n,)
+        Numbers, or texts that can stand as labels.
 
     Raises
     ------
     DataError
-        For nan and infinity, which LIBSVM text has no word for, and for labels of another length.
+        For nan and infinity, which LIBSVM text has no word for, for labels of another length, and for texts that a
+        reader would not take for labels.
     """
     X = sp.csr_array(rows_of(X) if is_table(X) else X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()  # sorts too: a reader wants increasing indices
-    X, y = X.astype(np.float64, copy=False), np.asarray(y, dtype=np.float64)
+    X, y = X.astype(np.float64, copy=False), np.asarray(y)
+    texts = y.dtype.kind in "OUT" and y.size > 0 and all(isinstance(one, str) for one in y.tolist())
+    y = y if texts else y.astype(np.float64)
     if y.shape != X.shape[:1]:
         raise DataError(f"{X.shape[0]} rows with labels of shape {y.shape}", "give one label for each row")
-    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+    for one in dict.fromkeys(y.tolist()) if texts else ():
+        if not is_word(one):
+            raise DataError(
+                f"the label '{shown(one)}' cannot stand in LIBSVM text",
+                "labels begin with a letter and hold no white space, colon, comma or #",
+            )
+    if not (np.isfinite(X.data).all() and (texts or np.isfinite(y).all())):
         raise DataError("nan or infinity cannot be written as LIBSVM text", "remove the samples or impute the values")
     return _lines(X, y)
 
@@ -52,7 +63,8 @@ def _lines(X, y):
     for i, label in enumerate(y.tolist()):
         part = slice(X.indptr[i], X.indptr[i + 1])
         cells = zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)
-        yield " ".join([_short(label), *(f"{j + 1}:{_short(v)}" for j, v in cells)]) + "\n"
+        head = label if isinstance(label, str) else _short(label)
+        yield " ".join([head, *(f"{j + 1}:{_short(v)}" for j, v in cells)]) + "\n"
 
 
 def _short(value: float) -> str:

@@ -135,7 +135,7 @@ def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, kn
 
 
 @kernel
-def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status, pending, count,
+def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, pending, count,
               move_first, move_second, col_part):  # fmt: skip
     """Take screened dual variables out of the column norms and move both centres to their values."""
     data, indices, indptr = rows
@@ -144,9 +144,9 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
         t = pending[k]
         c = t // n
         i = t - c * n
-        value = 1.0 if status[t] > 0 else 0.0
-        first = (value - ones_part - theta_part * theta[t]) / n
-        second = (value - theta[t]) / n
+        value, weight = 1.0 if status[t] > 0 else 0.0, weights[i]
+        first = weight * (value - ones_part - theta_part * theta[t]) / n
+        second = weight * (value - theta[t]) / n
         start = indptr[i]
         full = indptr[i + 1] - start == d
         own = labels[i]
@@ -155,13 +155,14 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
         for r in range(values.size):
             j = at(r) if full else at(lines[r])
             x = np.float64(values[r])
+            square = weight * (x * x)
             f = at(c * d) + j
-            col_part[f] -= x * x
+            col_part[f] -= square
             move_first[f] += sign * first * x
             move_second[f] += sign * second * x
             if classes > 1:
                 f = at(own * d) + j
-                col_part[f] -= x * x
+                col_part[f] -= square
                 move_first[f] += first * x
                 move_second[f] += second * x
         touched += indptr[i + 1] - start
@@ -169,26 +170,26 @@ def drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
 
 
 @kernel(fastmath=SUMS)
-def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status, live, active,
+def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status, live, active,
               move_first, move_second, col_part):  # fmt: skip
     """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
     data, indices, indptr = columns
     d = indptr.size - 1
-    weights, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
+    left, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
     for c in range(classes):
         for i in range(n):
-            own = labels[i]
+            own, weight = labels[i], weights[i]
             if classes > 1 and c == own:
                 continue
             t = c * n + i
             if status[t] == 0:
-                weights[t] += 1.0
+                left[t] += weight
                 if classes > 1:
-                    weights[own * n + i] += 1.0
+                    left[own * n + i] += weight
                 continue
             value = 1.0 if status[t] > 0 else 0.0
-            e1 = (value - ones_part - theta_part * theta[t]) / n
-            e2 = (value - theta[t]) / n
+            e1 = weight * (value - ones_part - theta_part * theta[t]) / n
+            e2 = weight * (value - theta[t]) / n
             if classes == 1:
                 first[t], second[t] = own * e1, own * e2
             else:
@@ -206,7 +207,7 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
         start, stop = indptr[j], indptr[j + 1]
         norm, s1, s2 = 0.0, 0.0, 0.0
         if stop - start == n:
-            column, share = data[start:stop], weights[base : base + n]
+            column, share = data[start:stop], left[base : base + n]
             apart1, apart2 = first[base : base + n], second[base : base + n]
             for i in range(n):
                 x = np.float64(column[i])
@@ -217,7 +218,7 @@ def keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
             for p in range(at(start), at(stop)):
                 k = at(base) + at(indices[p])
                 x = np.float64(data[p])
-                norm += x * x * weights[k]
+                norm += x * x * left[k]
                 s1 += x * first[k]
                 s2 += x * second[k]
         col_part[f], move_first[f], move_second[f] = norm, s1, s2

@@ -258,42 +258,33 @@ def foremost(tau, room):
     return rows[:count].copy()
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def make_levers(
-    X, data, indices, indptr, sparse, first, tau, slack, room, sizes, side, mean, rounding, offsets, centers, lengths,
-    away,
-):  # fmt: skip
-    """Make a lever of each size from rows in the order of their use.
+@kernel
+def lever_weights(tau, slack, room, sizes, side, rounding, offsets, weights):
+    """Choose the weights of a lever of each size, from rows in the order of their use.
 
     Parameters
     ----------
-    X, data, indices, indptr, sparse, first
-        Copies of the rows, from the row ``first`` on.
     tau, slack, room : ndarray of shape (m,)
         Of these rows; ``room`` is above 0.
     sizes : ndarray of shape (k,)
         ``kappa`` in rising order. Where the rows cannot carry more than before, the lever says nothing: ``kappa`` is 0.
     side : float
         1 where they bound from below, -1 from above.
-    mean : ndarray of shape (d,)
     rounding : float
     offsets : ndarray of shape (k, 2)
         Written: ``tau`` at the centre, what rounding may have made of it included; and ``kappa``, a little less than
         what the rows carry.
-    centers : ndarray of shape (k, d)
-        Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
+    weights : ndarray of shape (k, m)
+        Written: they sum up to 1, or are 0 for a lever that says nothing.
     """
-    base, carried = 0.0, 0.0
-    for j in range(mean.size):
-        base += mean[j] * mean[j]
+    carried = 0.0
     for k in range(sizes.size):
         total, left = 0.0, sizes[k]
         for r in range(tau.size):
             total += min(max(left, 0.0), room[r])
             left -= room[r]
-        for j in range(mean.size):
-            centers[k, j] = 0.0
-        offsets[k, 0] = offsets[k, 1] = lengths[k] = away[k] = 0.0
+            weights[k, r] = 0.0
+        offsets[k, 0] = offsets[k, 1] = 0.0
         if total <= carried * (1.0 + rounding):
             continue
         carried, left, off, offset = total, sizes[k], 0.0, 0.0
@@ -302,16 +293,41 @@ def make_levers(
             left -= room[r]
             if weight <= 0.0:
                 break
+            weights[k, r] = weight
             offset += weight * tau[r]
             off = max(off, slack[r])
-            add(X, data, indices, indptr, sparse, first + r, weight, centers[k])
+        offsets[k, 0], offsets[k, 1] = offset - side * off, total * (1.0 - rounding)
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def lever_centers(X, data, indices, indptr, sparse, first, weights, mean, rounding, centers, lengths, away):
+    """Form the centres of levers.
+
+    Parameters
+    ----------
+    X, data, indices, indptr, sparse, first
+        Copies of the rows, from the row ``first`` on.
+    weights : ndarray of shape (k, m)
+    mean : ndarray of shape (d,)
+    rounding : float
+    centers : ndarray of shape (k, d)
+        Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
+    """
+    base = 0.0
+    for j in range(mean.size):
+        base += mean[j] * mean[j]
+    for k in range(weights.shape[0]):
+        for j in range(mean.size):
+            centers[k, j] = 0.0
+        for r in range(weights.shape[1]):
+            if weights[k, r] > 0.0:
+                add(X, data, indices, indptr, sparse, first + r, weights[k, r], centers[k])
         square, apart = 0.0, 0.0
         for j in range(mean.size):
             square += centers[k, j] * centers[k, j]
             apart += (centers[k, j] - mean[j]) ** 2
         lengths[k] = np.sqrt(square)
         away[k] = np.sqrt(apart) + rounding * (lengths[k] + np.sqrt(base))
-        offsets[k, 0], offsets[k, 1] = offset - side * off, total * (1.0 - rounding)
 
 
 @kernel
@@ -452,6 +468,34 @@ def decide_exactly(
                 break
 
 
+@kernel
+def decide_by_products(tau, slack, norms, products, square, off, radius, side, offset, kappa, rounding, status):
+    """Decide rows by one lever whose products with them are known, as behind a kernel.
+
+    Parameters
+    ----------
+    tau, slack, norms : ndarray of shape (n,)
+    products : ndarray of shape (n,)
+        Of the lever's centre with the rows.
+    square : float
+        At least the centre's squared norm.
+    off : float
+        Relative error of a product, to the norm of its row.
+    radius, side, offset, kappa, rounding : float
+    status : ndarray of int8 of shape (n,)
+        Updated where it is 0.
+    """
+    length = np.sqrt(square)
+    for i in range(tau.size):
+        room = side * (offset - tau[i]) - slack[i]
+        if status[i] != 0 or room <= 0.0:
+            continue
+        apart = norms[i] * norms[i] - 2.0 * products[i] + square + 2.0 * off * norms[i]
+        distance = np.sqrt(max(apart, 0.0) + 8.0 * UNIT * (norms[i] + length) ** 2) * (1.0 + rounding)
+        if room > lever_width(distance, radius, kappa):
+            status[i] = np.int8(-side)
+
+
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
@@ -466,6 +510,8 @@ def warm_up():
     lever_width(1.0, 1.0, 1.0)
     offsets, rows, csr = np.ones((2, 2)), np.eye(2), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
     decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
+    lever_weights(a, a, a, a, 1.0, 1e-12, offsets.copy(), rows.copy())
+    decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
     for sparse in (False, True):
-        make_levers(rows, *csr, sparse, 0, a, a, a, a, 1.0, a, 1e-12, offsets.copy(), rows.copy(), a.copy(), a.copy())
+        lever_centers(rows, *csr, sparse, 0, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
         decide_exactly(rows, *csr, sparse, a, a, a, 1.0, 1, offsets, rows, a, 1e-15, 1e-12, status)

@@ -7,7 +7,7 @@ direction of a line search. Columns and slack are as in ``l1svm``; the cache not
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.l1svm import bias_root, columns_add
+from screenpath.kernels.l1svm import bias_root, columns_add, inner
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 FEW = 16  # up to so many new columns are spread out to form their products with the others
@@ -150,14 +150,15 @@ def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
 def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
     """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
 
-    Only samples that entered or left ``member`` are added or subtracted (lower triangle). Returns the size of S.
+    Only samples that entered or left ``member`` are added or subtracted (lower triangle). Returns
+    ``||y_S||^2``: without weights the size of S.
     """
     marked = np.zeros(slack.size, dtype=np.uint8)
     place, who = np.empty(slack.size, dtype=np.int32), np.empty(slack.size, dtype=np.int32)
-    size, changed = 0, 0
+    size, changed = 0.0, 0
     for i in range(slack.size):
         inside = 1 if slack[i] > 0.0 else 0
-        size += inside
+        size += inside * y[i] * y[i]
         if inside != member[i]:
             marked[i] = 1
             place[i] = changed
@@ -184,10 +185,10 @@ def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
 @kernel(fastmath=SUMS)
 def dense_gram(F, index, slack, y, member, gram, sums):
     """:func:`sparse_gram` for dense columns; the samples that changed are gathered and multiplied at once."""
-    changed, size = 0, 0
+    changed, size = 0, 0.0
     for i in range(slack.size):
         if slack[i] > 0.0:
-            size += 1
+            size += y[i] * y[i]
         if (slack[i] > 0.0) != (member[i] == 1):
             changed += 1
     if changed == 0:
@@ -398,7 +399,7 @@ def newton_step(
     products : ndarray of shape (k,)
         ``f_j . max(slack, 0)``.
     gram, sums, inside
-        From :func:`dense_gram` or :func:`sparse_gram`; number of samples inside the margin.
+        From :func:`dense_gram` or :func:`sparse_gram`; ``||y||^2`` over the samples inside the margin.
     options : ndarray of shape (3,)
         Accuracy of the Lasso relative to the violation at its start, its sweeps at most, and the ridge.
 
@@ -441,7 +442,7 @@ def newton_step(
             moved += taken * abs(direction[a]) * np.sqrt(sqnorms[chosen[a]])
         before = bias[0] + taken * shift
         bias[0] = bias_root(slack, y, before)
-        moved += np.sqrt(y.size) * (taken * abs(shift) + abs(bias[0] - before))
+        moved += np.sqrt(inner(y, y)) * (taken * abs(shift) + abs(bias[0] - before))
     return taken, moved
 
 
@@ -461,5 +462,5 @@ def warm_up():
             inside = dense_gram(dense, index, slack, y, member, gram, sums)
         newton_step(
             *columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), dense.sum(axis=1), gram, sums,
-            float(inside), options,
+            inside, options,
         )  # fmt: skip

@@ -2,7 +2,9 @@
 
 Columns are stored one after the other: dense as the rows of ``F`` of shape (k, n), sparse as ``data, indices`` with one
 slice ``begin[j]:end[j]`` a column; between the columns of a reduced problem lie those that were screened.
-``slack_i = 1 - (F'w)_i - y_i b``; the loss is half the sum of its squared positive parts.
+``slack_i = |z_i| - (F'w)_i - z_i b``; the loss is half the sum of its squared positive parts. A sample of weight
+``s_i`` has ``z_i = y_i sqrt(s_i)`` and ``f_ij = z_i x_ij``; without weights ``z`` are the labels -1 and +1, and every
+product with them is exact. ``y`` below is ``z``.
 """
 
 import numpy as np
@@ -16,17 +18,27 @@ BIAS_SOLVES = 8
 
 
 @kernel(fastmath=SUMS)
+def inner(a, b):
+    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel(fastmath=SUMS)
 def dense_spreads(F, y, out):
-    """Write the norm of every column after subtracting its mean; ``F`` holds ``y * x``."""
+    """Write the norm of every column after subtracting its mean: of ``f - (f.y) y / ||y||^2``."""
     k, n = F.shape
+    length = inner(y, y)
     for j in range(k):
         mean = 0.0
         for i in range(n):
             mean += F[j, i] * y[i]
-        mean /= n
+        mean /= length
         total = 0.0
         for i in range(n):
-            off = F[j, i] * y[i] - mean
+            off = F[j, i] - mean * y[i]
             total += off * off
         out[j] = np.sqrt(total)
 
@@ -34,28 +46,42 @@ def dense_spreads(F, y, out):
 @kernel(fastmath=SUMS)
 def sparse_spreads(data, indices, indptr, y, out):
     """:func:`dense_spreads` for sparse columns; values that are not stored count as zeros."""
-    n = y.size
+    length = inner(y, y)
     for j in range(out.size):
-        mean = 0.0
+        mean, stored = 0.0, 0.0
         for p in range(at(indptr[j]), at(indptr[j + 1])):
-            mean += data[p] * y[at(indices[p])]
-        mean /= n
-        total = (n - (indptr[j + 1] - indptr[j])) * mean * mean
+            z = y[at(indices[p])]
+            mean += data[p] * z
+            stored += z * z
+        mean /= length
+        rest = length - stored
+        if rest < 0.5 * length:  # the samples between those that are stored, without cancellation
+            rest, i = 0.0, 0
+            for p in range(at(indptr[j]), at(indptr[j + 1])):
+                while i < indices[p]:
+                    rest += y[i] * y[i]
+                    i += 1
+                i += 1
+            while i < y.size:
+                rest += y[i] * y[i]
+                i += 1
+        total = rest * mean * mean
         for p in range(at(indptr[j]), at(indptr[j + 1])):
-            off = data[p] * y[at(indices[p])] - mean
+            off = data[p] - mean * y[at(indices[p])]
             total += off * off
         out[j] = np.sqrt(total)
 
 
 @kernel(fastmath=SUMS)
 def bias_sums(slack, y, shift):
-    """Return ``sum y_i r_i``, ``sum r_i`` and the number of positive ``r_i = max(slack_i - y_i shift, 0)``."""
+    """Return the sums of ``y_i r_i``, its size, and ``y_i^2`` where ``r_i = max(slack_i - y_i shift, 0)`` is not 0."""
     total, size, count = 0.0, 0.0, 0.0
     for i in range(slack.size):
         r = max(slack[i] - y[i] * shift, 0.0)
-        total += y[i] * r
-        size += r
-        count += 1.0 if r > 0.0 else 0.0
+        part = y[i] * r
+        total += part
+        size += abs(part)
+        count += y[i] * y[i] if r > 0.0 else 0.0
     return total, size, count
 
 
@@ -104,7 +130,7 @@ def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, ro
     Returns
     -------
     total, squares, balance : float
-        ``sum r_i``, ``sum r_i^2`` and ``sum y_i r_i`` with ``r = max(slack, 0)``.
+        ``sum |y_i| r_i``, ``sum r_i^2`` and ``sum y_i r_i`` with ``r = max(slack, 0)``.
     largest : float
         Largest ``|products|``, with ``||f_j||`` times what :func:`blur` makes of ``rounding`` added.
     weight, reach : float
@@ -134,12 +160,12 @@ def blur(total, squares, balance, rounding):
     """Return how far a product with a dual point ``r >= 0`` may be off, for a column of norm 1.
 
     ``y.r`` is not quite 0. Where the entries of the class that has more are all multiplied by what has the other one
-    over it, it is: a point at a distance of at most ``|y.r| / (1.r / 2) ||r||`` is feasible.
+    over it, it is: a point at a distance of at most ``|y.r| / (|y|.r / 2) ||r||`` is feasible.
 
     Parameters
     ----------
     total, squares, balance : float
-        ``1.r``, ``||r||^2`` and ``y.r``.
+        ``|y|.r``, ``||r||^2`` and ``y.r``.
     rounding : float
         Relative error of a product, and of the three sums.
     """
@@ -208,20 +234,11 @@ def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
 
 
 @kernel(fastmath=SUMS)
-def inner(a, b):
-    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
-@kernel(fastmath=SUMS)
 def dome_shape(theta, y, null_bias, unit, ratio, gap):
     """Return the dome between ``lambda_1`` and ``lambda_2 = lambda_1 / ratio`` but for its products with columns.
 
     All of it in units of ``alpha = unit theta``, ``unit = lambda_1``: squares of ``1 / lambda`` could overflow. With
-    ``u = 1 - null_bias y``, the projection of 1 on the complement of ``y``, the dome has the centre
+    ``u = |y| - null_bias y``, the projection of ``|y|`` on the complement of ``y``, the dome has the centre
     ``(ratio u + alpha) / 2`` and the normal ``u - alpha``.
 
     Parameters
@@ -243,7 +260,7 @@ def dome_shape(theta, y, null_bias, unit, ratio, gap):
     """
     middle_sq, normal_sq, toward_sq, product = 0.0, 0.0, 0.0, 0.0
     for i in range(theta.size):  # differences first: products of u and theta would cancel where these are parallel
-        one, alpha = 1.0 - null_bias * y[i], unit * theta[i]
+        one, alpha = abs(y[i]) - null_bias * y[i], unit * theta[i]
         middle = 0.5 * (ratio * one + alpha)
         toward = ratio * one - alpha
         normal = one - alpha
@@ -281,7 +298,7 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, un
     """
     center, radius, across_length, offset = dome_shape(theta, y, null_bias, unit, ratio, gap)
     across_null, across = 0.0, 0.0
-    size = np.sqrt(y.size)
+    size = np.sqrt(inner(y, y))
     axis = 0.0  # the product of a column with the unit normal is known to within this times its norm
     if across_length > direction * size:
         across_null, across = 1.0 / across_length, -unit / across_length
@@ -293,10 +310,10 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, un
     cap = np.sqrt(max((radius - offset) * (radius + offset), 0.0))
     goal = unit * (1.0 - rounding)
     reach = rounding * (center + radius) + axis * abs(offset)
-    inner, whole = norms[0], norms[1]
+    centred, whole = norms[0], norms[1]
     kept = np.zeros((products.size + 7) // 8 * 8, dtype=np.uint8)
     for j in range(products.size):  # without branches, so that the loop vectorises
-        norm, length = norm_unit * np.float64(inner[j]), norm_unit * np.float64(whole[j])
+        norm, length = norm_unit * np.float64(centred[j]), norm_unit * np.float64(whole[j])
         vc = 0.5 * (ratio * null_products[j] + unit * products[j])
         va = across_null * null_products[j] + across * products[j]
         # The root would turn a rounding error of va into its square root: for columns along the normal it is granted.
@@ -321,15 +338,16 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, un
 
 @kernel(fastmath=SUMS)
 def positive_part(slack, y):
-    """Return ``r = max(slack, 0)``, ``sum r_i``, ``sum r_i^2`` and ``sum y_i r_i``."""
+    """Return ``r = max(slack, 0)``, ``sum |y_i| r_i``, ``sum r_i^2`` and ``sum y_i r_i``."""
     alpha = np.empty(slack.size)
     total, squares, balance = 0.0, 0.0, 0.0
     for i in range(slack.size):
         r = max(slack[i], 0.0)
+        part = y[i] * r
         alpha[i] = r
-        total += r
+        total += abs(part)
         squares += r * r
-        balance += y[i] * r
+        balance += part
     return alpha, total, squares, balance
 
 
@@ -368,7 +386,7 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
     """
     n = y.size
     size, visited, since = active.size, 0, 0
-    updates, moved, root = 0.0, 0.0, np.sqrt(n)
+    updates, moved, root = 0.0, 0.0, np.sqrt(inner(y, y))
     values = 0
     for k in range(size):
         values += end[active[k]] - begin[active[k]] if sparse else n

@@ -95,6 +95,21 @@ def _control(byte):
 
 
 @kernel()
+def _word_end(text, at):
+    """Return the end of a label that may be a word; ``at`` where there is none.
+
+    It begins with a letter (or a byte of one beyond ASCII), and white space ends it: nothing that holds a colon, a
+    comma, a comment or a control byte is one.
+    """
+    begin, first = at, text[at]
+    if first < 65 or 90 < first < 97 or 122 < first < 128:
+        return at
+    while text[at] > 32 and text[at] != 58 and text[at] != 44 and text[at] != 35:
+        at += 1
+    return begin if text[at] > 32 or _control(text[at]) else at
+
+
+@kernel()
 def _digits(text, at, value):
     """Append the decimal digits at ``at`` to ``value`` (wrapping beyond 18 of them); return it and their end."""
     while True:
@@ -208,8 +223,15 @@ def _index_fault(text, start, at):
 
 
 @kernel()
-def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, values, bits, indices, hard, n_hard, seen):
+def _line(
+    text, at, word, smallest, powers, exact, row, nnz, labels, label_bits, values, bits, indices, hard, n_hard, seen
+):
     """Parse one line, from its label to its newline (every line of the text has one).
+
+    Parameters
+    ----------
+    word : int
+        End of a label that may be a word, 0 where it is to be a number.
 
     Returns
     -------
@@ -220,7 +242,10 @@ def _line(text, at, smallest, powers, exact, row, nnz, labels, label_bits, value
         Token at fault.
     """
     start = at
-    at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
+    if word > 0:
+        at, outcome = word, 2
+    else:
+        at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
     if outcome == 0 or (text[at] > 32 and text[at] != 35):
         end = _token_end(text, start)
         if _control(text[end]):
@@ -307,7 +332,7 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
         ``indptr[r + 1]``: entries up to and with row ``r``.
     indices : ndarray of int64
     hard : ndarray of int64 of shape (h, 3)
-        Numbers left to the caller: slot in ``values`` (or ``-1 - row`` for a label), start and end of the token.
+        Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a word), start and end.
     faults : ndarray of int64 of shape (f, 4)
         Code, line of the block (from 0), start and end of the token. A faulty line gives no row.
     seen : ndarray of int64 of shape (2,)
@@ -318,14 +343,20 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
     rows, nnz, lines, n_hard, n_faults : int
         Parsing ends early when ``faults`` is full.
     """
-    at, rows, nnz, lines, n_hard, n_faults = 0, 0, 0, 0, 0, 0
+    at, rows, nnz, lines, n_hard, n_faults, word = 0, 0, 0, 0, 0, 0, 0
     while at < stop and n_faults < faults.shape[0]:
         at = _blank(text, at)
         if text[at] != 10 and text[at] != 35:
             at, found, hard_found, code, first, last = _line(
-                text, at, smallest, powers, exact, rows, nnz, labels, label_bits, values, bits, indices, hard, n_hard,
-                seen,
+                text, at, word, smallest, powers, exact, rows, nnz, labels, label_bits, values, bits, indices, hard,
+                n_hard, seen,
             )  # fmt: skip
+            if code == LABEL and word == 0:  # out of the way of numbers: the line again, from behind the word
+                word = _word_end(text, first)
+                if word > first:
+                    at = first
+                    continue
+            word = 0
             if code == 0:
                 nnz, n_hard = found, hard_found
                 rows += 1

@@ -93,7 +93,7 @@ def covers(n, d, has_line, has_column, width, status, keep):
 
 
 @kernel
-def localise_duals(lines, n, classes, status, start, warm, theta, local_status, local_theta):
+def localise_duals(lines, n, classes, weights, status, start, warm, theta, local_status, local_theta):
     """Write the dual variables of a solve, in full and in the numbering of the copy.
 
     Parameters
@@ -111,18 +111,18 @@ def localise_duals(lines, n, classes, status, start, warm, theta, local_status, 
     -------
     order : ndarray of int64
         Surviving dual variables.
-    fixed_L : int
-        Dual variables screened to 1.
+    fixed_L : float
+        Dual variables screened to 1, each with its sample's weight.
     moved : bool
         Whether any entry of ``theta`` differs from ``start``.
     """
-    fixed_L, apart = 0, 0
+    fixed_L, apart = 0.0, 0
     for t in range(theta.size):
         value = start[t] if warm else 0.0
         if status[t] != 0:
             value = 1.0 if status[t] > 0 else 0.0
         theta[t] = value
-        fixed_L += status[t] > 0
+        fixed_L += weights[t % n] if status[t] > 0 else 0.0
         apart += value != start[t]
     k = lines.size
     order = np.empty(classes * k, dtype=np.int64)
@@ -217,7 +217,7 @@ def shift(v, shrink):
 
 
 @kernel(fastmath=SUMS)
-def sweep_dense(rows, labels, n, gamma, alpha, shrink, sqnorms, theta, v, order):
+def sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order):
     """Visit dual variables of the binary model over dense rows: :func:`sweep` without what only others need.
 
     The step of one row is added to ``v`` in the loop that forms the next row's margin. What bounds short rows is left
@@ -230,8 +230,8 @@ def sweep_dense(rows, labels, n, gamma, alpha, shrink, sqnorms, theta, v, order)
     shifted, moved, step, last = shifts.size > 0, 0, 0.0, 0
     for a in range(order.size):
         i = order[a]
-        own, old = labels[i], theta[i]
-        rate = 1.0 / (gamma + sqnorms[i] * by_alpha_n)
+        own, old, weight = labels[i], theta[i], weights[i]
+        rate = 1.0 / (gamma + weight * sqnorms[i] * by_alpha_n)
         base = old + (1.0 - gamma * old) * rate
         rate *= own * by_alpha
         margin = 0.0
@@ -254,7 +254,7 @@ def sweep_dense(rows, labels, n, gamma, alpha, shrink, sqnorms, theta, v, order)
                 margin += rows[i, j] * (max(x - shrink[j], 0.0) + min(x + shrink[j], 0.0))
         value = min(max(base - rate * margin, 0.0), 1.0)
         theta[i] = value
-        step, last = own * (value - old) * by_n, i
+        step, last = own * (value - old) * weight * by_n, i
         moved += value != old
     if step != 0.0:
         for j in range(width):
@@ -265,12 +265,12 @@ def sweep_dense(rows, labels, n, gamma, alpha, shrink, sqnorms, theta, v, order)
 
 
 @kernel(fastmath=SUMS)
-def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, shrink, sqnorms, theta, v,
+def sweep(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, shrink, sqnorms, theta, v,
           order):  # fmt: skip
     """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
     if dense and classes == 1:
         rows = data.reshape((labels.size, width))
-        return sweep_dense(rows, labels, n, gamma, alpha, shrink, sqnorms, theta, v, order)
+        return sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order)
     k = labels.size
     touched = 0
     by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
@@ -280,7 +280,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
         t = order[a]
         c = t // k if classes > 1 else 0
         i = t - c * k
-        own = labels[i]
+        own, weight = labels[i], weights[i]
         start, stop = indptr[i], indptr[i + 1]
         base = c * width
         margin = 0.0
@@ -299,7 +299,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
                 margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
         if classes == 1:
             margin *= own
-            curvature = sqnorms[i]
+            curvature = weight * sqnorms[i]
         else:
             second = own * width
             margin = -margin
@@ -309,7 +309,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
                 j = at(r) if dense else at(places[r])
                 x, s = point[j], limits[j]
                 margin += values[r] * (max(x - s, 0.0) + min(x + s, 0.0))
-            curvature = 2.0 * sqnorms[i]
+            curvature = 2.0 * weight * sqnorms[i]
         touched += stop - start
         value = theta[t] + (1.0 - margin * by_alpha - gamma * theta[t]) / (gamma + curvature * by_alpha_n)
         value = min(max(value, 0.0), 1.0)
@@ -317,7 +317,7 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
         if step == 0.0:
             continue
         theta[t] = value
-        step = step / n if classes > 1 else own * step / n
+        step = weight * step / n if classes > 1 else own * weight * step / n
         sign = -1.0 if classes > 1 else 1.0
         if dense:
             line, point = data[start:stop], v[base : base + width]
@@ -338,8 +338,8 @@ def sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha,
 
 
 @kernel(fastmath=SUMS)
-def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, beta, shrink, fixed_L, status,
-             theta, v, w, terms):  # fmt: skip
+def evaluate(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, beta, shrink, fixed_L,
+             status, theta, v, w, terms):  # fmt: skip
     """Write the weights, and to ``terms`` what a gap needs; return the values touched.
 
     Only rows with a surviving dual variable are read. The losses at the upper end are linear, and the sum of their
@@ -347,8 +347,8 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
 
     Parameters
     ----------
-    fixed_L : int
-        Dual variables screened to 1, in the copy or not.
+    fixed_L : float
+        Dual variables screened to 1, in the copy or not, each with its sample's weight.
     terms : ndarray of shape (3,)
         Primal objective, gap and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no share in the
         gap, ``w`` being the point of the dual.
@@ -376,12 +376,12 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
         touched += width
         margin = labels[i] * total
         t = 1.0 - margin
-        value = theta[i]
+        value, weight = theta[i], weights[i]
         best = min(max(t / gamma, 0.0), 1.0)
-        loss += best * (t - 0.5 * gamma * best)
-        slack += (best - value) * (t - 0.5 * gamma * (best + value))
-        apart_sq += (best - value) * (best - value)
-        linear += value * margin
+        loss += weight * (best * (t - 0.5 * gamma * best))
+        slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+        apart_sq += weight * ((best - value) * (best - value))
+        linear += weight * value * margin
     for i in range(0 if single else k):
         alive = False
         for c in range(classes):
@@ -401,7 +401,7 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
                     total += data[p] * block[at(indices[p])]
             scores[c] = total
         touched += stop - start
-        own = labels[i]
+        own, weight = labels[i], weights[i]
         for c in range(classes):
             if status[c * k + i] != 0:
                 continue
@@ -409,10 +409,10 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
             t = 1.0 - margin
             value = theta[c * k + i]
             best = min(max(t / gamma, 0.0), 1.0)
-            loss += best * (t - 0.5 * gamma * best)
-            slack += (best - value) * (t - 0.5 * gamma * (best + value))
-            apart_sq += (best - value) * (best - value)
-            linear += value * margin
+            loss += weight * (best * (t - 0.5 * gamma * best))
+            slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+            apart_sq += weight * ((best - value) * (best - value))
+            linear += weight * value * margin
     loss += fixed_L * (1.0 - 0.5 * gamma) - (n * w_v - linear)
     terms[0] = loss / n + 0.5 * w_sq + beta * w_l1
     terms[1] = max(slack / n, 0.0)
@@ -421,20 +421,20 @@ def evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alp
 
 
 @kernel
-def descend(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, beta, shrink, sqnorms, fixed_L,
-            status, theta, v, w, order, random, most, values, tol, screen_below, growth, longest, state,
+def descend(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, beta, shrink, sqnorms,
+            fixed_L, status, theta, v, w, order, random, most, values, tol, screen_below, growth, longest, state,
             terms):  # fmt: skip
     """Sweep over the surviving dual variables in random order, in place, and evaluate the gap from time to time.
 
     Parameters
     ----------
     data, indices, indptr : ndarray
-        Copied rows, ``k`` lines of ``width`` columns. ``labels``, ``sqnorms``: of these lines.
+        Copied rows, ``k`` lines of ``width`` columns. ``labels``, ``weights``, ``sqnorms``: of these lines.
     n : int
         Samples of the full problem (the loss is a mean over them).
     shrink : ndarray of shape (classes * width,)
         Threshold of every weight: ``beta``, or infinite for a screened one.
-    fixed_L : int
+    fixed_L : float
         See :func:`evaluate`.
     status, theta : ndarray of shape (classes * k,)
         ``theta`` is updated where ``status`` is 0.
@@ -463,14 +463,14 @@ def descend(data, indices, indptr, dense, labels, classes, n, width, gamma, alph
     touched = 0
     while state[0] < most and touched < values:
         shuffle(order, random)
-        touched += sweep(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, shrink, sqnorms, theta,
-                         v, order)  # fmt: skip
+        touched += sweep(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, shrink,
+                         sqnorms, theta, v, order)  # fmt: skip
         state[0] += 1
         state[1] -= 1
         if state[1] > 0 and state[0] < most:
             continue
-        touched += evaluate(data, indices, indptr, dense, labels, classes, n, width, gamma, alpha, beta, shrink,
-                            fixed_L, status, theta, v, w, terms)  # fmt: skip
+        touched += evaluate(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, beta,
+                            shrink, fixed_L, status, theta, v, w, terms)  # fmt: skip
         state[2] = min(longest, state[2] + state[2] // growth + 1)
         state[1] = state[2]
         if terms[1] <= tol * abs(terms[0]) or terms[1] <= screen_below:
@@ -487,9 +487,9 @@ def warm_up():
     gather_rows(*view, view[0], False, 2, 2, status, keep)
     covers(2, 2, has, has, 2, status, keep)
     theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(3)
-    order, _, _ = localise_duals(whole, 2, 1, status, a, True, a.copy(), status, theta)
+    order, _, _ = localise_duals(whole, 2, 1, a, status, a, True, a.copy(), status, theta)
     localise_weights(whole, 2, 1, keep, True, a, a, 1.0)
-    evaluate(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, 0, status, theta, v, w, terms)
-    descend(*view, False, labels, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0, status, theta, v, w, order, random, 1, 1, 0.0, 0.0,
-            4, 50, np.array([0, 1, 1]), terms)  # fmt: skip
+    evaluate(*view, False, labels, a, 1, 2, 2, 0.5, 1.0, 1.0, a, 0.0, status, theta, v, w, terms)
+    descend(*view, False, labels, a, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0.0, status, theta, v, w, order, random, 1, 1, 0.0,
+            0.0, 4, 50, np.array([0, 1, 1]), terms)  # fmt: skip
     spread(whole, whole, 2, 2, 1, theta, w, a.copy(), a.copy())

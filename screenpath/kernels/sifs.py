@@ -213,22 +213,24 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
 
 
 @kernel
-def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm, col_sq,
-         col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq, between_sq,
-         theta_norm, samples, features, paper, gap, features_first, slacks, status, keep, row_part, col_part,
-         known_keep, known_part, formed, room, record):  # fmt: skip
+def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm,
+         col_sq, col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq,
+         between_sq, theta_norm, samples, features, paper, gap, features_first, slacks, status, keep, row_part,
+         col_part, known_keep, known_part, formed, room, record):  # fmt: skip
     """Alternate ISS and IFS to the fixed point.
 
     Parameters
     ----------
     columns, rows : tuple of ndarray
         Both views of the data.
+    weights : ndarray of shape (n,)
+        Of the samples; norms and distances of dual points count each variable with them.
     scores, w, theta, psi, u, u_slack, u_ones : ndarray
         Reference: ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the errors of that, and
         ``X' psi(1)/n``. ``scores`` is overwritten; entries of ``u`` with an error are formed anew where needed.
         Dual variables and features that are screened on entry must have their values in ``theta`` and ``w``.
     row_sq, row_norm, col_sq, col_norm : ndarray
-        Squared norms of samples and of (class, feature) columns of the dual, unconditioned; ``row_norm`` and
+        Squared norms of samples and of (class, feature) columns of the dual (weighted), unconditioned; ``row_norm`` and
         ``n col_norm`` are their roots.
     scale, primal_sq : float
         Primal ball: centre ``scale w`` and squared radius. ``w_norm``: ``||w||``.
@@ -304,21 +306,22 @@ def sifs(columns, rows, n, d, labels, classes, scores, w, theta, psi, u, u_slack
                 for k in range(n_rows):
                     t = new_rows[k]
                     value = 1.0 if status[t] > 0 else 0.0
+                    weight = weights[t % n]
                     e1 = value - ones_part - theta_part * theta[t]
                     e2 = value - theta[t]
-                    first_sq -= e1 * e1
-                    second_sq -= e2 * e2
-                    between_sq -= (e1 - e2) * (e1 - e2)
+                    first_sq -= weight * (e1 * e1)
+                    second_sq -= weight * (e2 * e2)
+                    between_sq -= weight * ((e1 - e2) * (e1 - e2))
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
                     move_first, move_second = np.empty(w.size), np.empty(w.size)
                 if rows_gone <= undecided:
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
-                    touched += drop_rows(rows, n, d, labels, classes, theta, ones_part, theta_part, status,
+                    touched += drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status,
                                          new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
                 else:
-                    touched += keep_rows(columns, n, labels, classes, theta, ones_part, theta_part, status,
+                    touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
                                          live, active, move_first, move_second, col_part)  # fmt: skip
                 moved = True
             dropped = 0
@@ -351,6 +354,6 @@ def warm_up():
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a = np.ones(2)
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    sifs(view, view, 2, 2, labels, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
+    sifs(view, view, 2, 2, labels, a, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
          0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, (1e-12,) * 6, status, keep, a.copy(), a.copy(),
          keep.copy(), a.copy(), np.arange(1), 0.0, record)  # fmt: skip

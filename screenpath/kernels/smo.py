@@ -125,10 +125,10 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
                 gains[j] = max(s * (t[j] - 0.5 * s * diagonal[j]), 0.0)
         if step % every == 0 and slack(t, lo, hi, alpha) <= target:
             return step
-        i = _largest(gains)
+        i = largest(gains)
         if i < 0:
             return step
-        row, ti, qi = _row(source, index, Q, filled, i), t[i], diagonal[i]
+        row, ti, qi = row_of(source, index, Q, filled, i), t[i], diagonal[i]
         for j in range(size):
             tj, qj, q = t[j], diagonal[j], row[j]
             room = hi[j] - alpha[j] if tj > 0.0 else alpha[j] - lo[j]
@@ -136,13 +136,13 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
             gain = max((ti * ti * qj - 2.0 * ti * tj * q + tj * tj * qi) / det, 0.0)
             gains[j] = gain if room > 0.0 else 0.0
         gains[i] = 0.0
-        j = _largest(gains)
+        j = largest(gains)
         if j < 0:  # no other coordinate can move
             j, si, sj = i, min(max(ti / qi, lo[i] - alpha[i]), hi[i] - alpha[i]), 0.0
         else:
             low_i, high_i, low_j, high_j = lo[i] - alpha[i], hi[i] - alpha[i], lo[j] - alpha[j], hi[j] - alpha[j]
             si, sj = _pair(qi, diagonal[j], row[j], ti, t[j], low_i, high_i, low_j, high_j)
-        second = _row(source, index, Q, filled, j)
+        second = row_of(source, index, Q, filled, j)
         alpha[i] = min(max(alpha[i] + si, lo[i]), hi[i])
         alpha[j] = min(max(alpha[j] + sj, lo[j]), hi[j])
         for k in range(size):  # the gradient, and with it what each coordinate would gain alone
@@ -154,7 +154,7 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
 
 
 @kernel()
-def _row(source, index, Q, filled, i):
+def row_of(source, index, Q, filled, i):
     """Return row ``i`` of Q, which is copied first if it is not there."""
     row = Q[i]
     if filled[i] == 0:
@@ -228,7 +228,7 @@ def active(c, products, lo, hi, alpha, candidates, share, besides, spare):
 
 
 @kernel()
-def _largest(gains):
+def largest(gains):
     """Return the position of the largest of non-negative numbers, the first of several; -1 where all are 0.
 
     Their bits are compared as integers, whose order is the same: that maximum is found many at a time.

@@ -4,8 +4,12 @@ Arrays over dual variables hold ``classes * n`` entries, arrays over weights ``c
 class ``c`` of sample ``i``. The binary model has one class and labels -1 and +1. In the multi-class model labels are
 class numbers and the pair ``(label_i, i)`` is no dual variable: it stays at 0 and is counted nowhere.
 
-``psi`` is what dual variables weigh a sample with: ``y theta`` (binary), or ``-theta_ci`` for ``c != y_i`` and
-``sum_k theta_ki`` for ``c = y_i`` (multi-class), so that ``X' psi`` is the sum over all rows of the dual.
+``weights`` holds how much each sample's loss counts; their mean is 1, and without weights every one of them is. Dual
+variables stay in [0, 1] whatever the weight, and so does what they say about a margin; sums, norms and distances over
+them count each with its sample's weight: ``||theta||^2 = sum s_i theta_i^2``.
+
+``psi`` is what dual variables weigh a sample with: ``s y theta`` (binary), or ``-s theta_ci`` for ``c != y_i`` and
+``s sum_k theta_ki`` for ``c = y_i`` (multi-class), so that ``X' psi`` is the sum over all rows of the dual.
 
 A view is ``data, indices, indptr``; a line with as many entries as its length allows has them in order, so that its
 indices need not be read (and are not stored for dense data).
@@ -198,24 +202,24 @@ def products(data, indices, indptr, n, w, out):
 
 
 @kernel
-def weigh(theta, labels, n, classes, psi):
+def weigh(theta, labels, weights, n, classes, psi):
     """Write ``psi`` of dual variables (see the module)."""
     if classes == 1:
         for i in range(n):
-            psi[i] = labels[i] * theta[i]
+            psi[i] = labels[i] * theta[i] * weights[i]
         return
     for i in range(n):
         own = labels[i]
         total = 0.0
         for c in range(classes):
             if c != own:
-                psi[c * n + i] = -theta[c * n + i]
+                psi[c * n + i] = -theta[c * n + i] * weights[i]
                 total += theta[c * n + i]
-        psi[own * n + i] = total
+        psi[own * n + i] = total * weights[i]
 
 
 @kernel
-def respond(scores, labels, n, classes, gamma, status, theta, psi):
+def respond(scores, labels, weights, n, classes, gamma, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
     Returns
@@ -225,7 +229,7 @@ def respond(scores, labels, n, classes, gamma, status, theta, psi):
     """
     loss = 0.0
     for i in range(n):
-        own = labels[i]
+        own, weight = labels[i], weights[i]
         total = 0.0
         for c in range(classes):
             k = c * n + i
@@ -237,26 +241,26 @@ def respond(scores, labels, n, classes, gamma, status, theta, psi):
                 value = 0.0
             elif status[k] > 0 or t >= gamma:
                 value = 1.0
-                loss += t - 0.5 * gamma
+                loss += weight * (t - 0.5 * gamma)
             else:
                 value = t / gamma
-                loss += 0.5 * t * value
+                loss += weight * (0.5 * t * value)
             theta[k] = value
             total += value
-            psi[k] = own * value if classes == 1 else -value
+            psi[k] = weight * (own * value if classes == 1 else -value)
         if classes > 1:
-            psi[own * n + i] = total
+            psi[own * n + i] = weight * total
     return loss
 
 
 @kernel(fastmath=SUMS)
-def sample_terms(scores, labels, n, classes, gamma, theta):
-    """Sum what a certificate needs over the dual variables.
+def sample_terms(scores, labels, weights, n, classes, gamma, theta):
+    """Sum what a certificate needs over the dual variables, each with its sample's weight.
 
     Returns
     -------
     loss, slack : float
-        Sum of the losses, and of ``l(t) - theta t + gamma/2 theta^2 >= 0``, the losses' share of the gap.
+        Sum of the (weighted) losses, and of ``l(t) - theta t + gamma/2 theta^2 >= 0``, the losses' share of the gap.
     theta_sum, theta_sq, apart_sq : float
         ``sum theta``, ``sum theta^2`` and ``||theta - theta(w)||^2``.
     n_R, n_L : int
@@ -267,18 +271,18 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
     if classes == 1:
         for i in range(n):
             t = 1.0 - labels[i] * scores[i]
-            value = theta[i]
+            value, weight = theta[i], weights[i]
             best = min(max(t / gamma, 0.0), 1.0)
-            loss += best * (t - 0.5 * gamma * best)
-            slack += (best - value) * (t - 0.5 * gamma * (best + value))
-            apart_sq += (best - value) * (best - value)
-            theta_sum += value
-            theta_sq += value * value
+            loss += weight * (best * (t - 0.5 * gamma * best))
+            slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+            apart_sq += weight * ((best - value) * (best - value))
+            theta_sum += weight * value
+            theta_sq += weight * (value * value)
             n_R += value == 0.0
             n_L += value == 1.0
         return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
     for i in range(n):
-        own = labels[i]
+        own, weight = labels[i], weights[i]
         for c in range(classes):
             k = c * n + i
             if c == own:
@@ -286,12 +290,12 @@ def sample_terms(scores, labels, n, classes, gamma, theta):
             t = 1.0 - scores[own * n + i] + scores[k]
             value = theta[k]
             best = min(max(t / gamma, 0.0), 1.0)
-            loss += best * (t - 0.5 * gamma * best)
+            loss += weight * (best * (t - 0.5 * gamma * best))
             # l(t) = best t - gamma/2 best^2; written as a product of differences nothing cancels.
-            slack += (best - value) * (t - 0.5 * gamma * (best + value))
-            apart_sq += (best - value) * (best - value)
-            theta_sum += value
-            theta_sq += value * value
+            slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+            apart_sq += weight * ((best - value) * (best - value))
+            theta_sum += weight * value
+            theta_sq += weight * (value * value)
             if value == 0.0:
                 n_R += 1
             elif value == 1.0:
@@ -430,11 +434,11 @@ def tally(status, keep):
 
 
 @kernel
-def pair_weights(labels, n, classes, out):
-    """Write to ``out[c n + i]`` how many dual variables of sample ``i`` touch class ``c``."""
+def pair_weights(labels, weights, n, classes, out):
+    """Write to ``out[c n + i]`` how much the dual variables of sample ``i`` that touch class ``c`` count."""
     for i in range(n):
         for c in range(classes):
-            out[c * n + i] = classes - 1.0 if classes > 1 and c == labels[i] else 1.0
+            out[c * n + i] = weights[i] * (classes - 1.0 if classes > 1 and c == labels[i] else 1.0)
 
 
 @kernel(fastmath=SUMS)
@@ -460,9 +464,9 @@ def warm_up():
     column_sums(*view, 2, np.arange(2), a, 1.0, b)
     pair_sums(*view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
     products(*view, 2, a, b)
-    weigh(a, labels, 2, 1, b)
-    respond(a, labels, 2, 1, 0.5, status, b, b.copy())
-    sample_terms(a, labels, 2, 1, 0.5, b)
+    weigh(a, labels, a, 2, 1, b)
+    respond(a, labels, a, 2, 1, 0.5, status, b, b.copy())
+    sample_terms(a, labels, a, 2, 1, 0.5, b)
     feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
     soft_threshold(a, 1.0, 1.0, b)
     mask(a, np.ones(2, dtype=np.int8), b)
@@ -472,5 +476,5 @@ def warm_up():
     nonzeros(status)
     entries(a, np.arange(2))
     tally(status, status)
-    pair_weights(labels, 2, 1, b)
+    pair_weights(labels, a, 2, 1, b)
     column_squares(*view, 2, 1, a, b)

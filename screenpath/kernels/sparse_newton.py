@@ -59,8 +59,10 @@ def active_values(indptr, active):
 
 
 @kernel
-def gather(data, indices, indptr, n, labels, classes, active, place, out_data, out_place, out_ptr):
+def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
+
+    Rows are multiplied by the roots of their samples' weights, ``roots``.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def gather(data, indices, indptr, n, labels, classes, active, place, out_data, o
         values, lines = data[start:stop], indices[start:stop]
         for r in range(values.size):
             i = at(r) if full else at(lines[r])
-            x = values[r]
+            x = roots[i] * values[r]
             own = labels[i]
             if classes > 1 and own == c:
                 for other in range(classes):
@@ -97,7 +99,7 @@ def gather(data, indices, indptr, n, labels, classes, active, place, out_data, o
 
 
 @kernel
-def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
+def gather_dense(data, indices, indptr, n, labels, roots, active, place, inside, out):
     """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
     for k in range(active.size):
         j = active[k]
@@ -106,13 +108,13 @@ def gather_dense(data, indices, indptr, n, labels, active, place, inside, out):
             column, line = data[start:stop], out[k]
             for e in range(inside.size):
                 i = inside[e]
-                line[e] = labels[i] * column[i]
+                line[e] = labels[i] * roots[i] * column[i]
         else:
             out[k, :] = 0.0
             for p in range(at(start), at(stop)):
                 e = place[at(indices[p])]
                 if e >= 0:
-                    out[k, e] = labels[at(indices[p])] * data[p]
+                    out[k, e] = labels[at(indices[p])] * roots[at(indices[p])] * data[p]
 
 
 @kernel(fastmath=SUMS)
@@ -205,8 +207,8 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
 
 
 @kernel(fastmath=SUMS)
-def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, active, place, alpha, scale, rhs, tol,
-                                 limit, out):  # fmt: skip
+def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, classes, active, place, alpha, scale, rhs,
+                                 tol, limit, out):  # fmt: skip
     """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
 
     Returns
@@ -239,13 +241,13 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
         for i in range(n):
             own = labels[i]
             if classes == 1:
-                psi[i] = scores[i] if place[i] >= 0 else 0.0
+                psi[i] = weights[i] * scores[i] if place[i] >= 0 else 0.0
                 continue
             total = 0.0
             for c in range(classes):
                 t = c * n + i
                 if c != own and place[t] >= 0:
-                    v = scores[own * n + i] - scores[t]
+                    v = weights[i] * (scores[own * n + i] - scores[t])
                     psi[t] = -v
                     total += v
                 elif c != own:
@@ -279,7 +281,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, classes, acti
 
 
 @kernel
-def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
+def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
           direction, step, new_w, scores, theta, psi):  # fmt: skip
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
@@ -324,7 +326,7 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
         touched += stop - start
     loss = 0.0
     for i in range(n):
-        own = labels[i]
+        own, weight = labels[i], weights[i]
         total = 0.0
         for c in range(classes):
             k = c * n + i
@@ -336,20 +338,21 @@ def trial(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta,
                 value = 0.0
             elif status[k] > 0 or t >= gamma:
                 value = 1.0
-                loss += t - 0.5 * gamma
+                loss += weight * (t - 0.5 * gamma)
             else:
                 value = t / gamma
-                loss += 0.5 * t * value
+                loss += weight * (0.5 * t * value)
             theta[k] = value
             total += value
-            psi[k] = own * value if classes == 1 else -value
+            psi[k] = weight * (own * value if classes == 1 else -value)
         if classes > 1:
-            psi[own * n + i] = total
+            psi[own * n + i] = weight * total
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
 
 @kernel
-def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, beta, col_sq, features, w, scores):
+def descend(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, col_sq, features, w,
+            scores):  # fmt: skip
     """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
 
     Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
@@ -389,7 +392,7 @@ def descend(data, indices, indptr, n, labels, classes, gamma, status, alpha, bet
                 weight *= own
             elif own != c:
                 weight = -weight
-            pull += weight * values[r]
+            pull += weight * weights[i] * values[r]
         touched += end - start
         bound = alpha + col_sq[f] / (n * gamma)
         x = bound * w[f] + pull / n - alpha * w[f]
@@ -414,11 +417,11 @@ def warm_up():
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
     active_values(view[2], index)
     place = np.arange(2, dtype=np.int32)
-    gather(*view, 2, labels, 1, index, index, out, place, ptr)
-    gather_dense(*view, 2, labels, index, index, index, np.empty((2, 2)))
+    gather(*view, 2, labels, a, 1, index, index, out, place, ptr)
+    gather_dense(*view, 2, labels, a, index, index, index, np.empty((2, 2)))
     dense_conjugate_gradients(np.eye(2), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     conjugate_gradients(out, place, ptr, 2, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    implicit_conjugate_gradients(*view, 2, labels, 1, index, index, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    trial(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
+    implicit_conjugate_gradients(*view, 2, labels, a, 1, index, index, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    trial(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
           a.copy())  # fmt: skip
-    descend(*view, 2, labels, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())
+    descend(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())

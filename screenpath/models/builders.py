@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from screenpath.data.labels import label_text
 from screenpath.errors import UsageError
-from screenpath.models.kernel import KernelModel
+
+if TYPE_CHECKING:
+    from screenpath.models.kernel import KernelModel
 
 
-def kernel_svm_model(rows, weights=None) -> KernelModel:
+def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> KernelModel:
     """Return the hinge-loss model behind a kernel; the signs are those of the rows (Ogawa 2014, Section IV-D).
 
     Parameters
@@ -17,8 +21,14 @@ def kernel_svm_model(rows, weights=None) -> KernelModel:
     rows : rows.gram.GramRows
     weights : ndarray of shape (n,), optional
         ``s``, one weight a row.
+    intercept : str, optional
+        ``free`` for one that is not penalised.
     """
-    return KernelModel(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights))
+    from screenpath.models.free_kernel import FreeKernelModel  # here: other models start up without them
+    from screenpath.models.kernel import KernelModel
+
+    kind = FreeKernelModel if intercept == "free" else KernelModel
+    return kind(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights))
 
 
 def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:

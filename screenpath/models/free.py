@@ -18,33 +18,15 @@ from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import partition
 from screenpath.models import ends
-from screenpath.models.box import BoxModel
-from screenpath.models.box_types import Certificate, Screened
+from screenpath.models.base import Region
+from screenpath.models.box_types import Screened
+from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.intercept import Balanced, Signless, balanced, best_of
-from screenpath.models.lever import LeverBall, Levered
-from screenpath.models.options import INTERVAL
+from screenpath.models.lever import LeverBall, Levered, LeverPencil
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
 
-
-@dataclass(slots=True)
-class FreeCertificate(Certificate):
-    """What is known about one pair on the full data, its intercept included.
-
-    Parameters
-    ----------
-    intercept, low, high : float
-        The best intercept for ``w``, and both ends of the interval of the best.
-    residue : float
-        What the signed sum of ``theta`` is off by at most: an exact dual point differs by this in one row.
-    """
-
-    _: KW_ONLY
-    intercept: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    residue: float = 0.0
+FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 
 
 @dataclass(slots=True)
@@ -76,7 +58,7 @@ class FreeReduced(Reduced):
     product: float
 
 
-class FreeModel(BoxModel):
+class FreeModel(FreeIntercept):
     """A box model whose intercept is free: not penalised.
 
     Parameters
@@ -92,20 +74,14 @@ class FreeModel(BoxModel):
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
         super().__init__(rows, c, lo, hi, signs, mirrored, name)
-        self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
-        self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
-        self.largest_kink = float(np.abs(self.c).max())
+        self.set_up()
         # Here and not when a step first asks for it: a resumed path counts the same passes.
         self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()
-        # The losses at w = 0 with the best intercept.
-        at_zero = np.zeros(self.size)
-        t = self.c - self.signs * best_of(*self.signless.interval(at_zero))
-        self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
 
     @property
-    def compiled(self) -> bool:
-        """Tell that no compiled walk knows the problem."""
-        return False
+    def typical(self) -> float:
+        """Return a typical distance of the rows from their middle."""
+        return self.around[2]
 
     # -- certificates --------------------------------------------------------------------------------------------
 
@@ -118,30 +94,19 @@ class FreeModel(BoxModel):
             w = C * self.updated_sum(theta, reference)[0]
         if margins is None:
             margins = self.margins(w)
-        place = self._placed(margins)
-        point = self._balanced(theta, place[-1])
+        place = self.placed(margins)
+        point = self.balanced(theta, place[-1])
         total, updates, error = self.updated_sum(point.theta, reference)
         return self._certificate(C, w, point.theta, total, updates, margins, error, (*place, point))
 
-    def _balanced(self, theta, t) -> Balanced:
-        return balanced(theta, t, self.lo, self.hi, self.signs, self.largest)
-
-    def _placed(self, products: np.ndarray) -> tuple:
-        """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``."""
-        low, high = self.signless.interval(products)
-        b = best_of(low, high)
-        t = np.empty(self.size)
-        kernels.distances(self.c, products, self.signs, b, t)
-        return low, high, b, t
-
     def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> FreeCertificate:
         if place is None:
-            place = self._placed(margins)
-            place = (*place, self._balanced(theta, place[-1]))
+            place = self.placed(margins)
+            place = (*place, self.balanced(theta, place[-1]))
         low, high, b, t, point = place
         slope, floor = self._form_errors(w, b)
         sums = kernels.all_terms(self.c, margins + self.signs * b, self.lo, self.hi, theta, self.norms, slope, floor)
-        residue, shift, cost = self._residue(point, theta, t, slope, floor)
+        residue, shift, cost = self.residue(point, theta, t, slope, floor)
         w_sq, *numbers = box_kernels.box_objectives(
             C, w, total, sum_error + shift, *sums[:3], sums[3] + cost, slope, floor, self.bounds
         )
@@ -161,51 +126,25 @@ class FreeModel(BoxModel):
             return 0.0, 0.0
         return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
 
-    def kinks_of(self, certificate) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``c - s b`` as sums of two doubles."""
-        other = -self.signs * certificate.intercept
-        total = self.c + other
-        part = total - self.c
-        return total, (self.c - (total - part)) + (other - part)
-
     def errors_of(self, certificate) -> tuple[float, float]:
         """Return what the linear forms of a certificate are off by, as :meth:`product_errors` does."""
         return self._form_errors(certificate.point.vector, certificate.intercept)
 
-    def _residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
-        """Return what the signed sum of ``theta`` is off by, and what that is in the sum over rows and in the gap."""
-        if point.residue == 0.0:
-            return 0.0, 0.0, 0.0
-        if point.theta is not theta or not np.isfinite(point.residue):
-            return np.inf, np.inf, np.inf  # numbers beyond the range of floating point
-        norms = max(float(self.norms[row]) for row in point.rows)
-        most = max(float(abs(t[row]) + slope * self.norms[row]) for row in point.rows) + floor
-        more = point.residue * (1.0 + 8.0 * UNIT)
-        return more, more * norms, more * most
-
     # -- closed-form start ---------------------------------------------------------------------------------------
 
-    @property
-    def closed_until(self) -> float:
-        """Return that there is no parameter up to which a closed form is known to be optimal."""
-        return 0.0
-
     def start(self, C: float) -> FreeCertificate:
-        """Return the first reference: ``w = 0`` with the best intercept, and a dual point that is optimal there."""
-        zero = np.zeros(self.size)
-        t = self._placed(zero)[-1]
-        theta = np.where(t > 0.0, self.hi, self.lo)
-        at_kink = (t == 0.0) & (self.lo < self.hi)
-        if at_kink.any():  # any value will do: all of them have the same share of their box, up or down from its end
-            low, high = (np.where((self.signs > 0) == up, self.lo, self.hi)[at_kink] for up in (True, False))
-            signs = self.signs[at_kink]
-            left = -kernels.excess(np.where(at_kink, 0.0, theta), self.signs)[0] - float((signs * low).sum())
-            theta[at_kink] = low + min(max(left / float((signs * (high - low)).sum()), 0.0), 1.0) * (high - low)
-        return self.certify(C, np.zeros(self.rows.d), theta, None, zero)
+        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
-    def exact_until(self, reference, C: float) -> bool:
-        """Tell that no closed form is known."""
-        return False
+        Where there is none, ``w = 0`` with the best intercept, and a dual point that is optimal there.
+        """
+        theta, _, limit = self.closed_form()
+        if not limit > 0.0:
+            return self.certify(C, np.zeros(self.rows.d), theta, None, np.zeros(self.size))
+        return self.certify(min(C, limit), None, theta)
+
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        """Return the products of the rows with ``G'theta``."""
+        return self.margins(self.weighted_sum(theta))
 
     def held(self, reference, C: float):
         """Return the pair that is known at ``C`` without a solve: the reference's ``w`` and ``alpha``, or none.
@@ -230,10 +169,9 @@ class FreeModel(BoxModel):
         typical = float(np.median(spread))
         return mean, np.concatenate([spread, spread]) if self.mirrored else spread, typical
 
-    def screen(self, region: LeverBall) -> Screened:
-        """Decide every dual variable that the ball and its levers decide; no pass over the data."""
+    def decide(self, region: LeverBall) -> np.ndarray:
+        """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
         center, own = region.ball.center, self.signless
-        # `region` has the products of its centre: it is a multiple of a point that was certified.
         tau, slack, down, up = np.empty((4, self.size))
         kernels.seen_from(
             own.kinks, self.signs, center.products, 1.0, self.norms, region.ball.extent, self.rounding, region.theta,
@@ -241,13 +179,38 @@ class FreeModel(BoxModel):
         )  # fmt: skip
         mean, spread, typical = self.around
         seen = Levered(
-            tau, down, up, slack, self.norms, spread, mean, typical, self._signless_rows,
+            tau, down, up, slack, typical, self.norms, spread, mean, self.signless_rows,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
-        status = seen.decide(region.ball.radius) * self.signs
-        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
+        return seen.decide(region.ball.radius, region.sizes)
 
-    def _signless_rows(self, index: np.ndarray):
+    def screen(self, region) -> Screened:
+        """Decide what balls and their levers decide, or any region by where the best intercepts of its points are."""
+        levers = isinstance(region, LeverBall | LeverPencil)
+        return super().screen(region) if levers else self.screened(self._by_interval(region))
+
+    def _by_interval(self, region: Region) -> np.ndarray:
+        """Return what a region without a dual point decides of rows without their signs.
+
+        With a fixed centre ``mu`` the kinks ``c_i - (x_i - mu).w`` lie in ranges, and each best ``mu.w + b`` lies
+        between the best for their lower and for their upper ends.
+        """
+        mean, spread, _ = self.around
+        length = float(np.sqrt(mean @ mean))
+        size, own = self.extent(region), self.signless
+        products = tuple(
+            self.signs * (self.margins(p.vector) if p.products is None else p.products) - float(mean @ p.vector)
+            for p in region.points
+        )
+        # A larger norm is a looser bound; products with rows far from the origin are not as good as their spread asks.
+        lower, upper = region.bounds(products, np.maximum(spread, FAR * (self.norms + length)))
+        error = self.rounding * ((self.norms + length) * size + np.abs(own.kinks))
+        low, high = own.kinks - upper - error, own.kinks - lower + error
+        least, most = own.best(low)[0], own.best(high)[1]
+        return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
+
+    def signless_rows(self, index: np.ndarray):
+        """Return a copy of rows without their signs."""
         return self.rows.take(self._where(index), np.ones(index.size))
 
     def reduce(self, C: float, screened: Screened, reference) -> FreeReduced:
@@ -269,16 +232,7 @@ class FreeModel(BoxModel):
         """Return a copy of surviving rows without their signs; that of all rows is kept."""
         if index.size < self.size or self.mirrored:
             self._whole = None
-            return self._signless_rows(index)
+            return self.signless_rows(index)
         if self._whole is None:
             self._whole = self.rows.whole()
         return self._whole
-
-    # -- records -------------------------------------------------------------------------------------------------
-
-    def counts(self, certificate, screened: Screened) -> dict:
-        """Return the counts, ratios and coefficients of a step; the intercept is the last coefficient."""
-        found = super().counts(certificate, screened)
-        found["coefficients"] = np.append(found["coefficients"], certificate.intercept)
-        found["extras"] = dict(zip(INTERVAL, (float(certificate.low), float(certificate.high)), strict=True))
-        return found

@@ -89,6 +89,18 @@ class KernelPoint(Point):
         return sqrt(max(apart - lost * OUTWARD, 0.0))
 
 
+def between(a: Point, b: Point, share: float) -> Point:
+    """Return ``share a + (1 - share) b``, of which the products with the rows are known; ``sqnorm`` is a bound."""
+    rest = 1.0 - share
+    vector, products = share * a.vector + rest * b.vector, share * a.products + rest * b.products
+    sqnorm = (share * sqrt(a.sqnorm) + rest * sqrt(b.sqnorm)) ** 2
+    if isinstance(a, KernelPoint) and isinstance(b, KernelPoint):
+        spread = (share * a.spread + rest * b.spread) * OUTWARD
+        error = (share * a.error + rest * b.error + 4.0 * UNIT * spread) * OUTWARD
+        return KernelPoint(vector, products, sqnorm, spread, error)
+    return Point(vector, products, sqnorm)
+
+
 @dataclass(slots=True)
 class Ball:
     """``{x : ||x - c|| <= r}``.

@@ -69,7 +69,11 @@ class Signless:
 
     def interval(self, products: np.ndarray) -> tuple[float, float]:
         """Return both ends of the best intercepts for a ``w``, from its products with the rows that have signs."""
-        return kernels.best_interval(self.kinks - self.signs * products, self.width, self.level, self.slack)
+        return self.best(self.kinks - self.signs * products)
+
+    def best(self, beta: np.ndarray) -> tuple[float, float]:
+        """Return both ends of the best intercepts where the rows have their kinks at ``beta``."""
+        return kernels.best_interval(beta, self.width, self.level, self.slack)
 
 
 def best_of(low: float, high: float) -> float:
@@ -126,6 +130,21 @@ def balanced(theta, t, lo, hi, signs, largest: float) -> Balanced:
     fall, rise = kernels.nearest_movable(t, theta, lo, hi, signs, residue)
     rows = (fall, rise) if error >= abs(found) else ((fall,) if found > 0.0 else (rise,))
     return Balanced(theta, residue if min(rows) >= 0 else np.inf, rows)
+
+
+def balanced_to(theta, t, lo, hi, signs, rest: float) -> np.ndarray:
+    """Return a point of the box whose signed sum is ``rest`` but for rounding, or the nearest that the box allows.
+
+    Parameters as of :func:`balanced`; the argument itself is returned where nothing has to be moved.
+    """
+    moved, size = theta, float(np.abs(theta).sum())
+    for _ in range(TRIES):
+        found = kernels.excess(moved, signs)[0] - rest
+        if not abs(found) > 4.0 * UNIT * size:
+            break
+        moved = moved.copy()
+        _fill(moved, t, lo, hi, signs, found)
+    return moved
 
 
 def _fill(theta, t, lo, hi, signs, found: float) -> None:

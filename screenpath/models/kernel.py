@@ -249,44 +249,68 @@ class KernelModel(BoxModel):
         return self._pair(C, theta, total, updates, error, spread)
 
     def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
-        margins = C * total
+        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, C * total))
+
+    def _numbers(
+        self, C, theta, total, updates, product_error, spread: float, forms: np.ndarray, floor: float = 0.0,
+        shift: float = 0.0, cost: float = 0.0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return what a certificate says about a dual point whose products are known.
+
+        Parameters
+        ----------
+        forms : ndarray of shape (n,)
+            Linear forms of the rows; ``floor`` is what an intercept adds to their error.
+        shift, cost : float
+            See :class:`Certificate`.
+        """
         moved = UNIT * C * spread  # by the rounding of C theta
-        off = C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
+        off = self._off(C, product_error, spread)
         xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
         for s in range(0, self.size, ROWS):
             e = min(s + ROWS, self.size)
-            part = kernels.box_terms(self.c, margins, self.lo, self.hi, theta, self.norms, off, 0.0, s, e)
+            part = kernels.box_terms(self.c, forms, self.lo, self.hi, theta, self.norms, off, floor, s, e)
             xi, ell, plain, slack = xi + part[0], ell + part[1], plain + part[2], slack + part[3]
         n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq, terms = gram.inner(theta, total)
         total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms
         total_error *= 1.0 + gamma(self.size)
         w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM]
-        loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS]
-        gap = (0.5 * moved * moved + C * slack * (1.0 + all_rows)) * OUTWARD
+        loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
+        slack, away = (slack + cost) * (1.0 + all_rows), moved + C * shift
+        gap = (0.5 * away * away + C * slack) * OUTWARD
         gap += kernels.UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0
         w_sq_error = C * C * (total_error + 8.0 * UNIT * total_sq) + moved * (2.0 * C * math.sqrt(total_sq) + moved)
-        return Certificate(
-            C=C,
-            point=KernelPoint(C * theta, margins, w_sq, C * spread * OUTWARD, off),
-            theta=theta,
-            total=total,
-            total_sq=total_sq,
-            inner=C * total_sq,
-            xi=xi,
-            ell=ell,
-            slack=slack * (1.0 + all_rows),
-            error=loss_error + all_rows * (xi + 2.0 * self.bounds[kernels.ALL_KINKS]),
-            primal=0.5 * w_sq + C * xi,
-            primal_error=(C * loss_error + 0.5 * w_sq_error) * OUTWARD,
-            gap=gap,
-            rounding=max(gap - C * plain, 0.0),
-            n_R=n_R,
-            n_L=n_L,
-            updates=updates,
-            total_error=total_error,
-            product_error=product_error,
-        )
+        return {
+            "C": C,
+            "point": KernelPoint(C * theta, C * total, w_sq, C * spread * OUTWARD, off),
+            "theta": theta,
+            "total": total,
+            "total_sq": total_sq,
+            "inner": C * total_sq,
+            "xi": xi,
+            "ell": ell,
+            "slack": slack,
+            "error": loss_error + all_rows * (xi + 2.0 * self.bounds[kernels.ALL_KINKS]),
+            "primal": 0.5 * w_sq + C * xi,
+            "primal_error": (C * loss_error + 0.5 * w_sq_error) * OUTWARD,
+            "gap": gap,
+            "rounding": max(gap - C * plain, 0.0),
+            "n_R": n_R,
+            "n_L": n_L,
+            "updates": updates,
+            "total_error": total_error,
+            "product_error": product_error,
+        }
+
+    @staticmethod
+    def _off(C, product_error, spread: float) -> float:
+        """Return what the product of a row with ``w`` is off by, over the norm of the row."""
+        return C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
+
+    def form_error(self, certificate: Certificate) -> np.ndarray:
+        """Return what each linear form of a certificate is off by."""
+        return cast(KernelPoint, certificate.point).error * self.norms
 
     def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
         """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
@@ -358,11 +382,9 @@ class KernelModel(BoxModel):
         if name == ends.CONSTANT:
             ratio = reference.C / C
             theta, total = ratio * theta, ratio * total
-        spread = self._spread(theta)
-        if name == ends.CONSTANT:
-            error = drift(ratio * error, spread)
-        self._start = (None, None)
-        return self._pair(C, theta, total, reference.updates, error, spread), name
+            error = drift(ratio * error, self._spread(theta))
+        self._start = reference, Multiplied(theta, total, reference.updates, error)
+        return self.certify(C, None, theta, reference), name
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

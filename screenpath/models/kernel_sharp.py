@@ -29,20 +29,23 @@ def sharpened(model, certificate):
     models.box_types.Certificate
     """
     alpha, point = certificate.point.vector, certificate.point
-    t, e = model.c - point.products, point.error * model.norms
+    kinks, rest = model.kinks_of(certificate)
+    rest = np.broadcast_to(rest, kinks.shape)
+    t, e = kinks - point.products, model.form_error(certificate)
     # Losses at the end of their box have no share: that they make the primal value hardly less sure is enough.
     index = that_matter(model, certificate, t, e, 1.0)
     (margins, totals), off = model.rows.precise_sums(index, np.stack([alpha, certificate.theta]))
-    t[index], e[index] = difference(model.c[index], *margins), off * point.spread * OUTWARD * model.norms[index]
+    t[index] = difference(kinks[index], *margins) + rest[index]
+    e[index] = off * point.spread * OUTWARD * model.norms[index] + 4.0 * UNIT * np.abs(rest[index])
     # The gap is to hold for C theta as well, which the coefficients are but for rounding.
     apart = np.empty(index.size)
     double_difference(margins[0], certificate.C, totals, apart)
     e[index] += np.abs(apart + margins[1]) * OUTWARD
     # ||w||^2 = sum alpha_i g_i.w, with the margins as they are known now.
-    error, terms = e + 2.0 * UNIT * np.abs(t), np.abs(alpha) @ (np.abs(model.c) + np.abs(t))
+    error, terms = e + 2.0 * UNIT * np.abs(t), np.abs(alpha) @ (np.abs(kinks) + np.abs(t))
     square_error = float(np.abs(alpha) @ error + gamma(alpha.size + 16) * terms) * OUTWARD
-    square = max(float(alpha @ (model.c - t)), 0.0), square_error
-    moved = UNIT * point.spread * OUTWARD  # of the coefficients, from C theta
+    square = max(float(alpha @ (kinks - t)), 0.0), square_error
+    moved = UNIT * point.spread * OUTWARD + certificate.C * certificate.shift  # of the coefficients, from C theta
     found = with_terms(model, certificate, t, e, square, (0.5 * moved * moved, 0.0))
     if not found.gap < certificate.gap:
         return certificate

@@ -3,7 +3,11 @@ r"""What rounding can add to the gap of the L1-regularised squared hinge, and ho
 For a dual point ``a >= 0`` with ``y.a = 0`` and ``|f_j.a| <= lambda`` the gap is a sum of terms none of which is
 negative; the bias ``b`` is not in it:
 
-    1/2 ||s_+ - a||^2 + s_-.a + sum_j (lambda |w_j| - w_j f_j.a),    s = 1 - F'w - y b
+    1/2 ||s_+ - a||^2 + s_-.a + sum_j (lambda |w_j| - w_j f_j.a),    s = |y| - F'w - y b
+
+where ``y_i`` is the label times the root of the sample's weight. That root, and the products ``f_ij = y_i x_ij`` with
+it, are rounded: an entry of a column, a ``y_i`` and an ``|y_i|`` may be off by ``3 UNIT`` of itself, which the terms
+below count as they count the rounding of a scaling (``EXTRA``). Without weights these numbers are exact.
 
 With ``r = max(s, 0)`` as computed, ``a = scale r'``: ``r'`` is ``r`` with the entries of one class multiplied by the
 factor that makes ``y.r' = 0`` exact, and ``scale`` leaves room for what is not known of ``f_j.r'``. Errors of ``s`` are
@@ -26,10 +30,13 @@ class L1Rounding:
     Parameters
     ----------
     samples, features : int
+    length : float, optional
+        ``||y||``, of weighted samples; not below the exact one.
     """
 
-    def __init__(self, samples: int, features: int):
-        self.samples, self.root = samples, sqrt(samples)
+    def __init__(self, samples: int, features: int, length: float | None = None):
+        self.samples, self.root = samples, sqrt(samples) if length is None else length
+        self.inexact = 0.0 if length is None else 3.0 * UNIT
         self.column, self.terms = gamma(samples + EXTRA), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:
@@ -43,7 +50,8 @@ class L1Rounding:
             ``sum |w_j| ||f_j||``.
         bias : float
         """
-        return gamma(terms + EXTRA) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + self.terms * self.root * TINY
+        lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
+        return gamma(terms + EXTRA) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
 
     def proof(self, lam: float, scale: float, hoped: float, sums, weights, off: float) -> dict:
         """Return the primal objective, the gap and the bounds on their rounding, as the fields of a certificate.
@@ -54,7 +62,7 @@ class L1Rounding:
         hoped : float
             What ``scale`` could be at most if nothing were rounded: what it falls short of that is rounding's.
         sums : tuple of float
-            ``1.r``, ``||r||^2`` and ``y.r``.
+            ``|y|.r``, ``||r||^2`` and ``y.r``.
         weights : tuple
             How many are not zero, ``||w||_1``, ``sum |w_j| ||f_j||`` and ``sum w_j f_j.r``.
         off : float

@@ -30,9 +30,9 @@ def sharpened(model, c):
     moved = slack.copy()
     kernels.bias_root(moved, signs, 0.0)
     r = np.maximum(moved, 0.0)
-    total, squares = fsum(r), fsum(r * r)
+    total, squares = fsum(r * model.ones), fsum(r * r)
     balance, error = accurate.inner(signs, r)
-    taken = min(2.0 * (abs(balance) + error) / total * OUTWARD, 1.0) if total > 0.0 else 0.0
+    taken = min(2.0 * ((abs(balance) + error) / total + model.rounding.inexact) * OUTWARD, 1.0) if total > 0.0 else 0.0
     best = total / squares if squares > 0.0 else 0.0
     products, unsure = _products(model, lam, r, balance, taken * np.sqrt(squares) * OUTWARD, support, best)
     largest = float(np.max(np.abs(products) + unsure, initial=0.0)) * OUTWARD
@@ -70,8 +70,10 @@ def _slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
     model.rows.touched += support.size
     rows = np.column_stack([columns.T, model.signs])
     weights = -np.append(c.w[support], c.bias)
-    found = [accurate.inner(row, weights, 1.0) for row in rows]
+    found = [accurate.inner(row, weights, one) for row, one in zip(rows, model.ones.tolist(), strict=True)]
     slack, off = (np.array(side) for side in zip(*found, strict=True))
+    if model.rounding.inexact:
+        off += 2.0 * model.rounding.inexact * (np.abs(rows) @ np.abs(weights) + model.ones)
     return slack, off
 
 
@@ -82,7 +84,7 @@ def _products(model, lam: float, r, balance: float, apart: float, support, best:
     ----------
     r : ndarray of shape (n,)
     balance, apart : float
-        ``y.r``, and a bound on ``||r' - r||``.
+        ``z.r``, and a bound on ``||r' - r||``.
     best : float
         Scale of ``r`` where no product reaches ``lam``.
     """
@@ -99,11 +101,13 @@ def _products(model, lam: float, r, balance: float, apart: float, support, best:
     for j in np.flatnonzero(matters):
         values, places = model.column(j)
         signs = model.signs[places]
-        center = float(signs @ values) / model.samples
+        center = float(signs @ values) / model.total
         value, error = accurate.inner(np.append(values, center), np.append(r[places], -balance))
-        rest = model.samples - values.size
+        rest = max(model.total - float(signs @ signs), 0.0)
         length = float(np.linalg.norm(values - center * signs)) + abs(center) * np.sqrt(rest)
         products[j] = value
         unsure[j] = error + 2.0 * UNIT * abs(center * balance) + length * apart * (1.0 + model.rounding.column)
+        if model.rounding.inexact:
+            unsure[j] += 3.0 * model.rounding.inexact * model.norms[j] * (norm + apart)
     model.rows.touched += int(np.count_nonzero(matters))
     return products, unsure

@@ -1,20 +1,24 @@
 r"""L1-regularised squared-hinge SVM with a free (unpenalised) bias (Zhao, Liu, Cox 2014).
 
-Objective   min_{w,b} P(w, b) = 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1                    (eq. 1)
-Dual        max_alpha D(alpha) = 1.alpha - 1/2 ||alpha||^2,  alpha >= 0, y.alpha = 0, |f_j.alpha| <= lambda   (eq. 2)
-            with the signed columns f_j = y * x^j; alpha_i = max(0, 1 - y_i (x_i.w + b)) at the optimum.
+Objective   min_{w,b} P(w, b) = 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1                (eq. 1)
+Dual        max_alpha D(alpha) = |z|.alpha - 1/2 ||alpha||^2,  alpha >= 0, z.alpha = 0, |f_j.alpha| <= lambda (eq. 2)
+            with z_i = y_i sqrt(s_i) and the signed columns f_j = z * x^j; at the optimum
+            alpha_i = sqrt(s_i) max(0, 1 - y_i (x_i.w + b)).
 Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
 
 ``|f_j.alpha| < lambda`` implies ``w_j = 0``. With ``theta = alpha / lambda`` the feasible set does not depend on lambda
-and the optimum is the projection of ``1 / lambda`` on it (eq. 3). The slice ``y.theta = 0`` replaces every ``f_j`` by
-its projection on the complement of ``y``: the column of ``X`` centred at its mean.
+and the optimum is the projection of ``|z| / lambda`` on it (eq. 3). The slice ``z.theta = 0`` replaces every ``f_j`` by
+its projection on the complement of ``z``: the column of ``X`` centred at its weighted mean, times ``z``. Without
+weights ``z = y`` and ``|z| = 1``: the paper's problem. With them it is the same problem in which ``z`` takes the place
+of the bias's column ``y``, and ``|z|`` that of 1; so are its regions, which only use that ``theta`` is a projection on
+the feasible set (both balls and the half-space of the rule ``vi``), and that ``z.theta = 0``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -26,7 +30,7 @@ from screenpath.models.l1_rounding import L1Rounding
 from screenpath.models.l1_sharp import sharpened
 from screenpath.models.sparse_rounding import check_range
 from screenpath.numbers import accurate, states
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, Proven
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, Proven, gamma
 
 FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
 
@@ -43,7 +47,7 @@ class L1Certificate(Proven):
     bias : float
         Minimiser of the objective for this ``w``, as near as a double comes.
     slack : ndarray of shape (n,)
-        ``1 - y_i (x_i.w + b)``.
+        ``|z_i| - z_i (x_i.w + b)``.
     theta : ndarray of shape (n,)
         Dual point, divided by ``lam``: feasible but for rounding, see ``models/l1_rounding.py``.
     products : ndarray of shape (m,)
@@ -110,7 +114,7 @@ class L1Reduced:
     index : ndarray of int64 of shape (k,)
         Their numbers in the full problem.
     signs : ndarray of shape (n,)
-        Labels -1, +1: the column of the bias.
+        ``z``, the column of the bias: labels -1 and +1, times the roots of the weights.
     lam : float
     norms, spreads : ndarray of shape (k,)
         Norms of the columns, and of the columns centred at their mean; not below the exact ones.
@@ -118,11 +122,11 @@ class L1Reduced:
     start_w : ndarray of shape (k,)
     start_bias : float
     start_slack : ndarray of shape (n,) or None
-        ``1 - y (x.w + b)`` of the start; None where a weight of the reference was screened away.
+        ``|z| - z (x.w + b)`` of the start; None where a weight of the reference was screened away.
     start_products : ndarray of shape (k,) or None
         Products of the columns with ``max(start_slack, 0)``, where they are known.
     inner_products : callable
-        ``f_a . f_b`` and ``f_a . y`` for some of the columns, over all samples; for sparse columns.
+        ``f_a . f_b`` and ``f_a . z`` for some of the columns, over all samples; for sparse columns.
     fresh : bool
         Whether the starting point comes from another parameter (a cold start may then ignore it).
     """
@@ -163,9 +167,10 @@ class L1SVM(PathModel, Resumable):
     Attributes
     ----------
     null_bias : float
-        ``(n+ - n-) / n``, the bias where ``w = 0`` (eq. 8).
+        ``(s+ - s-) / s``, weights of the classes, the bias where ``w = 0`` (eq. 8).
     null_products : ndarray of shape (m,)
-        ``f_j . (1 - y null_bias)``; also the product of ``f_j`` with the projection of 1 on the complement of ``y``.
+        ``f_j . (|z| - z null_bias)``; also the product of ``f_j`` with the projection of ``|z|`` on the complement of
+        ``z``.
     norms, spreads : ndarray of shape (m,)
         Norms of the columns, and of the columns centred at their mean; not below the exact ones.
     constant : ndarray of bool of shape (m,)
@@ -183,7 +188,7 @@ class L1SVM(PathModel, Resumable):
     Raises
     ------
     DataError
-        If all labels are the same, or a squared norm overflows.
+        If all labels (of samples with a weight above 0) are the same, or a squared norm overflows.
     """
 
     name = "l1svm"
@@ -191,24 +196,33 @@ class L1SVM(PathModel, Resumable):
     def __init__(self, columns):
         self.rows, self.signs = columns, columns.signs
         self.samples, self.size = columns.d, columns.n
-        self.null_bias = float(self.signs.mean())
+        self.ones = np.abs(self.signs)
+        weighted = bool(np.any(self.ones != 1.0))
+        shares = self.signs * self.ones
+        # Weights of the classes; without weights these are counts.
+        self.positive, self.negative = (float(np.sum(part[part > 0.0])) for part in (shares, -shares))
+        self.total = self.positive + self.negative
+        self.null_bias = (self.positive - self.negative) / self.total if self.total < inf else 1.0
         if abs(self.null_bias) == 1.0:
-            raise DataError("all samples have the same label", "the model needs samples of both classes")
+            raise DataError(
+                "all samples have the same label, or nearly all the weight" if weighted else
+                "all samples have the same label", "the model needs samples of both classes",
+            )  # fmt: skip
         check_range(columns.norms, "feature")
-        self.rounding = L1Rounding(self.samples, self.size)
+        length = sqrt(self.total) * (1.0 + gamma(self.samples)) if weighted else None
+        self.rounding = L1Rounding(self.samples, self.size, length)
         up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
         self.norms, self.spreads = columns.norms * up + floor, columns.spreads() * up + floor
+        self.spreads += 4.0 * self.rounding.inexact * self.norms  # of a mean times z, which was exact with labels
         self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
         self.constant = np.zeros(self.size, dtype=bool)
         for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor).tolist():
-            values, places = self.column(j)
-            full = self.signs[places] * values
-            self.constant[j] = not values.any() or (values.size == self.samples and np.all(full == full[0]))
+            self.constant[j] = self._is_constant(*self.column(j))
         self.flat |= self.constant
         self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
-        self.null_products = self.products(1.0 - self.null_bias * self.signs)
+        self.null_products = self.products(self.ones - self.null_bias * self.signs)
         self.norm_unit = float(
             np.ldexp(1.0, np.frexp(self.norms.max(initial=0.0))[1])
         )  # a range of its own for float32
@@ -223,24 +237,37 @@ class L1SVM(PathModel, Resumable):
         stored = slice(self.rows.indptr[j], self.rows.indptr[j + 1])
         return self.rows.data[stored].astype(np.float64), self.rows.indices[stored]
 
+    def _is_constant(self, values: np.ndarray, places: np.ndarray) -> bool:
+        """Tell whether a signed column is one value times ``z``, each product rounded."""
+        there = places[self.ones[places] > 0.0]
+        if not values.any() or there.size < np.count_nonzero(self.ones):
+            return not values.any()
+        first = int(np.argmax(self.ones[places]))
+        guess = values[first] / self.signs[places[first]]
+        near = guess, np.nextafter(guess, np.inf), np.nextafter(guess, -np.inf)
+        return any(np.array_equal(self.signs[places] * value, values) for value in near)
+
     def products(self, alpha: np.ndarray) -> np.ndarray:
-        """Return ``f_j . alpha`` for an ``alpha`` with ``y.alpha = 0``, shape (m,); one data pass."""
+        """Return ``f_j . alpha`` for an ``alpha`` with ``z.alpha = 0``, shape (m,); one data pass."""
         products = self.rows.products(alpha)
         products[self.constant] = 0.0
         return products
 
     def _tops(self) -> tuple[float, float]:
         """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are formed again."""
-        positive = int(np.count_nonzero(self.signs > 0.0))
-        found = {}
+        weighted, found = self.rounding.inexact > 0.0, {}
 
         def form(j: int) -> tuple[float, float]:
-            # n f_j.(1 - y null_bias) is a sum of the values times whole numbers; the mean of a column drops out.
+            # s f_j.(|z| - z null_bias) is a sum of the values times |z| and the other class's weight, without weights
+            # whole numbers; the mean of a column drops out.
             values, places = self.column(j)
-            parts = np.where(self.signs[places] > 0.0, 2.0 * (self.samples - positive), 2.0 * positive)
+            parts = self.ones[places] * np.where(self.signs[places] > 0.0, 2.0 * self.negative, 2.0 * self.positive)
             total, error = accurate.inner(values, parts)
-            found[j] = abs(total) / self.samples + error / self.samples
-            return total / self.samples, (error + 4.0 * UNIT * float(np.abs(values) @ parts)) / self.samples
+            data = (16.0 if weighted else 4.0) * UNIT * float(np.abs(values) @ parts)
+            if weighted:  # the weights of the classes are sums, and the parts and values products
+                error += data + 2.0 * gamma(self.samples) * float(np.abs(values) @ parts)
+            found[j] = abs(total) / self.total + error / self.total
+            return total / self.total, (error + data) / self.total
 
         errors = 2.0 * self.rounding.root * self.rounding.column * self.norms
         top = accurate.largest(self.null_products, errors, form)
@@ -257,8 +284,8 @@ class L1SVM(PathModel, Resumable):
     def certify(self, lam: float, w: np.ndarray | None, theta=None, reference=None) -> L1Certificate:
         """Evaluate both objectives on the full data.
 
-        The dual point is made from ``w``: with the exact bias ``y.alpha = 0`` holds but for rounding, and scaling by
-        ``clip(1.alpha / ||alpha||^2, 0, lam / max |f_j.alpha|)`` makes it feasible and best along its ray.
+        The dual point is made from ``w``: with the exact bias ``z.alpha = 0`` holds but for rounding, and scaling by
+        ``clip(|z|.alpha / ||alpha||^2, 0, lam / max |f_j.alpha|)`` makes it feasible and best along its ray.
 
         Parameters
         ----------
@@ -275,11 +302,11 @@ class L1SVM(PathModel, Resumable):
         lam = float(lam)
         if w is None:
             w, bias = np.zeros(self.size), self.null_bias
-            slack = 1.0 - bias * self.signs
+            slack = self.ones - bias * self.signs
             alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.null_products
         else:
-            slack = 1.0 - self.rows.combine(w)
+            slack = self.ones - self.rows.combine(w)
             bias = kernels.bias_root(slack, self.signs, 0.0)
             alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.products(alpha)
@@ -435,7 +462,7 @@ def dual_scale(lam: float, total: float, squares: float, largest: float) -> floa
     ----------
     lam : float
     total, squares : float
-        ``1.alpha`` and ``||alpha||^2``.
+        ``|z|.alpha`` and ``||alpha||^2``.
     largest : float
         ``max |f_j . alpha|``, rounding error included.
     """

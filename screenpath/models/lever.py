@@ -14,16 +14,20 @@ in place of ``x``: the intercept costs nothing where the lever is long enough.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
 from screenpath.kernels import intercept as kernels
-from screenpath.models.geometry import ROUNDING, Ball
+from screenpath.models.geometry import ROUNDING, Ball, between
 from screenpath.models.reduced import arrays_of
+from screenpath.numbers.rounding import OUTWARD, UNIT
 
 # Sizes kappa of the levers that are tried, times 2 r over the typical distance of a row from the mean (dual at C = 1).
 SIZES = (0.25, 1.0, 4.0, 16.0)
+MANY = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
 LEAST = 1e-100  # radius, so that a lever's size is a number above 0
 
 
@@ -39,16 +43,51 @@ class LeverBall:
     theta : ndarray of shape (N,)
     residue : float
         What the signed sum of ``theta`` is off by at most.
+    sizes : tuple of float
+        Of the levers that are tried, see ``SIZES``.
     """
 
     ball: Ball
     C: float
     theta: np.ndarray
     residue: float
+    sizes: tuple = SIZES
 
 
 @dataclass(slots=True)
-class Levered:
+class LeverPencil:
+    """Two balls around the optimal ``w`` at one ``C``, each with a dual point, and all that lies between them.
+
+    A point of the way from one dual point to the other has the ball with the centre as far on the way: the bound from
+    which levers follow is linear in the dual point. That ball holds the intersection of the two.
+
+    Parameters
+    ----------
+    first, second : LeverBall
+    """
+
+    first: LeverBall
+    second: LeverBall
+
+    def balls(self, products: tuple[np.ndarray, np.ndarray]) -> list[LeverBall]:
+        """Return the balls of some points of the way; ``products`` are those of the two centres with the rows."""
+        (one, two), (a, b) = (self.first, self.second), (self.first.ball, self.second.ball)
+        left, right = replace(a.center, products=products[0]), replace(b.center, products=products[1])
+        size = sqrt(left.sqnorm) + sqrt(right.sqnorm)
+        apart = max(left.distance(right) - ROUNDING * size, 0.0)
+        found = []
+        for share in SHARES:
+            rest = 1.0 - share
+            mixed, parts = share * a.radius**2 + rest * b.radius**2, share * rest * apart * apart
+            radius = sqrt(max(mixed - parts, 0.0) + 16.0 * UNIT * mixed) * OUTWARD
+            theta = one.theta + rest * (two.theta - one.theta)
+            residue = share * one.residue + rest * two.residue + 4.0 * UNIT * float(np.abs(theta).sum())
+            found.append(LeverBall(Ball(between(left, right, share), radius), one.C, theta, residue))
+        return found
+
+
+@dataclass(slots=True)
+class Seen:
     """Signless rows as a ball around ``w`` sees them, the dual scaled by C.
 
     Parameters
@@ -59,53 +98,122 @@ class Levered:
         By how much a dual variable can fall and rise within its box; negative counts as 0.
     slack : ndarray of shape (n,)
         What rounding may have added to ``tau``, and to what it is compared with.
-    norms, spread : ndarray of shape (n,)
-        ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
-    mean : ndarray of shape (d,)
-        Any fixed point; near the middle of the rows the bounds are sharp.
     typical : float
-        Median of the distances of all rows from it.
-    take : callable
-        ``take(index)`` returns a copy of rows: shape (k, d), or tuple (data, indices, indptr).
-    product : float
-        Relative error of a product with a row.
+        A typical distance of the rows from their middle: the levers' sizes go by it.
     """
 
     tau: np.ndarray
     down: np.ndarray
     up: np.ndarray
     slack: np.ndarray
+    typical: float
+
+
+@dataclass(slots=True)
+class Levered(Seen):
+    """Rows of numbers; the others of its parameters are those of :class:`Seen`.
+
+    Parameters
+    ----------
+    norms, spread : ndarray of shape (n,)
+        ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
+    mean : ndarray of shape (d,)
+        Any fixed point; near the middle of the rows the bounds are sharp.
+    take : callable
+        ``take(index)`` returns a copy of rows: shape (k, d), or tuple (data, indices, indptr).
+    product : float
+        Relative error of a product with a row.
+    """
+
     norms: np.ndarray
     spread: np.ndarray
     mean: np.ndarray
-    typical: float
     take: Callable
     product: float
 
-    def decide(self, radius: float) -> np.ndarray:
+    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius = max(radius, LEAST)
-        sizes = np.array(SIZES) * (2.0 * radius / (self.typical or 1.0))
-        fore, aft = kernels.foremost(self.tau, self.up), kernels.foremost(-self.tau, self.down)
-        rows = arrays_of(self.take(np.concatenate([fore, aft])))
-        offsets, centers = np.empty((2 * sizes.size, 2)), np.empty((2 * sizes.size, self.mean.size))
-        lengths, away = np.empty((2, 2 * sizes.size))
-        for side, first, chosen, room in ((1.0, 0, fore, self.up), (-1.0, fore.size, aft, self.down)):
-            half = slice(0, sizes.size) if side > 0.0 else slice(sizes.size, None)
-            kernels.make_levers(
-                *rows, first, self.tau[chosen], self.slack[chosen], room[chosen], sizes, side, self.mean, ROUNDING,
-                offsets[half], centers[half], lengths[half], away[half],
-            )  # fmt: skip
+        fore, aft = chosen(self, radius, sizes)
+        count = fore.offsets.shape[0]
+        rows = arrays_of(self.take(np.concatenate([fore.rows, aft.rows])))
+        offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
+        lengths, away = np.empty((2, 2 * count))
+        for lever, first, half in ((fore, 0, slice(0, count)), (aft, fore.rows.size, slice(count, None))):
+            kernels.lever_centers(
+                *rows, first, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
+            )
         status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
-        count = kernels.decide_by_levers(
-            self.tau, self.slack, self.spread, radius, sizes.size, offsets, away, status, unsure
-        )
-        if count:
-            index = unsure[:count]
-            found = np.empty(count, dtype=np.int8)
+        left = kernels.decide_by_levers(self.tau, self.slack, self.spread, radius, count, offsets, away, status, unsure)
+        if left:
+            index = unsure[:left]
+            found = np.empty(left, dtype=np.int8)
             kernels.decide_exactly(
                 *arrays_of(self.take(index)), self.norms[index], self.tau[index], self.slack[index], radius,
-                sizes.size, offsets, centers, lengths, 4.0 * self.product, ROUNDING, found,
+                count, offsets, centers, lengths, 4.0 * self.product, ROUNDING, found,
             )  # fmt: skip
             status[index] = found
         return status
+
+
+@dataclass(slots=True)
+class KernelLevered(Seen):
+    """Signless rows behind a kernel; parameters as of :class:`Levered`.
+
+    Parameters
+    ----------
+    combined : callable
+        ``combined(index, weights)`` returns the products of all rows with ``sum_k weights_k x_index[k]``, and what they
+        are off by over the norm of their row.
+    """
+
+    norms: np.ndarray
+    combined: Callable
+
+    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
+        """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
+        radius, status = max(radius, LEAST), np.zeros(self.tau.size, dtype=np.int8)
+        for lever, side in zip(chosen(self, radius, sizes), (1.0, -1.0), strict=True):
+            for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
+                used = np.flatnonzero(weights)
+                if kappa <= 0.0 or not used.size:
+                    continue
+                index, share = lever.rows[used], weights[used]
+                products, off = self.combined(index, share)
+                spread = float(share @ self.norms[index])
+                square = max(float(share @ products[index]), 0.0) + (off + 2.0 * ROUNDING * spread) * spread
+                kernels.decide_by_products(
+                    self.tau, self.slack, self.norms, products, square, off, radius, side, offset, kappa, ROUNDING,
+                    status,
+                )  # fmt: skip
+        return status
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The rows of the levers of one side, in the order of their use.
+
+    Parameters
+    ----------
+    rows : ndarray of int64 of shape (m,)
+    offsets : ndarray of shape (k, 2)
+        ``tau`` at the centre of each lever, and its ``kappa``; 0 where it says nothing.
+    weights : ndarray of shape (k, m)
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+    weights: np.ndarray
+
+
+def chosen(seen: Seen, radius: float, tried: tuple) -> tuple[Chosen, Chosen]:
+    """Return the levers that bound linear forms from below, and those that bound them from above."""
+    sizes = np.array(tried) * (2.0 * radius / (seen.typical or 1.0))
+    return _side(seen, sizes, 1.0, seen.tau, seen.up), _side(seen, sizes, -1.0, -seen.tau, seen.down)
+
+
+def _side(seen: Seen, sizes: np.ndarray, side: float, order: np.ndarray, room: np.ndarray) -> Chosen:
+    rows = kernels.foremost(order, room)
+    offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, rows.size))
+    kernels.lever_weights(seen.tau[rows], seen.slack[rows], room[rows], sizes, side, ROUNDING, offsets, weights)
+    return Chosen(rows, offsets, weights)

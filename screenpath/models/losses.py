@@ -83,7 +83,10 @@ class Loss:
         import numpy as np
 
         from screenpath.models.box import BoxModel
-        from screenpath.models.free import FreeModel
+
+        kind = BoxModel
+        if intercept == "free":  # other paths start up without it
+            from screenpath.models.free import FreeModel as kind
 
         o = SimpleNamespace(**{one.name: one.checked(values.get(one.name, one.default)) for one in self.options})
         s = np.ones(rows.n) if weights is None else np.array(weights, dtype=np.float64)
@@ -94,7 +97,6 @@ class Loss:
             kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
         signs = targets if self.signed else None
         upper = s if hi == 1.0 else hi * s
-        kind = FreeModel if intercept == "free" else BoxModel
         return kind(rows, kinks, lo * s, upper, signs=signs, mirrored=self.mirrored, name=self.name)
 
     @functools.cache  # noqa: B019  # a loss lives as long as the process

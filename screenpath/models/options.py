@@ -257,6 +257,10 @@ CLASS_WEIGHT = Option(
 WEIGHTS = Option(
     "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice."
 )
+PENALTY_WEIGHTS = Option(
+    "penalty_weights", kind="path", metavar="FILE",
+    help="How much the penalty counts the weight of each feature (after `scale`): one number above 0 a line.",
+)  # fmt: skip
 INTERCEPT = Option(
     "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True,
     help="free: not penalised, as in LIBSVM; penalised: a constant feature of the value `bias`, 1 where none is given."

@@ -1,17 +1,26 @@
 r"""Sparse SVM: smoothed hinge loss with an elastic-net penalty, binary and multi-class (Hong 2019).
 
-Objective   min_W  P(W) = 1/n sum_(i,c) l(1 - m_ic) + alpha/2 ||W||^2 + beta ||W||_1
+Objective   min_W  P(W) = 1/n sum_(i,c) s_i l(1 - m_ic) + alpha/2 ||W||^2 + beta ||W||_1,   sum_i s_i = n
             l(t) = 0 (t < 0),  t^2/(2 gamma) (0 <= t <= gamma),  t - gamma/2 (t > gamma),   0 < gamma < 1
-Dual        max    D(theta) = 1/n sum theta - gamma/(2n) ||theta||^2 - 1/(2 alpha) ||S_beta(u)||^2,  0 <= theta <= 1
+Dual        max    D(theta) = 1/n sum s theta - gamma/(2n) ||theta||^2 - 1/(2 alpha) ||S_beta(u)||^2,  0 <= theta <= 1
             u = X' psi(theta) / n,   W_theta = S_beta(u) / alpha,   theta(W)_ic = clip((1 - m_ic)/gamma, 0, 1)
 Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
 
 Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
 ``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with
 ``|u_j| <= beta`` has no weight; ``m > 1`` implies ``theta = 0`` (R), ``m < 1 - gamma`` implies ``theta = 1`` (L).
+
+Weights of the samples are divided by their mean (the loss is a weighted mean), so that a weight of 2 is the sample
+twice. The inner product of dual points is ``<a, b> = sum_(i,c) s_i a_ic b_ic``, ``psi`` has the factor ``s_i``, and a
+column ``x^j`` the norm ``(sum_i s_i x_ij^2)^1/2``: in this Hilbert space ``D`` is strongly concave with ``gamma/n`` and
+``u`` linear as without weights, so that every ball, lens and conditioning step of the rules holds word for word. What
+a margin says about ``theta`` does not depend on the weight. Division by the mean is rounded: a weight may be off by
+``3 UNIT`` of itself, some of the ``EXTRA`` operations in the bounds of ``models/sparse_rounding.py``.
 """
 
 from __future__ import annotations
+
+from math import fsum
 
 import numpy as np
 
@@ -40,6 +49,8 @@ class SparseModel(PathModel):
     beta : float
     gamma : float
         Smoothing of the hinge.
+    weights : ndarray of shape (n,), optional
+        Of the samples, at least 0.
     shared : SparseModel, optional
         A model of the same data at another ``beta``: what does not depend on it is taken from there.
     """
@@ -50,6 +61,10 @@ class SparseModel(PathModel):
     u_ones: np.ndarray
     every: np.ndarray
     all_kept: np.ndarray
+    given: np.ndarray
+    weights: np.ndarray
+    roots: np.ndarray
+    weighted: bool
     row_sq: np.ndarray
     col_sq: np.ndarray
     row_norm: np.ndarray
@@ -58,7 +73,9 @@ class SparseModel(PathModel):
     known_norms: tuple[np.ndarray, np.ndarray]
     rounding: SparseRounding
 
-    def __init__(self, views, labels, classes: int, beta: float, gamma: float, shared: SparseModel | None = None):
+    def __init__(
+        self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
+    ):
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.beta, self.gamma = float(beta), float(gamma)
         self.n, self.d = views.n, views.d
@@ -66,12 +83,17 @@ class SparseModel(PathModel):
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         if shared is not None:
+            self.given, self.weights, self.roots = shared.given, shared.weights, shared.roots
+            self.weighted = shared.weighted
             self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
             self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
             self.feature_norm, self.rounding = shared.feature_norm, shared.rounding
             return
-        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma)
+        self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
+        self.weights = self.given * (self.n / fsum(self.given))
+        self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
+        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, self.weights if self.weighted else None)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
@@ -80,15 +102,16 @@ class SparseModel(PathModel):
             own = labels * self.n + np.arange(self.n)
             self.free[own], self.ones[own] = -1, 0.0
         self.u_ones = self.column_sums(self.weigh(self.ones))
-        if classes == 1:
+        if classes == 1 and not self.weighted:
             self.col_sq = views.column_sqnorms
         else:
-            weights, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
-            kernels.pair_weights(labels, self.n, classes, weights)
-            kernels.column_squares(*views.by_column, self.n, classes, weights, self.col_sq)
+            shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
+            kernels.pair_weights(labels, self.weights, self.n, classes, shares)
+            kernels.column_squares(*views.by_column, self.n, classes, shares, self.col_sq)
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
-        self.feature_norm = self.col_norm if classes == 1 else upper(views.column_sqnorms, self.n) / self.n
+        alike = classes == 1 and not self.weighted
+        self.feature_norm = self.col_norm if alike else upper(views.column_sqnorms, self.n) / self.n
         # Of no feature, for a start: the row norms that were summed last, see kernels.conditioning.keep_columns.
         self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
@@ -107,7 +130,7 @@ class SparseModel(PathModel):
     def weigh(self, theta: np.ndarray) -> np.ndarray:
         """Return ``psi(theta)``: how the dual variables weigh every sample in every class."""
         psi = np.empty(theta.size)
-        kernels.weigh(theta, self.labels, self.n, self.classes, psi)
+        kernels.weigh(theta, self.labels, self.weights, self.n, self.classes, psi)
         return psi
 
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
@@ -165,7 +188,7 @@ class SparseModel(PathModel):
         scores, psi, features, room = None, None, self.every, 0.0
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
-            kernels.respond(scores, self.labels, self.n, self.classes, self.gamma, self.free, theta, psi)
+            kernels.respond(scores, self.labels, self.weights, self.n, self.classes, self.gamma, self.free, theta, psi)
         elif sums is None and theta is self.ones:
             sums = self.u_ones, np.zeros(self.u_ones.size)
         if sums is None:
@@ -181,7 +204,9 @@ class SparseModel(PathModel):
             kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
         if scores is None:
             scores = self.scores(w)
-        loss, loss_slack, *terms = kernels.sample_terms(scores, self.labels, self.n, self.classes, self.gamma, theta)
+        loss, loss_slack, *terms = kernels.sample_terms(
+            scores, self.labels, self.weights, self.n, self.classes, self.gamma, theta
+        )
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
         return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi)
 
@@ -251,7 +276,8 @@ class SparseModel(PathModel):
     @property
     def ones_error(self) -> np.ndarray:
         """Return bounds on the errors of ``u_ones``, shape (classes * d,)."""
-        return self.rounding.column * np.sqrt(self.classes * self.pairs) * np.tile(self.feature_norm, self.classes)
+        size = self.rounding.column * np.sqrt(self.classes * self.pairs) * self.rounding.peak
+        return size * np.tile(self.feature_norm, self.classes)
 
     @property
     def beta_max(self) -> float:
@@ -270,7 +296,8 @@ class SparseModel(PathModel):
         psi = self.weigh(self.ones)[c * self.n : (c + 1) * self.n]
         psi = psi if stop - start == self.n else psi[indices[start:stop]]
         total, error = accurate.inner(values, psi)
-        return total / self.n, (error + 4.0 * UNIT * float(np.abs(values) @ np.abs(psi))) / self.n
+        stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
+        return total / self.n, (error + stored) / self.n
 
     def _top(self) -> tuple[float, bool]:
         """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
@@ -285,6 +312,8 @@ class SparseModel(PathModel):
             if np.all(np.abs(self.u_ones) + error <= self.beta):
                 self._closed = 0.0, False
             else:
+                if self.weighted:  # a sample that does not count has no say
+                    margins = np.where(self.weights > 0.0, margins, -np.inf)
                 off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
                 top = max(float(np.max(margins + self.row_norm[: self.n] * off)), 0.0) / (1.0 - self.gamma)
                 self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))

@@ -2,11 +2,12 @@ r"""What rounding can add to a sparse SVM's gap: bounds from the sizes of data a
 
 The gap at ``alpha`` is a sum of terms none of which is negative (Fenchel and Young; ``t`` margins' slacks, ``u`` sums):
 
-    1/n sum_i [l(t_i) - theta_i t_i + gamma/2 theta_i^2]  +  sum_j [kink_j + (S_beta(u_j) - alpha w_j)^2 / (2 alpha)]
+    1/n sum_i s_i [l(t_i) - theta_i t_i + gamma/2 theta_i^2] + sum_j [kink_j + (S_beta(u_j) - alpha w_j)^2 / (2 alpha)]
 
 Each bracket is convex in what was summed over the data. Its slope is ``theta_i(w) - theta_i``, of rate ``1/gamma``, and
 ``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors of ``t`` and ``u`` thus enter multiplied by what is missing to
-the optimum, or squared. ``T`` and ``U`` bound their norms; what rounding adds to the terms themselves is part of them.
+the optimum, or squared. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``); what
+rounding adds to the terms themselves is part of them, and so is that of the weights.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class SparseRounding:
         Dual variables.
     smoothing : float
         Of the hinge.
+    weights : ndarray of shape (n,), optional
+        Of the samples, of mean 1.
 
     Raises
     ------
@@ -65,7 +68,7 @@ class SparseRounding:
         Where the square of a value or a sum of squares overflows.
     """
 
-    def __init__(self, views, classes: int, pairs: int, smoothing: float):
+    def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None):
         for squares, what in ((views.row_sqnorms, "sample"), (views.column_sqnorms, "feature")):
             check_range(squares, what)
         self.n, self.pairs, self.weights, self.smoothing = views.n, pairs, classes * views.d, smoothing
@@ -73,10 +76,14 @@ class SparseRounding:
         self.row, self.column = gamma(longest[0] + EXTRA), gamma(longest[1] + classes + EXTRA)
         self.total, self.penalty = gamma(classes * views.n + EXTRA), gamma(self.weights + EXTRA)
         self.spread = sqrt(2.0 * classes) if classes > 1 else 1.0  # of two scores' errors over the pairs
-        self.root = sqrt(pairs)
+        self.root, self.peak = sqrt(pairs), 1.0  # norm of a dual point of ones; most that a weight adds to a norm
+        squares = views.row_sqnorms
+        if weights is not None:
+            self.root, self.peak = self.root * (1.0 + self.total), sqrt(weights.max()) * OUTWARD
+            squares = squares * weights
         self.lost_pairs, self.lost_sums = pairs * TINY, 8.0 * TINY * sqrt(self.weights)  # by underflow
         # ||X|| / n, and what the psi of a dual point of norm 1 can amount to.
-        self.size = float(self.upper_norms(views.row_sqnorms.sum(), views.size)) * sqrt(classes) / views.n
+        self.size = float(self.upper_norms(squares.sum(), views.size)) * sqrt(classes) / views.n
         terms = longest[0], longest[1] * classes
         rows, columns = (max(ROUNDING, gamma(8 * count + 8 * EXTRA)) for count in terms)
         row_norms, column_norms = (max(1e-13, gamma(2 * count + EXTRA)) for count in terms)
@@ -98,7 +105,7 @@ class SparseRounding:
             See ``kernels.sparse.feature_terms``; norms over n.
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
-        T = c.t_error = self.row * (self.spread * self.n * reach + 4.0 * self.root)
+        T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.root)
         own = 2.0 * c.beta * sqrt(active) + root_alpha * (root_lag + 2.0 * sqrt(c.w_sq))
         c.u_error = self.column * (theta + 1e-150) * self.size + 4.0 * UNIT * own + self.lost_sums
         penalty = 0.5 * c.w_sq + c.beta * c.w_l1

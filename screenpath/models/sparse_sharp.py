@@ -48,9 +48,9 @@ class _Sums:
         own = (
             model.labels[i] * c.scores[i] if classes == 1 else c.scores[model.labels[i] * n + i] - c.scores[self.pairs]
         )
-        self.t, self.theta = 1.0 - own, c.theta[self.pairs]
+        self.t, self.theta, self.weights = 1.0 - own, c.theta[self.pairs], model.weights[i]
         extent = bounds.spread * float(np.linalg.norm(c.w))
-        self.t_error = bounds.row * (model.row_norm[self.pairs] * extent + 4.0)
+        self.t_error = bounds.row * (model.row_norm[i] * extent + 4.0)
         # Features beyond these have no share in either objective.
         self.features = np.flatnonzero((c.u_slack == 0.0) | (c.w != 0.0))
         psi, f = model.psi_of(c).reshape(classes, n), self.features
@@ -67,11 +67,13 @@ class _Sums:
             t, off = self.t, self.t_error + 4.0 * UNIT * (1.0 + np.abs(self.t))
             best = np.clip(t / gamma, 0.0, 1.0)
             lag = best - self.theta
-            slack = lag * (t - 0.5 * gamma * (best + self.theta))
+            slack = self.weights * lag * (t - 0.5 * gamma * (best + self.theta))
             flat = ((t + off <= 0.0) & (self.theta == 0.0)) | ((t - off >= gamma) & (self.theta == 1.0))
-            self.t_adds = np.where(flat, 0.0, np.minimum(np.abs(lag) + 0.5 * off / gamma, 1.0) * off) / n
-            loss = best * (t - 0.5 * gamma * best)
-            self.loss_adds = np.where(t + off <= 0.0, 0.0, np.minimum(best + 0.5 * off / gamma, 1.0) * off) / n
+            adds = np.where(flat, 0.0, np.minimum(np.abs(lag) + 0.5 * off / gamma, 1.0) * off)
+            self.t_adds = self.weights * adds / n
+            loss = self.weights * best * (t - 0.5 * gamma * best)
+            adds = np.where(t + off <= 0.0, 0.0, np.minimum(best + 0.5 * off / gamma, 1.0) * off)
+            self.loss_adds = self.weights * adds / n
 
             pull, size = alpha * self.w, np.abs(self.w)
             shrunk = np.sign(self.u) * np.maximum(np.abs(self.u) - beta, 0.0)
@@ -122,6 +124,8 @@ class _Sums:
     def _sum(self, f: int) -> tuple[float, float]:
         """Return ``u`` of a feature and a bound on its error; of the class itself, all dual variables of a sample."""
         m, theta = self.model, self.c.theta
+        if m.weighted:
+            theta = theta * np.tile(m.weights, m.classes)
         c, j = divmod(f, m.d)
         values, places = self._line(m.views.by_column, j, m.n)
         labels = m.labels[places]
@@ -132,6 +136,8 @@ class _Sums:
             parts.append((values, np.where(labels == c, 0.0, -theta[c * m.n + places])))
         left, right = (np.concatenate(side) for side in zip(*parts, strict=True))
         value, error = accurate.inner(left, right)
+        if m.weighted:  # the weights are rounded, and so are their products with the dual variables
+            error += 5.0 * UNIT * float(np.abs(left) @ np.abs(right))
         return value / m.n, error / m.n + UNIT * abs(value / m.n) + TINY
 
     def _line(self, view, line: int, length: int) -> tuple[np.ndarray, np.ndarray]:

@@ -63,29 +63,35 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
     for name, what in NOT_FREE.items():
         if options.get(name) is not None and options[name] is not False:
             raise UsageError(f"`{name}` {what} with `intercept=free`", f"leave out `{name}`, or use `bias=B`")
-    formula = spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)").replace("- x_i.w", "- x_i.w - b")
+    formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
+    for form in ("x_i.w", "w.Phi(x_i)"):
+        formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
+    own: dict = {
+        "rule": Later("rules.intercept", "parse_free_rule"),
+        "solver": Later("solvers.intercept", "make_free_solver"),
+        "kernel_modules": ("box", "intercept", "intercept_newton"),
+        "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
+    }
+    if spec.rows is not None:
+        modules = (*spec.kernel_modules, "intercept", "smo_free")
+        own = {
+            "rule": Later("rules.intercept", "parse_free_kernel_rule"),
+            "solver": Later("solvers.smo_free", "make_free_kernel_solver"),
+            "kernel_modules": modules,
+        }
     return replace(
         spec,
         objective=formula,
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
-        rule=Later("rules.intercept", "parse_free_rule"),
-        solver=Later("solvers.intercept", "make_free_solver"),
         contradicted=Later("rules.intercept", "contradicted"),
-        kernel_modules=("box", "intercept", "intercept_newton"),
-        streams=False,
-        needs=FREE_MIRRORED if spec.needs is MIRRORED else FREE,
+        **own,
     )
 
 
 # Options that a free intercept does not have yet, and what they lack.
 NOT_FREE = {
-    "kernel": "has no path yet",
-    "chunk": "is for ssnsv and essnsv, which are not there yet",
-    "certificate": "has no checker yet",
-    "certify": "has no bounds yet",
-    "scheduler": "has no passes on a cluster yet",
-    "local_cluster": "has no passes on a cluster yet",
+    "chunk": "has no line search yet",
 }
 
 

@@ -17,6 +17,9 @@ from screenpath.models.targets import class_targets, sign_targets
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
 
 
+ONE_OR_ALL = "`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two"
+
+
 def _svm_targets(y, options, known=None):
     """Return signs and their map, or with ``one_vs_rest`` and more than two labels class numbers and the labels."""
     several = "classes" in known if known is not None else options.get("one_vs_rest")
@@ -42,7 +45,8 @@ def _classes_walk(options):
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model of two classes, of each class against the rest, or behind a kernel."""
-    spec, kernel = with_intercept(spec, options), options["kernel"]
+    kernel = options["kernel"]
+    spec = with_intercept(spec if kernel is None else KERNEL_SVM, options)
     given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
     if kernel is None and given:
         raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
@@ -54,12 +58,12 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
             raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
         if options.get("one_vs_rest"):
             raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
-        return KERNEL_SVM
+        return spec
     free = options["intercept"] == "free"
     if not options.get("one_vs_rest"):
         return spec if free else chunked(spec, options)
     if options["positive"] is not None:
-        raise UsageError("`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two")
+        raise UsageError(*ONE_OR_ALL)
     for name in ("eps_path", "chunk"):
         if options[name] is not None:
             raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
@@ -82,7 +86,7 @@ LINEAR_SVM = replace(
     example="`kernel=rbf` `gamma=1/d` `grid=20`",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     "the intercept).\n\n"
-    "With `kernel` there is no intercept: `bias=B` adds B^2 to the kernel, `dtype` is that of the stored kernel "
+    "With `kernel` a penalised intercept is a constant in it: `bias=B` adds B^2. `dtype` is that of the stored kernel "
     "values, and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and "
     "those with +gap, the solvers auto (= newton) and smo.",
 )  # fmt: skip
@@ -137,7 +141,7 @@ def _kernel_build(rows, targets, weights, options):
     from screenpath.models.builders import kernel_svm_model
 
     rows.forget()  # of several runs none profits from the rows that another has cached
-    return kernel_svm_model(rows, weights)
+    return kernel_svm_model(rows, weights, options.get("intercept"))
 
 
 KERNEL_SVM = replace(
@@ -160,11 +164,14 @@ KERNEL_SVM = replace(
 
 
 def _l1_build(rows, targets, weights, options):
-    """Return the model; the columns are copied from the rows that were read."""
+    """Return the model, or one for each class; the columns are copied from the rows that were read."""
     from screenpath.models.l1svm import L1SVM
     from screenpath.rows.columns import Columns
+    from screenpath.walk.one_vs_rest import L1OneVsRest
 
-    return L1SVM(Columns.of_rows(rows, targets, options["threads"]))
+    if targets.min() >= 0:
+        return L1OneVsRest(rows, targets, weights, options["threads"])
+    return L1SVM(Columns.of_rows(rows, targets, options["threads"], weights))
 
 
 def _l1_grid(model, options):
@@ -185,7 +192,15 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model; ``bias`` has no meaning."""
     if options["bias"] != 0.0:
         raise UsageError("l1svm has a free bias of its own", "leave out `bias`")
-    return spec
+    if options.get("penalty_weights") is not None:
+        if options["scale"] == "l2":
+            raise UsageError("`penalty_weights` are of features, `scale=l2` scales rows", "leave out one of the two")
+        spec = replace(spec, objective=spec.objective.replace("||w||_1", "sum_j p_j |w_j|"))
+    if not options.get("one_vs_rest"):
+        return spec
+    if options["positive"] is not None:
+        raise UsageError(*ONE_OR_ALL)
+    return replace(spec, objective=f"for each class against the rest: {spec.objective}", walk=_classes_walk)
 
 
 # -- elastic net ------------------------------------------------------------------------------------------------------
@@ -194,13 +209,22 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
 L1_SVM = Spec(
     name="l1svm",
     title="L1-regularised squared-hinge SVMs with a free bias",
-    objective="min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
-    targets=sign_targets,
+    objective="min 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
+    targets=_svm_targets,
     build=_l1_build,
     grid=_l1_grid,
     score="accuracy",
     liblinear="L1R_L2LOSS_SVC",
-    options=(o.POSITIVE, *o.LAMBDA_GRID, *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False), o.CERTIFICATE),
+    options=(
+        o.POSITIVE,
+        o.ONE_VS_REST,
+        o.CLASS_WEIGHT,
+        o.WEIGHTS,
+        o.PENALTY_WEIGHTS,
+        *o.LAMBDA_GRID,
+        *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False),
+        o.CERTIFICATE,
+    ),
     resolved=_l1_resolved,
     parameter="lambda",
     example="`grid=50` `log` `test=test.libsvm`",
@@ -237,7 +261,7 @@ def _sparse_build(rows, codes, weights, options):
     views.check_not_zero()
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
-    return SparseGrid(SparseModel(views, codes, classes, 0.0, options["smoothing"]))
+    return SparseGrid(SparseModel(views, codes, classes, 0.0, options["smoothing"], weights))
 
 
 def _sparse_grid(model, options):
@@ -279,7 +303,8 @@ def _sparse_walk(options):
 SPARSE_SVM = Spec(
     name="sparse-svm",
     title="sparse SVMs (smoothed hinge, elastic net) over a grid of (alpha, beta)",
-    objective="min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
+    objective="min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
+    "number of samples), l the hinge smoothed by gamma; "
     "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
     targets=class_targets,
     build=_sparse_build,
@@ -288,6 +313,8 @@ SPARSE_SVM = Spec(
     liblinear="L2R_L1LOSS_SVC_DUAL",
     options=(
         o.POSITIVE,
+        o.CLASS_WEIGHT,
+        o.WEIGHTS,
         *o.PAIR_GRID,
         o.SMOOTHING,
         o.FIRST,

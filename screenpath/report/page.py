@@ -162,7 +162,7 @@ def _problem(run) -> list:
         pairs.append(("kernel", kernel_words(record["kernel"])))
     preparation = record["preparation"]
     pairs.append(("scaling", preparation.get("scaling") or "none"))
-    if not run.kernel:
+    if not run.kernel or intercept_words(run) != "none":
         pairs.append(("intercept", intercept_words(run)))
     for name in run.parameters:
         values = [row[name] for row in run.steps]

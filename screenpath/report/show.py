@@ -180,8 +180,8 @@ class RunSummary:
 
     def _intercept(self) -> list:
         run, values = self.run, [f"{value:.6g}" for value in self.intercepts]
-        if run.kernel:
-            return ["none: --bias adds a constant to the kernel"]
+        if run.kernel and intercept_words(run) != "free":
+            return ["none: --intercept free adds one, --bias a constant to the kernel"]
         if not values:
             return ["not known: the run folder has no coefficients"]
         preparation = run.record["preparation"]
@@ -191,7 +191,8 @@ class RunSummary:
         if run.classes:
             named = zip(run.classes, values, strict=True)
             return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
-        lines, ends = [f"{values[0]}, in the units of the file"], [self.step.get(name) for name in INTERVAL]
+        units = "" if run.kernel else ", in the units of the file"
+        lines, ends = [f"{values[0]}{units}"], [self.step.get(name) for name in INTERVAL]
         if intercept_words(run) == "none":
             lines.append(f"it only undoes the centring: none was fitted ({adds} adds one)")
         if None not in ends:
@@ -228,7 +229,9 @@ class RunSummary:
         if sparse:
             lines.append(f"enters at: the first step ({', '.join(run.parameters)}) of the path with a weight")
         kind = run.record["preparation"].get("scaling") or "none"
-        return [*lines, f"scaled: {SCALED[kind]}"]
+        penalised = run.record["options"].get("penalty_weights") is not None
+        words = "weight" if penalised and kind == "none" else SCALED[kind]
+        return [*lines, f"scaled: {words}{' x its weight in the penalty' if penalised else ''}"]
 
 
 def _entered(run, row: dict | None) -> str:
@@ -263,7 +266,8 @@ def _fitted(run) -> list:
     options = record["options"]
     if run.kernel:
         lines.append(f"kernel {kernel_words(record['kernel'])}")
-    intercept = "" if run.kernel else f"intercept {intercept_words(run)}, "
+    words = intercept_words(run)
+    intercept = "" if run.kernel and words == "none" else f"intercept {words}, "
     lines.append(f"scaling {preparation.get('scaling') or 'none'}, {intercept}rule {options.get('rule')}")
     return [line for line in lines if line]
 
@@ -343,7 +347,7 @@ def _features(run, step: dict, top: int) -> tuple[list, int, list]:
         )
         for number, j, row in zip(numbers, order, entered, strict=True)
     ]
-    return found, int(np.count_nonzero(size)), [] if run.kernel else intercepts.tolist()
+    return found, int(np.count_nonzero(size)), intercepts.tolist()
 
 
 def _entries(run, features, blocks: int) -> list:

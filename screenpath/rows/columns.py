@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from screenpath.data.memory import in_force
 from screenpath.data.needs import VALUES_AT_ONCE
+from screenpath.errors import UsageError
 from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.numbers.csr import shared_csr
@@ -18,9 +19,9 @@ KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
 class Columns(MemoryRows, FeatureColumns):
-    r"""Signed feature columns ``f_j = y * x^j``, stored one after the other.
+    r"""Signed feature columns ``f_j = z * x^j``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
-    They are the rows of ``(diag(y) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
+    They are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
     ``weighted_sum`` (columns with a zero weight are not touched), and ``touched`` counts columns.
 
     Parameters
@@ -30,6 +31,8 @@ class Columns(MemoryRows, FeatureColumns):
     signs : ndarray of shape (samples,)
         Labels -1 and +1.
     threads : int, default 1
+    weights : ndarray of shape (samples,), optional
+        ``s``, at least 0.
 
     Attributes
     ----------
@@ -37,10 +40,21 @@ class Columns(MemoryRows, FeatureColumns):
         Features and samples.
     norms : ndarray of shape (n,)
         ``||f_j||``.
+    signs : ndarray of shape (samples,)
+        ``z``: what a weighted squared hinge has in place of the labels.
+
+    Raises
+    ------
+    UsageError
+        For weights on float32 values: their products would be rounded to float32.
     """
 
-    def __init__(self, X, signs, threads: int = 1):
+    def __init__(self, X, signs, threads: int = 1, weights=None):
         signs = np.asarray(signs).astype(X.dtype)
+        if weights is not None:
+            if X.dtype != np.float64:
+                raise UsageError("weights would be rounded to `dtype=float32`", "leave one of them out")
+            signs = signs * np.sqrt(weights)
         if sp.issparse(X):
             transposed = sp.csr_array(X).T.tocsr()
             for start in range(0, transposed.nnz, VALUES_AT_ONCE):
@@ -53,12 +67,12 @@ class Columns(MemoryRows, FeatureColumns):
         self.forget()
 
     @classmethod
-    def of_rows(cls, rows: MemoryRows, signs, threads: int = 1) -> Columns:
+    def of_rows(cls, rows: MemoryRows, signs, threads: int = 1, weights=None) -> Columns:
         """Return the signed columns of sample rows (a copy: the rows stay as they are)."""
         if not rows.sparse:
-            return cls(rows.X, signs, threads)
+            return cls(rows.X, signs, threads, weights)
         X = shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d))
-        return cls(X, signs, threads)
+        return cls(X, signs, threads, weights)
 
     def products(self, v: np.ndarray) -> np.ndarray:
         """Return ``f_j . v`` for every feature; ``v`` has one entry a sample."""
@@ -69,7 +83,7 @@ class Columns(MemoryRows, FeatureColumns):
         return self.weighted_sum(w)
 
     def spreads(self) -> np.ndarray:
-        """Return ``||f_j - (f_j.y) y / n||``, the norms of the columns centred at their mean."""
+        """Return ``||f_j - (f_j.z) z / ||z||^2||``, the norms of the columns centred at their (weighted) mean."""
         out = np.empty(self.n)
         if self.sparse:
             kernels.sparse_spreads(self.data, self.indices, self.indptr, self.signs, out)
@@ -84,7 +98,7 @@ class Columns(MemoryRows, FeatureColumns):
         self._gram, self._sums = np.empty((0, 0)), np.empty(0)
 
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``f_a . f_b``, shape (k, k), and ``f_a . y`` for some sparse columns, over all samples.
+        """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples.
 
         What was computed once is kept, for up to ``KEPT`` columns; where these do not suffice it starts anew.
         """

@@ -366,17 +366,18 @@ class HeldOutRows:
 
         Parameters
         ----------
-        coefficients : ndarray of shape (n,)
-            Of the training rows, signs included.
+        coefficients : ndarray of shape (n,) or (n + 1,)
+            Of the training rows, signs included; and an intercept.
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        support = np.flatnonzero(coefficients)
-        out = np.zeros(self.shape[0])
+        n = self.blocks.n
+        support = np.flatnonzero(coefficients[:n])
+        out = np.full(self.shape[0], float(coefficients[n:].sum()))
         height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
         for start in range(0, out.size if support.size else 0, height):
             cut = slice(start, start + height)
-            out[cut] = self.blocks.block(cut, support, self.X) @ coefficients[support]
+            out[cut] += self.blocks.block(cut, support, self.X) @ coefficients[support]
         return out

@@ -40,7 +40,7 @@ def pair_ball(reference, C: float) -> Ball:
     mismatch = kernels.pair_mismatch(
         C, reference.C, point.sqnorm, reference.total_sq, reference.inner, reference.total_error, reference.relative
     )
-    return Ball(point.scaled(0.5 * (1.0 + ratio)), pair_radius(reference, C) + 0.5 * mismatch)
+    return Ball(point.scaled(0.5 * (1.0 + ratio)), pair_radius(reference, C) + 0.5 * mismatch + C * reference.shift)
 
 
 def pair_radius(reference, C: float) -> float:
@@ -142,7 +142,8 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
     normal = reference.point.scaled(-1.0 / length)
     least = np.inf
     for C in parameters:
-        least = min(least, 0.5 * (length + C * reference.inner / length) - pair_radius(reference, C))
+        radius_at = pair_radius(reference, C) + C * reference.shift
+        least = min(least, 0.5 * (length + C * reference.inner / length) - radius_at)
     offset = -least - float(normal.vector @ center.vector)
     slack = ROUNDING * radius + reference.relative * max(parameters) * sqrt(reference.total_sq)
     return Dome(center, float(radius), normal, float(offset + slack))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from screenpath.rules import KERNEL, STATIC
+from screenpath.rules import KERNEL, STATIC, intercept
 from screenpath.rules.l1svm import VariationalInequality
 from screenpath.rules.pathwise import Heuristic
 from screenpath.rules.sparse import RULES
@@ -23,7 +23,7 @@ def _line(rule) -> str:
     return (inspect.getdoc(rule) or "").split("\n")[0]
 
 
-def rules_of(model: str, kernel: bool = False) -> dict[str, str]:
+def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, str]:
     """Return the rules of a model, each with a line about it.
 
     Every static rule also goes with ``+gap``: before each solve by itself, and by the gap inside it.
@@ -33,6 +33,8 @@ def rules_of(model: str, kernel: bool = False) -> dict[str, str]:
     model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
     kernel : bool, default False
         Of ``svm``: with a kernel.
+    free : bool, default False
+        With a free intercept.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def rules_of(model: str, kernel: bool = False) -> dict[str, str]:
         return {**found, VariationalInequality.name: _line(VariationalInequality)}
     if model == "sparse-svm":
         return {**found, **{name: SAID[what] for name, what in RULES.items()}}
-    for name, rule in STATIC.items():
-        if not kernel or name in KERNEL:
+    for name, rule in (intercept.STATIC if free else STATIC).items():
+        if not kernel or name in (intercept.KERNEL if free else KERNEL):
             found[name] = _line(rule) if rule.name == name else f"Another name of {rule.name}."
-    return found if kernel else {**found, "heuristic": _line(Heuristic)}
+    return found if kernel or free else {**found, "heuristic": _line(Heuristic)}

@@ -1,17 +1,25 @@
-"""The rules of box models with a free intercept: the pair's ball, and what levers decide by it (``models.lever``)."""
+"""The rules of box models with a free intercept, by levers (``models.lever``) or by where the intercept can be.
+
+Each derivation of a region that uses no more of the losses than that their sum is convex in ``w`` holds word for word,
+the intercept being the best for each ``w``. A region that comes with a dual point is decided by levers, the others by
+the interval that the best intercepts of its points cover (``FreeModel.screen``).
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.models.geometry import Ball
-from screenpath.models.lever import LeverBall
+from screenpath.models.lever import MANY, LeverBall, LeverPencil
+from screenpath.numbers.rounding import OUTWARD
 from screenpath.rules import Screening
 from screenpath.rules.base import StaticRule
-from screenpath.rules.box import pair_ball
-
-FREE = ("dvi", "bt1")  # the static rules that there are
+from screenpath.rules.box import ESSNSV, SSNSV, pair_ball
+from screenpath.rules.pathwise import Pathwise
 
 
 def lever_ball(reference, C: float) -> LeverBall:
@@ -20,8 +28,31 @@ def lever_ball(reference, C: float) -> LeverBall:
     The ball is that of :func:`screenpath.rules.box.pair_ball`, whose derivation takes no notice of a free intercept;
     what rounding has left of the dual point's sum moves its centre, and makes it larger.
     """
-    ball = pair_ball(reference, C)
-    return LeverBall(Ball(ball.center, ball.radius + C * reference.shift), C, reference.theta, reference.residue)
+    return LeverBall(pair_ball(reference, C), C, reference.theta, reference.residue)
+
+
+def lever_guess(model, reference, C: float) -> LeverBall:
+    r"""Return the ball of the reference's w and a guess of the dual point (Ogawa 2014, Section IV-C), for levers.
+
+    The guess maximises ``sum theta_i q_i`` over the dual points that sum to 0, ``q = c - (C + C0)/(2 C0) g.w``: rows
+    are at the end that the intercept asks for which is best for the scaled products, those nearest to it make up the
+    sum.
+
+    Parameters
+    ----------
+    model : models.free_base.FreeIntercept
+    reference : models.free_base.FreeCertificate
+    C : float
+    """
+    t = model.placed(0.5 * (1.0 + C / reference.C) * reference.point.products)[-1]
+    found = model.balanced(np.where(t > 0.0, model.hi, model.lo), t)
+    center, dual_sq, rounding, shift = model.middle(reference, found.theta, C)
+    slope = C * (reference.xi - float(model.c @ found.theta))
+    error = 2.0 * C * reference.error + rounding + reference.relative * (reference.point.sqnorm + dual_sq)
+    error += C * found.residue * model.largest_kink
+    shift += 0.5 * C * found.residue * model.largest_norm
+    ball = Ball(center, (sqrt(max(center.sqnorm + slope, 0.0) + error) + shift) * OUTWARD)
+    return LeverBall(ball, C, found.theta, found.residue)
 
 
 class FreeDVI(StaticRule):
@@ -34,6 +65,42 @@ class FreeDVI(StaticRule):
         return lever_ball(reference, C)
 
 
+class FreeDVI8(FreeDVI):
+    """DVI_s with twice as many levers: a little more is decided, for a little more time."""
+
+    name = "dvi8"
+
+    def region(self, model, reference, C: float) -> LeverBall:
+        """Return the ball of the reference's own pair at the new parameter."""
+        return replace(lever_ball(reference, C), sizes=MANY)
+
+
+class FreeBT2(StaticRule):
+    """Ball test 2 of Ogawa 2014 with a free intercept: the reference's w and a guess of the dual point."""
+
+    name = "bt2"
+
+    def region(self, model, reference, C: float) -> LeverBall:
+        """Return the ball of the reference's w and the guess."""
+        return lever_guess(model, reference, C)
+
+
+class FreeIT(StaticRule):
+    """Intersection test of Ogawa 2014 with a free intercept: both balls, and those between them."""
+
+    name = "it"
+
+    def region(self, model, reference, C: float) -> LeverPencil:
+        """Return both balls."""
+        return LeverPencil(lever_ball(reference, C), lever_guess(model, reference, C))
+
+
+STATIC: dict[str, type[StaticRule]] = {
+    "dvi": FreeDVI, "dvi8": FreeDVI8, "bt1": FreeDVI, "bt2": FreeBT2, "it": FreeIT, "ssnsv": SSNSV, "essnsv": ESSNSV,
+}  # fmt: skip
+KERNEL = ("dvi", "dvi8", "bt1", "bt2", "it")
+
+
 class FreeScreening(Screening):
     """What is screened when, with a free intercept."""
 
@@ -44,23 +111,49 @@ class FreeScreening(Screening):
         return model.screen(lever_ball(certificate, parameter))
 
 
-def parse_free_rule(text: str) -> FreeScreening:
-    """Turn ``none``, ``gap``, ``dvi``, ``bt1`` or one of these two with ``+gap`` into a screening.
+class FreePathwise(Pathwise):
+    """A rule with the far end of the path, with a free intercept."""
+
+    def again(self, model, certificate, parameter):
+        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
+        return model.screen(lever_ball(certificate, parameter))
+
+
+def parse_free_rule(text: str) -> FreeScreening | FreePathwise:
+    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a screening of a linear model, RULE one of ``STATIC``.
 
     Raises
     ------
     UsageError
         For any other rule, naming those that work.
     """
+    return _parsed(text, tuple(STATIC))
+
+
+def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:
+    """Turn such a text into a screening of a kernel model, RULE one of ``KERNEL``.
+
+    Raises
+    ------
+    UsageError
+        For any other rule, naming those that work.
+    """
+    return _parsed(text, KERNEL)
+
+
+def _parsed(text: str, names: tuple) -> FreeScreening | FreePathwise:
     parts = [part.strip().lower() for part in text.split("+")]
-    static = [part for part in parts if part in FREE]
-    others = [part for part in parts if part not in FREE and part != "gap"]
+    static = [part for part in parts if part in names]
+    others = [part for part in parts if part not in names and part != "gap"]
     if len(static) > 1 or (others and parts != ["none"]) or len(set(parts)) < len(parts):
         raise UsageError(
             f"with `intercept=free` there is no rule '{text}'",
-            f"use none, gap, {', '.join(FREE)}, {', '.join(f'{name}+gap' for name in FREE)}",
+            f"use none, gap, {', '.join(names)}; or one of these with +gap, such as dvi+gap",
         )
-    return FreeScreening(FreeDVI() if static else None, "gap" in parts, text)
+    rule = STATIC[static[0]]() if static else None
+    if rule is not None and rule.needs_far_end:
+        return FreePathwise(rule, "gap" in parts, text)
+    return FreeScreening(rule, "gap" in parts, text)
 
 
 def contradicted(model, accurate, parameter, decided) -> int:

@@ -138,7 +138,8 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
     proven = screen(model, accurate, alpha, True, True, True).duals
     duals, zeroed = decided[: proven.size], decided[proven.size :]
     radius = math.sqrt(2.0 * model.gap_at(accurate, alpha) / alpha)
-    return int(np.sum(proven * duals < 0) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
+    counts = np.tile(model.weights, model.classes) > 0.0  # else the closed form says what is easiest
+    return int(np.sum(counts & (proven * duals < 0)) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
 
 
 @dataclass(slots=True)
@@ -191,8 +192,8 @@ def _run(model, ref, at: SparseScreened, r: _Regions, scores, what) -> np.ndarra
     record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     w_norm = math.sqrt(ref.w_sq / ref.alpha)
     touched, used = kernels.sifs(
-        views.by_column, views.by_row, model.n, model.d, model.labels, model.classes, scores, ref.w, ref.theta,
-        model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
+        views.by_column, views.by_row, model.n, model.d, model.labels, model.weights, model.classes, scores, ref.w,
+        ref.theta, model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
         model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, w_norm, r.ones_part, r.theta_part, r.first_sq,
         r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
         samples, features, r.paper, True, features_first, tuple(model.rounding.slacks), at.duals, at.keep,

@@ -8,7 +8,7 @@ from screenpath.data.tables import need_parquet
 from screenpath.errors import UsageError
 from screenpath.runs.parts import check_part
 
-INPUTS = ("data", "test", "weights", "fold_file")  # options that name files which a run reads
+INPUTS = ("data", "test", "weights", "penalty_weights", "fold_file")  # options that name files which a run reads
 
 
 def check_options(options: dict) -> None:
@@ -43,11 +43,9 @@ def check_certificate(options: dict) -> None:
     if options["dtype"] != "float64":
         raise UsageError("`certificate` proves the numbers of the file, `dtype=float32` rounds them", "leave one out")
     if not isinstance(options["data"], str):
-        raise UsageError("`certificate` is checked against text, the data are arrays", "name a LIBSVM file")
+        raise UsageError("`certificate` is checked against a file, the data are arrays", "name a file")
     if Path(options["data"]).is_dir():
-        raise UsageError(
-            "`certificate` is checked against text, DATA is a folder", "name the LIBSVM text it was made of"
-        )
+        raise UsageError("`certificate` is checked against a file, DATA is a folder", "name the file it was made of")
     if options.get("one_vs_rest"):
         raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", "use `positive=LABEL`")
 
@@ -56,11 +54,6 @@ def check_proof(options: dict, data) -> None:
     """Refuse a certificate of data, as they were read, that the checker does not read."""
     if options.get("certificate") and "classes" in (data.labels or {}):
         raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
-    if options.get("certificate") and data.form is not None:
-        raise UsageError(
-            "`certificate` is checked against LIBSVM text, DATA is a table",
-            "write it as LIBSVM text: screenpath.write_libsvm in Python",
-        )
 
 
 def default_folder(name: str, data) -> Path:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.data.atomic import Appender, check_kept
+from screenpath.data.tables import finite
 from screenpath.models.box import BoxModel
+from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.l1svm import L1Certificate
+from screenpath.models.lever import LeverBall
 from screenpath.models.sparse_types import SparseVector
 from screenpath.numbers.states import codes, count
 from screenpath.rows.gram import GramRows
 from screenpath.rules.box import pair_ball
+from screenpath.rules.intercept import lever_ball
 from screenpath.verify import file as form
 from screenpath.walk.step import CERTIFIED, SKIPPED
 
@@ -126,6 +130,8 @@ class BoxCertificateFile(CertificateFile):
             self.before = self.decided = None
             return form.frame(form.STEP, fields, {})
         states = self._states(certificate)
+        if isinstance(certificate, FreeCertificate):
+            return form.frame(form.STEP, *_free(fields, states, certificate))
         own = proven(self.model, certificate, certificate.C, states)
         claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
         if self.before is not None:
@@ -147,11 +153,22 @@ class BoxCertificateFile(CertificateFile):
         return states_of(certificate.theta, self.model.lo, self.model.hi)
 
 
+def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
+    """Return fields and arrays of a step with a free intercept, which claims nothing about rows."""
+    nothing = np.full(states.size, form.NOTHING, dtype=np.uint8)
+    between = certificate.theta[states == form.BETWEEN]
+    arrays = {"states": form.pack(states), "claims": form.pack(nothing), "between": between}
+    if isinstance(certificate.point, KernelPoint):
+        return {**fields, "b": float(certificate.intercept)}, arrays
+    return fields, {**arrays, "w": np.append(certificate.point.vector, certificate.intercept)}
+
+
 def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
     """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
-    ball = pair_ball(pair, C)
-    radius = (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent
-    status = model.screen(Ball(ball.center, radius)).status
+    free = isinstance(pair, FreeCertificate)
+    ball = lever_ball(pair, C).ball if free else pair_ball(pair, C)
+    larger = Ball(ball.center, (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent)
+    status = model.screen(LeverBall(larger, C, pair.theta, pair.residue) if free else larger).status
     return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
 
 
@@ -209,7 +226,7 @@ def header_of(model: str, options: dict, data) -> dict:
     header = {
         "model": model,
         "tol": options["tol"],
-        "labels": data.labels,
+        "labels": finite(data.labels),
         "scaling": preparation.kind,
         "bias": preparation.bias,
         "data": {
@@ -217,9 +234,13 @@ def header_of(model: str, options: dict, data) -> dict:
             "n_samples": data.shape[0],
             "n_features": data.shape[1],
             "zero_based": bool(options["zero_based"]),
+            **({} if data.form is None else {"table": data.form.record()}),
+            **({} if data.label_names is None else {"label_names": list(data.label_names)}),
         },
         **{name: options[name] for name in ("tau", "epsilon", "smoothing") if name in options},
     }
+    if options.get("intercept") == "free":
+        header["intercept"] = "free"
     if isinstance(data.rows, GramRows):
         header["kernel"] = data.rows.blocks.function.describe()
     named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}

@@ -83,7 +83,8 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
 
     def prepared(variant):
         on, start = settings[variant]
-        screening = parse(variant.rule, chunk, chunk_form) if takes_chunks(variant.rule) else parse(variant.rule)
+        served = chunk is not None and takes_chunks(variant.rule)
+        screening = parse(variant.rule, chunk, chunk_form) if served else parse(variant.rule)
         return screening, make(solver, seed, on, start == "warm")
 
     _walks(list(settings), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)

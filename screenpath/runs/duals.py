@@ -49,7 +49,8 @@ class Duals:
         As the data file has them.
     values : ndarray of shape (n,)
         ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression.
-        Of ``sparse-svm`` ``y_i theta_i / n``, whose sum is soft-thresholded by beta and divided by alpha to give ``w``.
+        Of ``sparse-svm`` ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all, whose sum is
+        soft-thresholded by beta and divided by alpha to give ``w``.
     sides : ndarray of str of shape (n,)
         ``R`` at its lower end, ``L`` at its upper end, ``E`` between. Of ``svr``, which has two a row: ``R`` where both
         are 0, within the tube; ``L`` where one is at its upper end.
@@ -110,7 +111,8 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     if run.labels is not None:
         known_rows(run, data.y)  # labels that the run does not know are an error
     loss = LOSSES.get(run.model)
-    if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED:
+    free = run.record["options"].get("intercept") == "free"  # whose certificates say nothing about rows
+    if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED and not free:
         theta, states, sure = _stored(run, step, loss, data.n)
         source = STORED
     else:
@@ -135,10 +137,6 @@ def _check(run: Run) -> None:
         raise UsageError(
             f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
             "its run folder keeps weights of features only; leave out `duals`",
-        )
-    if run.record["options"].get("intercept") == "free":
-        raise UsageError(
-            "dual variables are not given yet of a run with `intercept=free`", "use `bias=B`, or leave out `duals`"
         )
     if run.classes:
         raise UsageError(
@@ -205,6 +203,7 @@ def _again(run: Run, step: dict, path: str) -> tuple:
             states = states_of(pair.theta, model.lo, model.hi)
             return pair.theta, states, proven(model, pair, at, states)
         states, decided = states_of(pair.theta, 0.0, 1.0), spec.rule("gap").again(model, pair, at).duals
-        return pair.theta, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
+        weighed = pair.theta * model.base.weights  # of mean 1
+        return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
     finally:
         data.close()

@@ -1,4 +1,4 @@
-"""One step of a run as a model file: LIBLINEAR's text format, JSON, NPZ, ONNX, an estimator of scikit-learn."""
+"""One step of a run as a model file: those of LIBLINEAR and LIBSVM, JSON, NPZ, ONNX, an estimator of scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.labels import NamedLabel, label_text
+from screenpath.data.labels import label_text, rest_label, whole_label
 from screenpath.data.tables import dump_json, readable_json
 from screenpath.errors import ResourceError, RunFolderError, UsageError
 from screenpath.models.spec import Later
 from screenpath.models.specs import SPECS
 from screenpath.runs.describe import description
+from screenpath.runs.export_libsvm import libsvm_text
 from screenpath.runs.export_onnx import onnx_bytes
 from screenpath.runs.open import Run
-
-INT_MAX = 2**31 - 1  # LIBLINEAR's labels are C ints
 
 
 def liblinear_text(run: Run, step: dict) -> str:
@@ -47,11 +46,11 @@ def liblinear_text(run: Run, step: dict) -> str:
         kind, labels = "MCSVM_CS", run.classes
     else:
         kind = SPECS[run.model].liblinear
-        labels = [run.labels["+1"], _rest(run.labels)] if run.labels else None
+        labels = [run.labels["+1"], rest_label(run.labels)] if run.labels else None
     bias = bool(np.any(intercepts))
     lines = [f"solver_type {kind}", f"nr_class {len(labels) if labels else 2}"]
     if labels:
-        lines.append("label " + " ".join(_whole(label) for label in labels))
+        lines.append("label " + " ".join(whole_label(label, "LIBLINEAR") for label in labels))
     lines += [f"nr_feature {run.n_features}", f"bias {1 if bias else -1}", "w"]
     rows = [" ".join(repr(v) for v in row) + " \n" for row in weights.T.tolist()]
     if run.numbers is not None:  # the format has a line for every feature
@@ -60,20 +59,6 @@ def liblinear_text(run: Run, step: dict) -> str:
         rows.append(empty * (run.n_features - int(run.numbers[-1])))
     rows += [" ".join(repr(v) for v in intercepts.tolist()) + " \n"] if bias else []
     return "\n".join(lines) + "\n" + "".join(rows)
-
-
-def _rest(labels: dict):
-    """Return the label behind -1; of ``--positive``, where it stands for several, -1 or, if that is taken, 0."""
-    return (0.0 if labels["+1"] == -1.0 else -1.0) if labels["-1"] == "rest" else labels["-1"]
-
-
-def _whole(label: float) -> str:
-    if isinstance(label, NamedLabel) or label != int(label) or abs(label) > INT_MAX:
-        raise UsageError(
-            f"LIBLINEAR's labels are whole numbers, {label_text(label)} is none it can hold",
-            "export `to=json` or npz, or rename the labels in the data file",
-        )
-    return str(int(label))
 
 
 def json_text(run: Run, step: dict) -> str:
@@ -129,8 +114,9 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "npz": npz_bytes,
     "onnx": onnx_bytes,
     "sklearn": skops_bytes,
+    "libsvm": libsvm_text,
 }
-KERNEL = ("onnx", "sklearn")  # formats that hold kernel models
+KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
@@ -157,6 +143,6 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
     if run.kernel and kind not in KERNEL:
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features",
-            "export `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
+            "export `to=libsvm`, `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
         )
     return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)

@@ -103,7 +103,7 @@ def _linear(g: Graph, rows: str, weights, intercepts, l2: bool, final: str, clas
 
 
 def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
-    """Add ``sum_i coefficients_i K(s_i, x)``."""
+    """Add ``sum_i coefficients_i K(s_i, x) + b``."""
     p, function, vectors = support.preparation, support.function, support.rows
     if p.kind == "l2":
         rows = _normalised(g, rows)
@@ -121,7 +121,8 @@ def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
         inner = g.add("Add", g.add("Mul", products, g.constant(function.gamma)), g.constant(function.coef0))
         products = g.add("Pow", inner, g.constant(float(function.degree)))
     values = g.add("Add", products, g.constant(function.constant))
-    g.add("MatMul", values, g.constant(support.coefficients), out=final)
+    forms = g.add("MatMul", values, g.constant(support.coefficients))
+    g.add("Add", forms, g.constant(support.intercept), out=final)
 
 
 def _labels(g: Graph, run: Run) -> int:

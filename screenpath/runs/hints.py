@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.prepare import peaks
+from screenpath.kernels.box import ZERO
 from screenpath.models.scores import higher_is_better
 from screenpath.rows.memory import MemoryRows
 from screenpath.runs.choose import at_boundary, best_and_one_se
@@ -66,7 +67,7 @@ def best_lines(session) -> list[tuple[str, str]]:
 
 def hints(session) -> list[str]:
     """Return the hints on a finished session: options stand between backquotes."""
-    return [hint for find in (_end_of_grid, _unscaled, _no_intercept) for hint in find(session)]
+    return [hint for find in (_end_of_grid, _unscaled, _no_intercept, _nothing_found) for hint in find(session)]
 
 
 def _end_of_grid(session):
@@ -134,6 +135,16 @@ def _no_intercept(session):
     if square > 0.0 and float(mean @ mean) >= OFF * square:
         how = "`intercept=free` or `bias=1`" if "intercept" in session.options else "`bias=1`"
         yield f"there is no intercept, and the rows lie off the origin: {how} may fit them better"
+
+
+def _nothing_found(session):
+    """Yield that an intercept alone is as good as any weights with it, up to the end of the grid."""
+    latest, model = session.latest, session.model
+    if not hasattr(model, "signless") or latest is None or session.tally.steps < len(session.grid):
+        return
+    alone = latest.C * model.bounds[ZERO]
+    if max(session.grid) == latest.C and latest.primal >= alone * (1.0 - session.options["tol"]):
+        yield f"up to C = {latest.C:g} an intercept alone is as good as any weights with it: w = 0"
 
 
 def _moments(X) -> tuple[np.ndarray, float]:

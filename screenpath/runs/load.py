@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from screenpath.data.frames import check_names
 from screenpath.data.labels import are_targets, label_text, named, recoded
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
-from screenpath.data.prepare import Preparation, prepare, stored_dense
+from screenpath.data.prepare import Preparation, checked_penalties, prepare, stored_dense
 from screenpath.data.read import read_like
 from screenpath.data.shards import ShardFolder
 from screenpath.data.table import Form
@@ -23,8 +23,6 @@ from screenpath.data.wide import is_wide
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.rows.budget import Allowance, free_memory
-from screenpath.rows.gram import GramRows
-from screenpath.rows.kernel_functions import parse_gamma
 from screenpath.rows.memory import MemoryRows, prepared_rows
 from screenpath.rows.shards import ShardRows
 from screenpath.runs.reading import (
@@ -38,6 +36,9 @@ from screenpath.runs.reading import (
     read_weights,
 )  # fmt: skip
 from screenpath.runs.record import WIDEST
+
+if TYPE_CHECKING:
+    from screenpath.rows.gram import GramRows
 
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
@@ -83,6 +84,8 @@ class Training:
         Of the labels 0, 1, ..., where they are texts.
     form : Form or None
         What the columns of a file with named columns are.
+    penalties : ndarray or None
+        Weights in the penalty of the features that have a column.
     """
 
     path: str
@@ -98,6 +101,7 @@ class Training:
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     form: Form | None = None
+    penalties: np.ndarray | None = None
 
     @property
     def weights_sha256(self) -> str | None:
@@ -109,10 +113,12 @@ class Training:
         names = None
         if self.names is not None or self.label_names is not None:
             names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
+        penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
         return {
             "data_sha256": self.sha256,
             "weights_sha256": self.weights_sha256,
             **({} if names is None else {"names_sha256": names}),
+            **({} if penalties is None else {"penalty_sha256": penalties}),
         }
 
     def description(self) -> dict:
@@ -243,12 +249,21 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         limit.promised = vectors
         return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, **what)
     dtype = np.dtype(options["dtype"])
-    X, preparation = prepare(data.X, options["scale"], options["bias"], options["storage"], dtype, given)
+    penalties = penalties_of(options, data)
+    X, preparation = prepare(
+        data.X, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties
+    )
+    what["penalties"] = penalties
     preparation = replace(preparation, columns=columns, width=shape[1])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
     rows = prepared_rows(X, preparation, options["threads"])
     return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, **what)
+
+
+def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
+    """Return the weights in the penalty of the features that have a column; None where there are none."""
+    return checked_penalties(read_weights(options.get("penalty_weights")), data.width or data.d, data.columns)
 
 
 def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
@@ -290,6 +305,8 @@ def kernel_options(options: dict, data: Dataset) -> dict:
     """Return options in which a gamma of ``NUMBER/d`` counts all features of the file, those without a column too."""
     if data.columns is None or options.get("gamma") is None:
         return options
+    from screenpath.rows.kernel_functions import parse_gamma
+
     return {**options, "gamma": parse_gamma(options["gamma"], data.width)}
 
 
@@ -370,6 +387,8 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
     limit.promised = vectors
     shape, p = (rows.n, rows.raw_d), rows.preparation
+    if spec.free_bias:  # the model's own, last among its coefficients
+        p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
     return Training(
         options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what

@@ -17,7 +17,7 @@ from screenpath.runs.training import training_data
 
 
 def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.ndarray:
-    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x)`` for new data.
+    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b`` for new data.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     """
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
-        return np.zeros(X.shape[0])
+        return np.full(X.shape[0], found.intercept)
     new = found.preparation.apply(X if sp.issparse(found.rows) else X.toarray())
-    return HeldOutRows(KernelBlocks(found.rows, found.function), new) @ found.coefficients
+    return HeldOutRows(KernelBlocks(found.rows, found.function), new) @ found.coefficients + found.intercept
 
 
 @dataclass(frozen=True)
@@ -56,22 +56,26 @@ class Support:
     rows : ndarray or csr_array of shape (m, d)
         Prepared support vectors.
     coefficients : ndarray of shape (m,)
+    intercept : float
+        0 where there is none.
     """
 
     function: KernelFunction
     preparation: Preparation
     rows: Any
     coefficients: np.ndarray
+    intercept: float
 
 
 def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = training_data(run, training)
     function, preparation = _function(run), _preparation(run)
-    coefficients = run.coefficients(step)[0][0]
+    (coefficients,), (intercept,) = run.coefficients(step)
     support = np.flatnonzero(coefficients)
     rows = preparation.narrowed(sp.csr_array(data.X)[support])
-    return Support(function, preparation, preparation.apply(rows.toarray() if dense else rows), coefficients[support])
+    rows = preparation.apply(rows.toarray() if dense else rows)
+    return Support(function, preparation, rows, coefficients[support], float(intercept))
 
 
 def _function(run: Run) -> KernelFunction:

@@ -418,7 +418,8 @@ class Session:
         """Return weights and intercept in the units of the data, a row each for several classes."""
         preparation = self.data.preparation
         if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
-            return weights, 0.0, False
+            free = self.spec.free_bias
+            return (weights[:-1], float(weights[-1]), True) if free else (weights, 0.0, False)
         if weights.ndim == 1:
             return (*preparation.original(weights), preparation.has_intercept)
         parts = [preparation.original(one) for one in weights]

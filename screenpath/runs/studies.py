@@ -11,7 +11,7 @@ from screenpath.data.needs import SCREEN_MORE
 from screenpath.errors import UsageError
 from screenpath.models import options as o
 from screenpath.models.losses import LOSSES
-from screenpath.models.specs import KERNEL_SVM, L1_SVM, SPARSE_SVM, SPECS
+from screenpath.models.specs import L1_SVM, SPARSE_SVM, SPECS
 
 if TYPE_CHECKING:
     from screenpath.runs.load import Training
@@ -43,8 +43,8 @@ BOX = (
     ),
     REPEATS, SOLVER, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
     *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
-    replace(o.POSITIVE, help="svm: this label against all others."), o.CLASS_WEIGHT, o.WEIGHTS,
-    *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
+    replace(o.POSITIVE, help="svm: this label against all others."), o.INTERCEPT, o.CLASS_WEIGHT,
+    o.WEIGHTS, *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
 )  # fmt: skip
 PAIRS = (
     replace(
@@ -140,11 +140,13 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
     names = listed(options["rules"], "rules", "none,dvi,dvi+gap")
     if model != "svm" and options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
-    kernel = SPECS[model].resolved(SPECS[model], options) is KERNEL_SVM
-    spec = KERNEL_SVM if kernel else SPECS[model]  # chunks are for those of the rules that can
+    kernel = options["kernel"] is not None
+    resolved = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
+    free = options["intercept"] == "free"
+    spec = resolved if kernel or free else SPECS[model]  # chunks are for those of the rules that can
     begin = _starts(options["start"])
-    options = {**options, "solver": options["solver"] or ("auto" if kernel or "cold" not in begin else "cd")}
-    own = {"parse": spec.rule, "make": spec.solver} if kernel else {}
+    options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in begin else "cd")}
+    own = {"parse": spec.rule, "make": spec.solver} if kernel or free else {}
     limit = MemoryLimit(options["max_memory"])
     data = _read(spec, options, console, limit, names)
     with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):

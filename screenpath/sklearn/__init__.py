@@ -2,8 +2,8 @@
 
 Each is a declared model (``screenpath.models.specs``) with its options as parameters, under the same names and with
 the same defaults but for the intercept: as everywhere in scikit-learn there is one unless it is declined, a free one
-(``bias=B``: a penalised one, that of a constant feature of this value; :class:`SparseSVMClassifier` has no other, and
-kernel models neither). ``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are set each
+(``bias=B``: a penalised one, that of a constant feature of this value; :class:`SparseSVMClassifier` has no other).
+``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are set each
 against the rest; :class:`SparseSVMClassifier` takes them at once.
 """
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from screenpath.api.kernel import KernelPathResult
 from screenpath.data.arrays import canonical
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, UsageError
@@ -58,7 +59,7 @@ class PathEstimator(BaseEstimator):
         """Return the options of the path that the parameters describe, those of the grid left out."""
         given = {name: getattr(self, name) for name in self._options}
         kernel = getattr(self, "kernel", None)
-        if "intercept" in given and given["intercept"] is None and kernel is None and self.bias == 0.0:
+        if "intercept" in given and given["intercept"] is None and self.bias == 0.0:
             given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
         if kernel is not None:
             given["kernel"] = kernel
@@ -118,9 +119,11 @@ class PathEstimator(BaseEstimator):
             linear = cast(Sequence[PathResult], paths)
             self._take_weights([path.coef(at) for path in linear], [path.intercept(at) for path in linear])
         else:
-            alphas = np.array([path.coef(at) for path in paths])
+            behind = cast(Sequence[KernelPathResult], paths)
+            alphas = np.array([path.coef(at) for path in behind])
             self.support_ = np.flatnonzero(alphas.any(axis=0))
             self.dual_coef_ = alphas[:, self.support_]
+            self.intercept_ = np.array([path.intercept(at) for path in behind])
         for name, value in steps[0].parameters.items():
             setattr(self, *self._fitted_parameter(name, value))
         self._warn([step.record() for step in steps], "the fit", level)

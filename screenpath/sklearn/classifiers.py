@@ -26,8 +26,7 @@ class SVMClassifier(Classifier):
     class_weight : dict or "balanced", optional
         Weight of each label in the loss.
     intercept : {"free", "penalised", "none"}, optional
-        A linear model has a free one by default, which is not penalised, and with ``bias`` a penalised one; behind a
-        kernel there is none by default, and no free one.
+        A free one by default, which is not penalised, as that of ``SVC``; with ``bias`` a penalised one.
     bias : float, default 0
         Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
     scale : {"none", "maxabs", "standard", "l2"}
@@ -117,7 +116,7 @@ class SVMClassifier(Classifier):
 
 
 class L1SVMClassifier(Classifier):
-    """Certified L1-regularised squared-hinge SVM, ``min ||w||_1 + C sum max(0, 1 - y_i (x_i.w + b))^2``.
+    """Certified L1-regularised squared-hinge SVM, ``min ||w||_1 + C sum s_i max(0, 1 - y_i (x_i.w + b))^2``.
 
     The bias ``b`` is free: it is not penalised.
 
@@ -125,7 +124,7 @@ class L1SVMClassifier(Classifier):
     ----------
     C : float, default 1
         As of scikit-learn's ``LinearSVC(penalty="l1")``; ``1 / (2 lambda)`` of :func:`screenpath.l1_svm_path`.
-    scale, solver, tol, max_epochs, threads
+    class_weight, scale, solver, tol, max_epochs, threads
         As of :class:`SVMClassifier`.
     rule : {"vi+gap", "vi", "gap", "none"}
 
@@ -139,9 +138,11 @@ class L1SVMClassifier(Classifier):
     _options = ("scale", "rule", "solver", "tol", "max_epochs", "threads")
 
     def __init__(
-        self, C=1.0, *, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1
+        self, C=1.0, *, class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000,
+        threads=1,
     ):  # fmt: skip
         self.C = C
+        self.class_weight = class_weight
         self.scale = scale
         self.rule = rule
         self.solver = solver
@@ -155,7 +156,7 @@ class L1SVMClassifier(Classifier):
     def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
         return "C_", 0.5 / value
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
         Parameters
@@ -163,20 +164,23 @@ class L1SVMClassifier(Classifier):
         X : array_like, sparse matrix or data frame of shape (n, d)
         y : array_like of shape (n,)
             Labels of any type.
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data.
 
         Returns
         -------
         L1SVMClassifier
         """
         with value_errors():
-            self._take(self._problem(X, y).paths(), 0)
+            self._take(self._problem(X, y, sample_weight).paths(), 0)
         return self
 
 
 class SparseSVMClassifier(Classifier):
-    r"""Certified sparse SVM, ``min 1/n sum l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
+    r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
 
-    ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others.
+    ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others;
+    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none.
 
     Parameters
     ----------
@@ -186,7 +190,7 @@ class SparseSVMClassifier(Classifier):
         Width of the hinge's quadratic part, in (0, 1).
     bias : float, default 0
         Value of a constant feature, penalised like every other; 0 for no intercept.
-    scale, solver, tol, max_epochs, seed
+    class_weight, scale, solver, tol, max_epochs, seed
         As of :class:`SVMClassifier`.
     rule : str, default "sifs+gap"
         As of :func:`screenpath.sparse_svm_path`.
@@ -204,12 +208,13 @@ class SparseSVMClassifier(Classifier):
     _joint = True
 
     def __init__(
-        self, alpha=0.01, beta=0.01, *, smoothing=0.5, bias=0.0, scale="none", rule="sifs+gap", first="features",
-        solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
+        self, alpha=0.01, beta=0.01, *, smoothing=0.5, class_weight=None, bias=0.0, scale="none", rule="sifs+gap",
+        first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
     ):  # fmt: skip
         self.alpha = alpha
         self.beta = beta
         self.smoothing = smoothing
+        self.class_weight = class_weight
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -219,10 +224,15 @@ class SparseSVMClassifier(Classifier):
         self.max_epochs = max_epochs
         self.seed = seed
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = not self.bias  # of classes that no hyperplane through the origin parts
+        return tags
+
     def _grid_options(self) -> dict[str, Any]:
         return {name: [Option(name, kind="positive").checked(getattr(self, name))] for name in ("alpha", "beta")}
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
         Parameters
@@ -230,11 +240,13 @@ class SparseSVMClassifier(Classifier):
         X : array_like, sparse matrix or data frame of shape (n, d)
         y : array_like of shape (n,)
             Labels of any type.
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data.
 
         Returns
         -------
         SparseSVMClassifier
         """
         with value_errors():
-            self._take(self._problem(X, y).paths(), 0)
+            self._take(self._problem(X, y, sample_weight).paths(), 0)
         return self

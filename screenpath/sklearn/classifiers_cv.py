@@ -13,7 +13,7 @@ from screenpath.cv.refine import refine
 from screenpath.models.options import CERTIFY
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
 from screenpath.sklearn.classifiers import C_VALUE, L1SVMClassifier, SparseSVMClassifier, SVMClassifier
-from screenpath.sklearn.crossval import UnweightedSearch, WeightedSearch, c_grid, held_out_forms
+from screenpath.sklearn.crossval import WeightedSearch, c_grid, held_out_forms
 from screenpath.sklearn.problem import Problem
 
 TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
@@ -41,7 +41,6 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
     certify : bool, default False
         Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. 2015).
-        Not there for a free intercept: it takes ``bias``, or ``intercept="none"``.
     certify_to : float, optional
         Add values of C to the grid until none of the range can be better than the best found by more than this share.
     certify_points : int, default 1000
@@ -112,8 +111,6 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
             raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
         if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
             raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
-        if self._certifies and problem.spec.free_bias:
-            raise ValueError("certify has no bounds yet with a free intercept: use bias=1.0, or intercept='none'")
         return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": self._certifies}
 
     @property
@@ -164,7 +161,7 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
         return probabilities(self._maps, forms)
 
 
-class L1SVMClassifierCV(UnweightedSearch, L1SVMClassifier):
+class L1SVMClassifierCV(WeightedSearch, L1SVMClassifier):
     """:class:`L1SVMClassifier` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -186,7 +183,7 @@ class L1SVMClassifierCV(UnweightedSearch, L1SVMClassifier):
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
-    scale, rule, solver, tol, max_epochs, threads
+    class_weight, scale, rule, solver, tol, max_epochs, threads
         As of :class:`L1SVMClassifier`.
 
     Attributes
@@ -199,7 +196,7 @@ class L1SVMClassifierCV(UnweightedSearch, L1SVMClassifier):
 
     def __init__(
         self, grid=20, log=False, lambda_min_ratio=0.05, *, cv=None, scoring=None, step="best", n_jobs=None,
-        scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
+        class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
     ):  # fmt: skip
         self.grid = grid
         self.log = log
@@ -208,6 +205,7 @@ class L1SVMClassifierCV(UnweightedSearch, L1SVMClassifier):
         self.scoring = scoring
         self.step = step
         self.n_jobs = n_jobs
+        self.class_weight = class_weight
         self.scale = scale
         self.rule = rule
         self.solver = solver
@@ -221,7 +219,7 @@ class L1SVMClassifierCV(UnweightedSearch, L1SVMClassifier):
         return {"grid": self.grid, **({"log": True, "lambda_min_ratio": self.lambda_min_ratio} if self.log else {})}
 
 
-class SparseSVMClassifierCV(UnweightedSearch, SparseSVMClassifier):
+class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
     """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -241,7 +239,7 @@ class SparseSVMClassifierCV(UnweightedSearch, SparseSVMClassifier):
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
-    smoothing, bias, scale, rule, first, solver, tol, max_epochs, seed
+    smoothing, class_weight, bias, scale, rule, first, solver, tol, max_epochs, seed
         As of :class:`SparseSVMClassifier`.
 
     Attributes
@@ -254,8 +252,8 @@ class SparseSVMClassifierCV(UnweightedSearch, SparseSVMClassifier):
 
     def __init__(
         self, betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01, *, cv=None, scoring=None,
-        step="best", n_jobs=None, smoothing=0.5, bias=0.0, scale="none", rule="sifs+gap", first="features",
-        solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
+        step="best", n_jobs=None, smoothing=0.5, class_weight=None, bias=0.0, scale="none", rule="sifs+gap",
+        first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
     ):  # fmt: skip
         self.betas = betas
         self.alphas = alphas
@@ -266,6 +264,7 @@ class SparseSVMClassifierCV(UnweightedSearch, SparseSVMClassifier):
         self.step = step
         self.n_jobs = n_jobs
         self.smoothing = smoothing
+        self.class_weight = class_weight
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -274,6 +273,13 @@ class SparseSVMClassifierCV(UnweightedSearch, SparseSVMClassifier):
         self.tol = tol
         self.max_epochs = max_epochs
         self.seed = seed
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # The held-out score does not know the weights of the classes, and the bias is penalised: of equal scores the
+        # most regularised one need not favour the class that has nearly all the weight.
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _grid_options(self) -> dict[str, Any]:
         given: dict[str, Any] = {}

@@ -200,29 +200,6 @@ class WeightedSearch(CrossValidated):
         return self
 
 
-class UnweightedSearch(CrossValidated):
-    """The search of a model whose samples have no weights."""
-
-    def fit(self, X, y, groups=None):
-        """Cross-validate, choose, and fit all data.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        self
-        """
-        with value_errors():
-            self._search(X, y, groups=groups)
-        return self
-
-
 class Decided(BaseEstimator):
     """The decisions of a step on some rows, as the fitted estimator that scorers ask: it knows these rows alone.
 

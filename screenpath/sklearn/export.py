@@ -94,7 +94,7 @@ def _kernel_parts(run: Run, step: dict, support: Support) -> list:
     values.components_, values.component_indices_ = rows, np.arange(coefficients.size)
     values.normalization_ = coefficients[None, :]  # the sum itself, and not a row for each of its terms
     values.n_features_in_ = run.n_features
-    constant = np.array([function.constant * float(coefficients.sum())])
+    constant = np.array([function.constant * float(coefficients.sum()) + support.intercept])
     return [*_scaling(run, support.preparation), values, _linear(run, step, np.ones((1, 1)), constant)]
 
 

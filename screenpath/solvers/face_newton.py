@@ -63,20 +63,20 @@ class FaceNewton:
         """
         touched = 0
         self.factor = None  # of another part of the matrix
-        left = kernels.slack(t, lo, hi, alpha)
+        left, pull = self.measure(t, lo, hi, alpha)
         for _ in range(STEPS):
             if left <= target:
                 break
-            free = np.flatnonzero(((alpha > lo) | (t > 0.0)) & ((alpha < hi) | (t < 0.0)))
+            free = np.flatnonzero(((alpha > lo) | (pull > 0.0)) & ((alpha < hi) | (pull < 0.0)))
             if free.size == 0 or free.size > self.most:
                 break
             values, fresh = Q.rows(free), self.factor is None
-            step = self.face_step(values, free, t[free], lo[free] - alpha[free], hi[free] - alpha[free])
+            step = self.face_step(values, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
             moved = step != 0.0
             image = np.zeros(t.size)
             gram_kernels.add_rows(values, free[moved], step[moved], image)
             touched += 2 * free.size
-            slope, curvature = float(step @ t[free]), float(step @ image[free])
+            slope, curvature = float(step @ pull[free]), float(step @ image[free])
             if not slope > 0.0:
                 if fresh:
                     break
@@ -85,10 +85,14 @@ class FaceNewton:
             length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
             alpha[free] = np.minimum(np.maximum(alpha[free] + length * step, lo[free]), hi[free])
             t -= length * image
-            before, left = left, kernels.slack(t, lo, hi, alpha)
+            before, (left, pull) = left, self.measure(t, lo, hi, alpha)
             if left > SLOW * before and self.factor is not None and not self.factor.serves(self.ridge):
                 self.factor = None
         return touched
+
+    def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
+        """Return the part of the gap that coordinates make, and by what each of them is pulled."""
+        return kernels.slack(t, lo, hi, alpha), t
 
     def face_step(self, Q, free, t, low, high) -> np.ndarray:
         """Return a step inside its box towards the maximum of ``t.s - s'Qs / 2`` over a face of that box.
@@ -112,7 +116,7 @@ class FaceNewton:
         pull, cut = t.copy(), False
         for _ in range(FACES):
             where = np.flatnonzero(inside)
-            full = self.solve(Q, free[where], pull[where])
+            full = self.on_face(Q, free, where, pull, step)
             step[where] = np.minimum(np.maximum(full, low[where]), high[where])
             out = where[step[where] != full]
             if out.size == 0:
@@ -127,6 +131,10 @@ class FaceNewton:
             pull -= image[free]
         self.ridge = min(10.0 * self.ridge, LARGEST) if cut else max(self.ridge / 10.0, SMALLEST)
         return step
+
+    def on_face(self, Q, free, where, pull, step) -> np.ndarray:
+        """Return the maximum without bounds of those in ``where``, entries of ``free``; the others have their step."""
+        return self.solve(Q, free[where], pull[where])
 
     def solve(self, Q, where, right) -> np.ndarray:
         """Return the solution of ``(Q + ridge) x = right`` on the coordinates ``where``.

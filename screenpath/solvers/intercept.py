@@ -39,16 +39,18 @@ STALLS = 3  # solves in a row that do not halve the gap, after which rounding is
 NAMES = ("auto", "newton")
 
 
-def make_free_solver(name: str, seed: int = 0) -> FreeNewton:
-    """Return the solver of that name for models with a free intercept.
+def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> FreeNewton:
+    """Return the solver of that name for models with a free intercept; it sweeps nothing that could shrink.
 
     Raises
     ------
     UsageError
-        For any other name.
+        For any other name, or a cold start.
     """
     if name not in NAMES:
         raise UsageError(f"with `intercept=free` there is no solver '{name}'", f"use one of {', '.join(NAMES)}")
+    if not warm:
+        raise UsageError("with `intercept=free` a solver starts from the previous grid point", "leave out `start`")
     return FreeNewton()
 
 
@@ -151,8 +153,8 @@ class _Run:
         free = self.status == 0
         seen = Levered(
             self.c - self.s, np.where(free, self.alpha - self.lo - off, 0.0),
-            np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.norms, reduced.spread, reduced.mean,
-            reduced.typical, self._taken, reduced.product,
+            np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.typical, reduced.norms, reduced.spread,
+            reduced.mean, self._taken, reduced.product,
         )  # fmt: skip
         found = np.where(free, seen.decide(radius), 0)
         self.status = np.where(found != 0, found, self.status).astype(np.int8)

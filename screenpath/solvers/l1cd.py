@@ -146,7 +146,7 @@ class _Run:
 
     def form_slack(self) -> None:
         """Form the slack of all samples anew: changed many times, it gathers rounding errors."""
-        self.slack = 1.0 - self.bias * self.reduced.signs
+        self.slack = np.abs(self.reduced.signs) - self.bias * self.reduced.signs
         support = np.flatnonzero(self.w)
         kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
         self.touched += support.size
@@ -302,13 +302,13 @@ class _Newton:
             inside = l1newton.dense_gram(
                 run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
             )
-        if inside == 0:
+        if inside == 0.0:
             return False
         run.epochs += 1
         run.touched += self.chosen.size
         taken, moved = l1newton.newton_step(
             *run.columns, self.chosen, y, run.reduced.lam, run.sqnorms, run.w, run.slack, run.bias, products,
-            self.gram, self.sums, float(inside), NEWTON_OPTIONS,
+            self.gram, self.sums, inside, NEWTON_OPTIONS,
         )  # fmt: skip
         run.changed(self.chosen.size + 2.0, moved)
         return taken > 0.0

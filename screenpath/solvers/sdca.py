@@ -92,7 +92,7 @@ class _Copy:
 
     def __init__(self, model, lines, columns, part, sqnorms):
         self.views, self.lines, self.columns, self.part, self.sqnorms = model.views, lines, columns, part, sqnorms
-        self.labels = model.labels[lines]
+        self.labels, self.weights = model.labels[lines], model.weights[lines]
         self.has_line, self.has_column = np.zeros(model.n, dtype=bool), np.zeros(model.d, dtype=bool)
         self.has_line[lines], self.has_column[columns] = True, True
         self.fitted = None  # features for which it was found to serve, with any samples
@@ -164,7 +164,7 @@ class _Run:
         self.full, self.theta = np.empty(start.size), np.empty(m.classes * lines.size)
         self.status = np.empty(self.theta.size, dtype=np.int8)
         self.order, self.fixed_L, moved = kernels.localise_duals(
-            lines, m.n, m.classes, at.duals, start, warm, self.full, self.status, self.theta
+            lines, m.n, m.classes, m.weights, at.duals, start, warm, self.full, self.status, self.theta
         )
         self.v, self.shrink, missing, places = kernels.localise_weights(
             columns, m.d, m.classes, at.keep, not moved, start_u, u_slack, m.beta
@@ -182,9 +182,10 @@ class _Run:
         m, copy, state = self.model, self.copy, self.state
         while True:
             self.touched += kernels.descend(
-                *copy.part, m.views.dense, copy.labels, m.classes, m.n, copy.columns.size, m.gamma, self.alpha, m.beta,
-                self.shrink, copy.sqnorms, self.fixed_L, self.status, self.theta, self.v, self.w, self.order,
-                self.random, budget.epochs, VISITS, tol, screen_below, GROWTH, LAST_CHECK, state, self.terms,
+                *copy.part, m.views.dense, copy.labels, copy.weights, m.classes, m.n, copy.columns.size, m.gamma,
+                self.alpha, m.beta, self.shrink, copy.sqnorms, self.fixed_L, self.status, self.theta, self.v,
+                self.w, self.order, self.random, budget.epochs, VISITS, tol, screen_below, GROWTH, LAST_CHECK, state,
+                self.terms,
             )  # fmt: skip
             if state[1] == state[2]:  # the last sweep was followed by an evaluation
                 break
@@ -196,8 +197,8 @@ class _Run:
     def _evaluate(self) -> None:
         m, copy = self.model, self.copy
         self.touched += kernels.evaluate(
-            *copy.part, m.views.dense, copy.labels, m.classes, m.n, copy.columns.size, m.gamma, self.alpha, m.beta,
-            self.shrink, self.fixed_L, self.status, self.theta, self.v, self.w, self.terms,
+            *copy.part, m.views.dense, copy.labels, copy.weights, m.classes, m.n, copy.columns.size, m.gamma,
+            self.alpha, m.beta, self.shrink, self.fixed_L, self.status, self.theta, self.v, self.w, self.terms,
         )  # fmt: skip
 
     @property

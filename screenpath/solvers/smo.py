@@ -72,9 +72,13 @@ class Smo(Solver):
         self.newton, self.shrinking = newton, shrinking
         self.name = "smo+newton" if newton else "smo"
 
+    def run(self, reduced) -> Run:
+        """Return the state of a solve that begins."""
+        return Run(reduced)
+
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run = _Run(reduced)
+        run = self.run(reduced)
         epochs, converged = 0, False
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
         while True:
@@ -91,7 +95,7 @@ class Smo(Solver):
         return Solution(None, run.alpha, epochs, touched, converged, run.screened, self.name, lambda: run.decided)
 
 
-class _Run:
+class Run:
     """State of one solve, on the survivors."""
 
     def __init__(self, reduced: KernelReduced):
@@ -111,18 +115,17 @@ class _Run:
         self.times = 1  # by how much its next epoch may be longer than the first
         # Products of points of the box, fixed rows included, are at most this large, over the norm of their row.
         self.reach = 2.0 * reduced.reach
+        self.kinks, self.floor = reduced.c, 0.0  # where the products have their kinks, and what these are off by
         step = self.alpha - reduced.start_alpha
         if step.any():
-            self._move(np.flatnonzero(step), step[step != 0.0])
+            self.move(np.flatnonzero(step), step[step != 0.0])
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
         r = self.reduced
-        loss, linear, _ = box_kernels.box_summary(r.c, self.products, r.lo, r.hi, self.alpha, 0, r.size)
-        # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
-        gap = loss - linear + float(self.alpha @ self.products)
+        gap, linear = self.terms()
         self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
         if gap <= tol * abs(self.primal):
             return True
@@ -132,15 +135,31 @@ class _Run:
         self.stuck = self.stuck or self.waited > PATIENCE
         if dynamic:
             # At least the gap of the reduced problem, rounding counted as a certificate does.
-            terms = r.c, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, 0.0, 0, r.size
-            self._screen(np.sqrt(box_kernels.box_terms(*terms)[3] * (1.0 + gamma(r.size + 16))) * OUTWARD)
+            terms = self.kinks, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, self.floor, 0, r.size
+            self._screen(box_kernels.box_terms(*terms)[3] * (1.0 + gamma(r.size + 16)))
         return False
 
-    def _screen(self, radius: float) -> None:
+    def terms(self) -> tuple[float, float]:
+        """Return the gap of the reduced problem, and ``sum c_i alpha_i``."""
         r = self.reduced
-        status = np.empty(r.size, dtype=np.int8)
-        extent = np.sqrt(max(self.w_sq, 0.0)) + radius + self.error / ROUNDING * OUTWARD
-        box_kernels.box_decide_ball(self.products, 1.0, r.norms, radius, extent, r.c, ROUNDING, status, 0, r.size)
+        loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
+        # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
+        return loss - linear + float(self.alpha @ self.products), linear
+
+    def decide(self, gap: float) -> np.ndarray:
+        """Return what the ball of the iterate decides of each survivor; ``gap`` is at least that of the problem."""
+        r, status, radius = self.reduced, np.empty(self.reduced.size, dtype=np.int8), np.sqrt(gap) * OUTWARD
+        box_kernels.box_decide_ball(
+            self.products, 1.0, r.norms, radius, self.extent(radius), r.c, ROUNDING, status, 0, r.size
+        )
+        return status
+
+    def extent(self, radius: float) -> float:
+        """Return the size of which ``ROUNDING`` bounds the error of a product with a point of the iterate's ball."""
+        return float(np.sqrt(max(self.w_sq, 0.0)) + radius + self.error / ROUNDING * OUTWARD)
+
+    def _screen(self, gap: float) -> None:
+        r, status = self.reduced, self.decide(gap)
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
             return
@@ -149,12 +168,12 @@ class _Run:
         self.alpha[fresh] = ends
         moved = step != 0.0
         if moved.any():
-            self._move(fresh[moved], step[moved])
+            self.move(fresh[moved], step[moved])
         self.alive = self.alive[status[self.alive] == 0]
         self.screened += fresh.size
         self.decided[fresh] = status[fresh]
 
-    def _move(self, index: np.ndarray, step: np.ndarray) -> None:
+    def move(self, index: np.ndarray, step: np.ndarray) -> None:
         """Bring products and norm to an alpha that has changed by ``step``."""
         r = self.reduced
         before = float(step @ self.products[index])
@@ -175,19 +194,29 @@ class _Run:
         # steps count on that; to a Newton step a smaller target is hardly more work.
         target *= min(1.0, W.size / self.alive.size) if newton else self.part
         # Some may have been screened since the set was chosen: these stay.
-        alpha, t, lo, hi, diagonal = kernels.take(W, r.c, self.products, r.lo, r.hi, r.norms, self.alpha, self.decided)
-        left, limit = kernels.slack(t, lo, hi, alpha), W.size if newton else self.times * max(W.size, STEPS)
+        alpha, t, lo, hi, diagonal = kernels.take(
+            W, self.kinks, self.products, r.lo, r.hi, r.norms, self.alpha, self.decided
+        )
+        left, limit = self.left(W, lo, hi, alpha, t), W.size if newton else self.times * max(W.size, STEPS)
         while True:
-            steps = kernels.smo(*self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
+            steps = self.pairs(W, diagonal, lo, hi, alpha, t, limit, target)
             self.touched += 2.0 * steps * W.size / r.rows.n
-            before, left = left, kernels.slack(t, lo, hi, alpha)
+            before, left = left, self.left(W, lo, hi, alpha, t)
             if left <= target or not newton or not _pairs_are_cheaper(before, left, target, lo, hi, alpha):
                 break
         if newton:
             self.touched += self.newton.improve(self.square, lo, hi, alpha, t, target) * W.size / r.rows.n
         index, step = kernels.put(W, alpha, self.alpha)
         self.stuck = self.stuck or (index.size == 0 and not self.guessed)
-        self._move(index, step)
+        self.move(index, step)
+
+    def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
+        """Return the part of the gap that a working set makes."""
+        return kernels.slack(t, lo, hi, alpha)
+
+    def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
+        """Take pair steps on a working set, in place; return how many."""
+        return kernels.smo(*self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
 
     def _choose(self, shrinking: bool, held: Held) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
@@ -216,13 +245,19 @@ class _Run:
         self.guessed = first and r.ahead != 1.0
         products = r.ahead * self.products if self.guessed else self.products
         share, spare = held.first if first else held.later, SPARE if self.guessed else 0
-        found = kernels.active(r.c, products, r.lo, r.hi, self.alpha, self.alive, share, held.besides, spare)
+        found = kernels.active(
+            self.kinks_at(products), products, r.lo, r.hi, self.alpha, self.alive, share, held.besides, spare
+        )
         return found if found.size else self.alive
+
+    def kinks_at(self, products: np.ndarray) -> np.ndarray:
+        """Return where products that are estimated have their kinks."""
+        return self.kinks
 
     def _violation(self, index: np.ndarray) -> np.ndarray:
         """Return by how much the coordinates violate their optimality; a little more for those inside their box."""
         r, alpha = self.reduced, self.alpha[index]
-        t = r.c[index] - self.products[index]
+        t = self.kinks[index] - self.products[index]
         low, high = alpha <= r.lo[index], alpha >= r.hi[index]
         violation = np.maximum(np.where(high, 0.0, t), np.where(low, 0.0, -t))
         return np.maximum(violation, 0.0) + 1e-3 * violation.max() * ~(low | high)
@@ -254,8 +289,13 @@ def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: b
     UsageError
         For an unknown name, or a cold start, which no kernel solver has.
     """
+    return solver_named(Smo, name, shrinking, warm)
+
+
+def solver_named(kind, name: str, shrinking: bool, warm: bool):
+    """Return a solver of some kind as :func:`make_kernel_solver` does."""
     if name not in NAMES:
         raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
     if not warm:
         raise UsageError("a kernel model's solver starts from the previous grid point", "leave out `start`")
-    return Smo(newton=name != "smo", shrinking=shrinking)
+    return kind(newton=name != "smo", shrinking=shrinking)

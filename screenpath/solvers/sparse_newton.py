@@ -97,7 +97,9 @@ class _Run:
 
     def _respond(self) -> None:
         m = self.model
-        loss = sums.respond(self.scores, m.labels, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi)
+        loss = sums.respond(
+            self.scores, m.labels, m.weights, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi
+        )
         self.loss = loss / m.n
 
     def _new_u(self) -> None:
@@ -133,8 +135,8 @@ class _Run:
         new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
         while step >= SHORTEST:
             loss, penalty, expected, touched = kernels.trial(
-                *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w, active,
-                count, signs, rhs, direction, step, *new,
+                *self.view, m.n, m.labels, m.weights, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w,
+                active, count, signs, rhs, direction, step, *new,
             )  # fmt: skip
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
@@ -151,7 +153,7 @@ class _Run:
         m = self.model
         self.w, scores = self.w.copy(), self.scores.copy()
         self.touched += kernels.descend(
-            *self.view, m.n, m.labels, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, m.col_sq,
+            *self.view, m.n, m.labels, m.weights, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, m.col_sq,
             self.features, self.w, scores,
         )  # fmt: skip
         self._multiply()  # scores that were changed step by step have gathered rounding errors
@@ -174,14 +176,14 @@ class _Run:
                 8 * active.size * inside.size, f"{active.size:,} weights on {inside.size:,} samples", FEWER
             )
             Z = np.empty((active.size, inside.size))
-            kernels.gather_dense(*self.view, m.n, m.labels, active, place, inside, Z)
+            kernels.gather_dense(*self.view, m.n, m.labels, m.roots, active, place, inside, Z)
             _, converged = kernels.dense_conjugate_gradients(Z, self.alpha, scale, rhs, accuracy, limit, out)
             return out if converged or not direct else _factorised(Z, self.alpha, scale, rhs)
         ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
         in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int32)
-            stored = kernels.gather(*self.view, m.n, m.labels, m.classes, active, place, data, where, ptr)
+            stored = kernels.gather(*self.view, m.n, m.labels, m.roots, m.classes, active, place, data, where, ptr)
             if stored <= room or stored > most:
                 break
             del data, where  # before the larger ones are made
@@ -189,8 +191,8 @@ class _Run:
             in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data
             its, _ = kernels.implicit_conjugate_gradients(
-                *self.view, m.n, m.labels, m.classes, active, place, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
-                out,
+                *self.view, m.n, m.labels, m.weights, m.classes, active, place, self.alpha, scale, rhs, accuracy,
+                20 * CG_LIMIT, out,
             )  # fmt: skip
             self.touched += 2 * its * room
             return out

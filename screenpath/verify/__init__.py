@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError
-from screenpath.verify import box, kernel, l1svm, sparse
-from screenpath.verify.data import Source
+from screenpath.verify import box, free, kernel, l1svm, sparse
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, damaged, read_certificate
 from screenpath.verify.run import differences, read_record
+from screenpath.verify.table import open_data
 
 PRIMAL_DIGITS = 2.0**-30
 ROWS = 1 << 21  # rows of a block times steps: bounds the memory
@@ -87,7 +87,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     run : path-like
         Run folder of a path command with ``--certificate``.
     data : path-like, optional
-        LIBSVM text, plain or compressed; default: the path that the run was started with.
+        LIBSVM text or CSV, plain or compressed, or Parquet; default: the path that the run was started with.
 
     Returns
     -------
@@ -115,7 +115,8 @@ def check(header: dict, steps: list, data, name: str = "certificate") -> Verific
     """Check a certificate that has been read against a data file."""
     try:
         claimed = [entry for entry in steps if entry["status"] == CERTIFIED]
-        source = Source(data, header, max(ROWS // max(len(claimed), 1), 1))
+        source = open_data(data, header, max(ROWS // max(len(claimed), 1), 1))
+        header = {**header, "labels": source.mapping()}
         with np.errstate(all="ignore"):  # what overflows proves nothing
             pairs = checker_of(header).check(header, claimed, source)
         found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
@@ -130,6 +131,8 @@ def check(header: dict, steps: list, data, name: str = "certificate") -> Verific
 
 def checker_of(header: dict):
     """Return the module that checks the model of a certificate."""
+    if header.get("intercept") == "free":
+        return free
     return {"l1svm": l1svm, "sparse-svm": sparse}.get(header["model"], kernel if "kernel" in header else box)
 
 

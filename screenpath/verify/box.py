@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.data import Block, signs_of
+from screenpath.verify.data import Block, signs_of, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, norm_above, two_product
 from screenpath.verify.file import AFTER, BEFORE, BETWEEN, HIGH, LOW, NOTHING, OWN, unpack
 
@@ -38,7 +38,7 @@ class Losses(NamedTuple):
 def losses(header: dict, block: Block) -> list[Losses]:
     """Return the dual variables of a block; a data row of ``svr`` has two."""
     y, model, first, ones = block.labels, header["model"], block.first, np.ones(block.labels.size)
-    s = header["weights"][first : first + y.size] if "weights" in header else ones
+    s = weights_of(header, block)
     if model == "svm":
         return [Losses(first, signs_of(y, header["labels"]), ones, 0.0 * s, s)]
     if model == "lad":
@@ -82,6 +82,7 @@ class Pair:
     def __init__(self, entry: dict, size: int, width: int):
         self.entry, self.sums, C = entry, ColumnSums(width), entry["C"]
         self.solution: Any = entry.get("w")  # an array wherever the model has one
+        self.w: Any = self.solution  # what of it is penalised
         self.terms: list[float] = []
         self.losses: list[float] = []
         self.spread: list[float] = []
@@ -98,6 +99,9 @@ class Pair:
             or not (isinstance(C, float) and 0.0 < C < math.inf)
         ):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
+
+    def look(self, box: Losses, t, error, norms) -> None:
+        """Look at the rows of a block for what else a certificate needs: here nothing."""
 
     def codes(self, name: str, box: Losses) -> np.ndarray:
         """Return the codes of the dual variables of a block."""
@@ -119,7 +123,7 @@ class Pair:
         C, sums = self.entry["C"], self.sums
         error = UP * C * sums.error + np.where(sums.total == 0.0, 0.0, TINY * C)
         p, e = two_product(C, sums.total)
-        rough, tail = self.solution - p, C * sums.rest
+        rough, tail = self.w - p, C * sums.rest
         self.apart = (rough - e) - tail
         self.slack = UP * (error + 4.0 * UNIT * (np.abs(rough) + np.abs(e) + np.abs(tail)))
         self.mismatch = norm_above(np.abs(self.apart) + self.slack)  # at least ||w - v||
@@ -127,9 +131,9 @@ class Pair:
     def radius(self, C: float) -> float:
         """Return an upper bound of the distance of the optimum at ``C`` from ``(1 + x)/2 w``."""
         x = C / self.entry["C"]
-        ahead = (1.0 - x) * self.solution
+        ahead = (1.0 - x) * self.w
         away = np.abs(ahead + x * self.apart) + x * self.slack
-        away += 4.0 * UNIT * (np.abs(ahead) + x * (np.abs(self.solution) + np.abs(self.apart)))
+        away += 4.0 * UNIT * (np.abs(ahead) + x * (np.abs(self.w) + np.abs(self.apart)))
         inner = 0.25 * norm_above(away) ** 2 + x * self.term
         return UP * (math.sqrt(UP * inner + TINY) + 0.5 * x * self.mismatch)
 
@@ -141,20 +145,24 @@ class Pair:
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
-        square = 0.5 * self.mismatch**2 + (TINY if self.mismatch else 0.0)
-        return UP * (square + UP * self.entry["C"] * fsum(self.terms))
+        return self.gap_with(self.mismatch, 0.0)
+
+    def gap_with(self, mismatch: float, cost: float) -> float:
+        """Return an upper bound of the gap; ``mismatch`` is at least ``||w - v||``, ``cost`` is added to the sum."""
+        square = 0.5 * mismatch**2 + (TINY if mismatch else 0.0)
+        return UP * (square + UP * self.entry["C"] * (fsum(self.terms) + cost))
 
     @property
     def primal(self) -> tuple[float, float]:
         """Return the primal value, and a bound of its error."""
-        w, C = self.solution, self.entry["C"]
+        w, C = self.w, self.entry["C"]
         value = 0.5 * fsum(w * w) + C * fsum(self.losses)
         return value, UP * (C * fsum(self.spread) + 8.0 * UNIT * value) + (TINY * w.size if np.any(w) else 0.0)
 
 
-def check(header: dict, steps: list, source) -> list[Pair]:
+def check(header: dict, steps: list, source, kind: type[Pair] = Pair) -> list[Pair]:
     """Return what is known about every step that claims anything; both passes over ``source``."""
-    pairs = pairs_of(Pair, header, steps, source, source.d + (header["bias"] != 0.0))
+    pairs = pairs_of(kind, header, steps, source, source.d + (header["bias"] != 0.0))
     for block in source.passed(indices=True):
         for box in losses(header, block):
             for pair in pairs.values():
@@ -165,7 +173,7 @@ def check(header: dict, steps: list, source) -> list[Pair]:
         products, norms = {k: products_of(block, pair.solution) for k, pair in pairs.items()}, _norms(block)
         for box in losses(header, block):
             for k, pair in pairs.items():
-                share_of(pair, block, box, products[k])
+                pair.look(box, *share_of(pair, block, box, products[k]), norms)
                 claims_of(pairs, k, box, products, norms)
     refute(pairs)
     return list(pairs.values())
@@ -200,8 +208,8 @@ def _norms(block: Block) -> np.ndarray:
     return UP * size * np.sqrt(squares + TINY * lengths) * (1.0 + gamma(lengths.max(initial=0) + 8))
 
 
-def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = True) -> None:
-    """Add the block's share to the gap and to the losses of a pair."""
+def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = True) -> tuple:
+    """Add the block's share to the gap and to the losses of a pair; return the rows' ``t`` and bounds of its errors."""
     theta, (p, error) = pair.theta(box), products
     t = box.c - box.signs * p
     error = error + UNIT * np.abs(t)
@@ -213,6 +221,7 @@ def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = Tr
     pair.losses.append(fsum(np.maximum(box.lo * t, box.hi * t)))
     some = (box.hi * (t + error) > 0.0) | (box.lo * (t - error) > 0.0)  # the loss of others is certainly 0
     pair.spread.append(UP * fsum((np.maximum(-box.lo, box.hi) * (error + 2.0 * UNIT * np.abs(t)))[some]))
+    return t, error
 
 
 def _exactly(block: Block, i: int, c: float, w: np.ndarray) -> tuple[float, float]:

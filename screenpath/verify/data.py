@@ -62,9 +62,15 @@ class Source:
         self.n, self.width = header["data"]["n_samples"], header["data"]["n_features"]
         self.columns = header.get("columns")
         self.d = self.width if self.columns is None else self.columns.size
+        names = header["data"].get("label_names")
+        self.places = {name: float(k) for k, name in enumerate(names or ())}  # of labels that are texts
+        if len(self.places) < len(names or ()):
+            raise ValueError("two labels have one name")
         self.indptr, self.digest = [np.zeros(1, dtype=np.int64)], hashlib.sha256(repr((self.n, self.width)).encode())
         if self.path.is_dir():
-            raise DataError(f"{path} is a folder of shards; certificates are checked on text", "name the text file")
+            raise DataError(
+                f"{path} is a folder of shards; certificates are checked on the file", "name what it was made of"
+            )
 
     def passed(self, indices: bool):
         """Yield all blocks, and make sure at the end that these are the data of the certificate.
@@ -94,6 +100,19 @@ class Source:
         if n != self.n or not indices and self.digest.hexdigest() != self.header["data"]["sha256"]:
             raise self._other()
 
+    def label(self, text: str) -> float:
+        """Return the number of a label that is a text."""
+        if text not in self.places:
+            raise self._other()
+        return self.places[text]
+
+    def mapping(self) -> dict | None:
+        """Return the certificate's map of labels, those that are texts as their numbers."""
+        labels = self.header["labels"]
+        if not self.places or labels is None:
+            return labels
+        return {sign: text if text == "rest" else self.places[text] for sign, text in labels.items()}
+
     def _other(self) -> DataError:
         return DataError(
             f"{self.path} is not the data of the certificate: its content is another", "name the same data"
@@ -111,6 +130,8 @@ class Source:
             if not tokens:
                 continue
             try:
+                if self.places:
+                    tokens[0] = self.label(tokens[0].decode("utf-8", "replace"))
                 rows.extend(map(float, tokens))
             except ValueError:
                 raise DataError(f"{self.path}, line {number}: this is not LIBSVM text") from None
@@ -152,6 +173,16 @@ def signs_of(labels: np.ndarray, mapping: dict) -> np.ndarray:
     return np.where(plus, 1.0, -1.0)
 
 
+def weights_of(header: dict, block: Block) -> np.ndarray:
+    """Return the weights of the samples of a block, 1 where there are none."""
+    if "weights" not in header:
+        return np.ones(block.labels.size)
+    weights = header["weights"][block.first : block.first + block.labels.size]
+    if weights.size != block.labels.size or not np.all((weights >= 0.0) & (weights < np.inf)):
+        raise DataError("the certificate's weights are not those of the data's samples")
+    return weights
+
+
 def scaled(block: Block, header: dict, d: int) -> Block:
     """Return the rows ``[(x - shift) / scale, bias]``, or ``[x / ||x||, bias]`` for the scaling ``l2``."""
     kind, bias, rows = header["scaling"], header["bias"], block.labels.size
@@ -163,7 +194,7 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         parts = divided(above, below, header["scale"], 0.0)
         values, tails = (part.ravel() for part in parts)
         indptr, columns = np.arange(rows + 1) * d, np.tile(np.arange(d), rows)
-    elif kind == "maxabs":
+    elif kind in ("none", "maxabs") and "scale" in header:  # without a scaling, that of the penalty
         values, tails = divided(values, 0.0, header["scale"][columns], 0.0)
     elif kind == "l2":
         values, tails = divided(values, 0.0, *(part[block.rows] for part in row_norms(block)))

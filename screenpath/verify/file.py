@@ -5,15 +5,18 @@ r"""The certificate file: what a run claims, in a form that needs no program but
 and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, type, size]``.
 
 ``H``  first: the problem. ``model``, its options (``tau``, ``epsilon``, kernel ...), ``labels``, ``scaling``, ``bias``,
-       ``tol``, ``data`` (SHA-256, shape); arrays ``scale``, ``shift`` and ``weights`` where there are any,
-       and ``columns``, features from 0, where only these have a column (of scale, shift and every primal point).
+       ``intercept`` if it is free, ``tol``, ``data`` (SHA-256, shape; the columns of a table; the names of labels that
+       are texts); arrays ``scale``, ``shift`` and ``weights`` where there are any, and ``columns``, features
+       from 0, where only these have a column (of scale, shift and every primal point).
 ``S``  a step: its number, status, parameters, ``primal``, ``primal_error``, ``gap``. A step that is not certified
        claims nothing and has no arrays. Those of ``svm``, ``lad``, ``quantile`` and ``svr``: ``states``, 2 bits a row
        (``LOW``, ``HIGH``, ``BETWEEN``; first row in the lowest bits), ``between``, the doubles of theta for the rows
        between, in order; ``w``, the primal point (a kernel's is that of the dual); and ``claims``, 2 bits a row:
        nothing, or that the row is at this end in the *optimum*, proven by the ball of the pair of this step (``OWN``),
-       the one before or the one after. ``sparse-svm``: ``states``, ``between``, and ``index`` and ``values`` of the
-       weights that are not 0. ``l1svm``: these weights, and the bias ``b``; the dual point is the checker's.
+       the one before or the one after. With ``intercept`` = ``free`` in ``H`` the last entry of ``w`` is the
+       intercept, behind a kernel ``b``; no row is claimed to be fixed. ``sparse-svm``: ``states``, ``between``, and
+       ``index`` and ``values`` of the weights that are not 0. ``l1svm``: these weights, and the bias ``b``; the dual
+       point is the checker's.
 ``N``  claims of the step before, by the pair of the step that follows.
 ``E``  last: how many steps there are.
 """

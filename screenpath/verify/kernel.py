@@ -47,6 +47,14 @@ class KernelPair(Pair):
         self.square: list[float] = []
         self.square_error: list[float] = []
 
+    def settle(self) -> None:
+        """Form the coefficients behind the first pass."""
+        self.solution = self.entry["C"] * self.weights
+
+    def forms(self, products, error) -> tuple:
+        """Return the linear forms of rows from their products with ``w``, and bounds of their errors."""
+        return products, error
+
     def norm_squared(self) -> tuple[float, float]:
         """Return ``||w||^2``, and a bound of its error."""
         return fsum(self.square), UP * fsum(self.square_error)
@@ -60,7 +68,7 @@ class KernelPair(Pair):
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
-        return UP * self.entry["C"] * fsum(self.terms)
+        return self.gap_with(0.0, 0.0)
 
     @property
     def primal(self) -> tuple[float, float]:
@@ -75,9 +83,9 @@ def gamma(k: float) -> float:
     return UP * k * LAST / (1.0 - k * LAST)
 
 
-def check(header: dict, steps: list, source) -> list[KernelPair]:
+def check(header: dict, steps: list, source, kind: type[KernelPair] = KernelPair) -> list[KernelPair]:
     """Return what is known about every step that claims anything; both passes over ``source``."""
-    pairs, rows = pairs_of(KernelPair, header, steps, source, 0), []
+    pairs, rows = pairs_of(kind, header, steps, source, 0), []
     for block in source.passed(indices=True):
         (box,) = losses(header, block)
         here = slice(block.first, block.first + box.c.size)
@@ -90,7 +98,7 @@ def check(header: dict, steps: list, source) -> list[KernelPair]:
     shares = np.array([pair.weights[used] for pair in pairs.values()], dtype=LONG).reshape(-1, used.size).T
     support = X[used]
     for pair in pairs.values():
-        pair.solution = pair.entry["C"] * pair.weights
+        pair.settle()
     for block in source.passed(indices=False):
         (box,) = losses(header, block)
         Z = _dense(block, source.d)
@@ -104,7 +112,7 @@ def check(header: dict, steps: list, source) -> list[KernelPair]:
             if block.tails is None:  # else the rows themselves are no better
                 _exactly(header["kernel"], pair, box, block.first, (Z, support, used), p, e)
             found[k] = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY
-            share_of(pair, block, box, found[k], exactly=False)
+            pair.look(box, *share_of(pair, block, box, pair.forms(*found[k]), exactly=False), norms)
             weights = pair.solution[block.first : block.first + box.c.size]
             pair.square.append(fsum(weights * found[k][0]))
             pair.square_error.append(
@@ -131,7 +139,7 @@ def _exactly(kernel: dict, pair: KernelPair, box, first: int, rows: tuple, p: np
     Z, support, used = rows
     C, size = pair.entry["C"], p.size
     weights = pair.weights[first : first + size]
-    t, steep = box.c - box.signs * C * p, np.maximum(-box.lo, box.hi)
+    t, steep = box.c - box.signs * pair.forms(C * p, e)[0], np.maximum(-box.lo, box.hi)
     counts = (weights != 0.0) | (box.hi * (t + C * e) > 0.0) | (box.lo * (t - C * e) > 0.0)
     own = np.abs(weights) < steep  # not at the far end: a share of the gap
     limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))

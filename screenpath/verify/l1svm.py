@@ -1,12 +1,13 @@
 r"""The check of an L1-regularised squared-hinge SVM's certificate; the last column is the bias, which is free.
 
-Objective   P(w, b) = 1/2 sum_i max(0, s_i)^2 + lambda ||w||_1,  s_i = 1 - y_i (x_i.w + b)
-Dual        1.a - 1/2 ||a||^2,  a >= 0,  y.a = 0,  |f_j.a| <= lambda,  f_j = y x^j
-Gap         sum_i [(max(0, s_i) - a_i)^2 / 2 + a_i max(0, -s_i)] + sum_j [lambda |w_j| - w_j f_j.a]
+Objective   P(w, b) = 1/2 sum_i v_i max(0, s_i)^2 + lambda ||w||_1,  s_i = 1 - y_i (x_i.w + b),  v_i the weights
+Dual        sum_i v_i (a_i - a_i^2 / 2),  a >= 0,  y.g = 0,  |f_j.g| <= lambda,  f_j = y x^j,  g_i = v_i a_i
+Gap         sum_i v_i [(max(0, s_i) - a_i)^2 / 2 + a_i max(0, -s_i)] + sum_j [lambda |w_j| - w_j f_j.g]
 
-The file holds w and b only: the dual point is the checker's own. It begins with ``a_i = max(0, s_i)`` as computed,
-whose ``y.a`` is 0 but for rounding: the rows of the class with more of it are multiplied by ``1 - e``, and then all by
-the ``r`` that makes the point feasible. Neither is carried out; what they change is counted in the bounds.
+The file holds w and b only: the dual point is the checker's own. It begins with ``g_i = v_i max(0, s_i)`` as computed,
+whose ``y.g`` is 0 but for rounding: the rows of the class with more of it are multiplied by ``1 - e``, and then all by
+the ``r`` that makes the point feasible. Neither is carried out; what they change is counted in the bounds, and so is
+the rounding of the products ``v_i a_i``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.box import products_of
-from screenpath.verify.data import signs_of
+from screenpath.verify.data import signs_of, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma
 
 
@@ -29,15 +30,15 @@ class L1Pair:
     Parameters
     ----------
     sums : ColumnSums
-        ``f_j.a``, and ``y.a`` for the last column.
+        ``f_j.g``, and ``y.g`` for the last column.
     sizes : ndarray of shape (d + 1,)
-        Upper bounds of ``|f_j|.a``.
-    alpha, error : list of ndarray
-        ``a`` of each block, and bounds of the errors of ``s``.
+        Upper bounds of ``|f_j|.g``.
+    alpha, error, weights : list of ndarray
+        ``a`` of each block, bounds of the errors of ``s``, and ``v``.
     misplaced : list of float
-        Upper bounds of the blocks' shares in ``a_i max(0, -s_i)``.
+        Upper bounds of the blocks' shares in ``v_i a_i max(0, -s_i)``.
     shares : list of (float, float)
-        Sums of ``a`` over the rows of each class.
+        Sums of ``g`` over the rows of each class.
     """
 
     entry: dict
@@ -46,6 +47,7 @@ class L1Pair:
     sizes: np.ndarray
     alpha: list = field(default_factory=list)
     error: list = field(default_factory=list)
+    weights: list = field(default_factory=list)
     misplaced: list = field(default_factory=list)
     shares: list = field(default_factory=list)
     faults: list = field(default_factory=list)
@@ -56,7 +58,7 @@ class L1Pair:
     def gap(self) -> float:
         """Return an upper bound of the gap."""
         w, lam = self.solution[:-1], self.entry["lambda"]
-        a, error = (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error))
+        a, error, v = self._arrays()
         total, parts = self.sums.total + self.sums.rest, np.abs(self.sums.total) + np.abs(self.sums.rest)
         off = UP * (self.sums.error + UNIT * parts) + np.where(parts == 0.0, 0.0, TINY)
         uneven, lighter = abs(total[-1]) + off[-1], min(map(fsum, zip(*self.shares, strict=True)))
@@ -65,20 +67,23 @@ class L1Pair:
             return math.inf
         off = UP * (off + e * self.sizes)[:-1]
         most = float(np.max(np.abs(total[:-1]) + off, initial=0.0))
-        mass, squares = fsum(a), fsum(a * a)
+        mass, squares = fsum(v * a), fsum(v * a * a)
         best = mass / squares if squares > 0.0 else 1.0
         r = min(lam / most if most > 0.0 else best, best) * (1.0 - 16.0 * UNIT)
-        change = abs(1.0 - r) + UP * r * e + 4.0 * UNIT
-        distance = fsum(UP * (change * a + error) ** 2 + TINY * (a > 0.0))
+        change = abs(1.0 - r) + UP * r * e + 4.0 * UNIT * (1.0 + r)
+        distance = fsum(UP * v * (change * a + error) ** 2 + TINY * (a > 0.0))
         products = np.abs(w) * (np.maximum(lam - r * np.sign(w) * total[:-1], 0.0) + r * off + 4.0 * UNIT * lam)
         return UP * (0.5 * distance + UP * r * fsum(self.misplaced) + UP * fsum(products)) + TINY * np.count_nonzero(w)
 
     @property
     def primal(self) -> tuple[float, float]:
         """Return the primal value, and a bound of its error."""
-        a, error = (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error))
-        value = 0.5 * fsum(a * a) + self.entry["lambda"] * fsum(np.abs(self.solution[:-1]))
-        return value, UP * (fsum(error * (a + error)) + 8.0 * UNIT * value) + TINY * a.size
+        a, error, v = self._arrays()
+        value = 0.5 * fsum(v * a * a) + self.entry["lambda"] * fsum(np.abs(self.solution[:-1]))
+        return value, UP * (fsum(v * error * (a + error)) + 8.0 * UNIT * value) + TINY * a.size
+
+    def _arrays(self):
+        return (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error, self.weights))
 
 
 def check(header: dict, steps: list, source) -> list[L1Pair]:
@@ -89,17 +94,19 @@ def check(header: dict, steps: list, source) -> list[L1Pair]:
     for _ in source.passed(indices=True):
         pass  # the first half of the fingerprint
     for block in source.passed(indices=False):
-        signs = signs_of(block.labels, header["labels"])
+        signs, v = signs_of(block.labels, header["labels"]), weights_of(header, block)
         for pair in pairs:
             p, error = products_of(block, pair.solution)
             s = 1.0 - signs * p
             a, error = np.maximum(s, 0.0), UP * (error + UNIT * np.abs(s))
             pair.alpha.append(a)
             pair.error.append(np.where(s + error > 0.0, error, 0.0))
-            pair.misplaced.append(UP * fsum(a * np.maximum(error - a, 0.0)))
-            pair.shares.append((fsum(a[signs > 0.0]), fsum(a[signs < 0.0])))
-            pair.sums.add(block, signs * a)
-            sizes = np.bincount(block.columns, np.abs(a[block.rows] * block.values), source.d + 1)
+            pair.weights.append(v)
+            g = v * a
+            pair.misplaced.append(UP * fsum(g * np.maximum(error - a, 0.0)))
+            pair.shares.append((fsum(g[signs > 0.0]), fsum(g[signs < 0.0])))
+            pair.sums.add(block, signs * g)
+            sizes = np.bincount(block.columns, np.abs(g[block.rows] * block.values), source.d + 1)
             pair.sizes = UP * (pair.sizes + (1.0 + gamma(signs.size + 4)) * sizes) + TINY * np.sign(sizes)
     return pairs
 

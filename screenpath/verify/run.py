@@ -40,6 +40,7 @@ def differences(folder: Path, record: dict, header: dict, steps: list, solutions
     run = {**record["options"], **record["preparation"]}
     other = [name for name in OPTIONS if name in header and run.get(name) != header[name]]
     other += [name for name in ("model", "labels") if record.get(name) != header[name]]
+    other += ["intercept"] if (run.get("intercept") == "free") != (header.get("intercept") == "free") else []
     kernel = record.get("kernel") or {}
     other += [f"{name} of the kernel" for name, value in header.get("kernel", {}).items() if kernel.get(name) != value]
     other += ["data"] if record["data"]["sha256"] != header["data"]["sha256"] else []
@@ -83,7 +84,9 @@ def _coefficients(folder: Path, header: dict, solutions: dict) -> list:
     for step, solution in solutions.items():
         expected, parts = np.zeros(1 + d), []
         expected[1:] = solution[:d]
-        if not of_samples:
+        if of_samples:
+            parts += solution[d:].tolist()
+        else:
             expected[1:] /= header.get("scale", 1.0)
             parts += [solution[d] * header["bias"]] if header["bias"] else []
             parts += (-expected[1:] * header["shift"]).tolist() if "shift" in header else []

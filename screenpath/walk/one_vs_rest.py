@@ -9,8 +9,10 @@ import numpy as np
 from screenpath.data.memory import in_force
 from screenpath.data.needs import BOX
 from screenpath.models.base import Resumable
+from screenpath.models.l1svm import L1SVM
 from screenpath.models.losses import SVM
 from screenpath.models.options import INTERVAL
+from screenpath.rows.columns import Columns
 from screenpath.walk import step as steps
 from screenpath.walk.loop import walk
 from screenpath.walk.step import Step
@@ -32,7 +34,16 @@ class OneVsRest(Resumable):
     weights : ndarray of shape (n,), optional
     intercept : str, optional
         As of :meth:`screenpath.models.losses.Loss.model`.
+
+    Attributes
+    ----------
+    held : int
+        Bytes that the walk of a class keeps, half of them from its first point on.
+    of_features : bool
+        Whether the models screen features, not samples.
     """
+
+    of_features = False
 
     def __init__(self, rows, codes, weights=None, intercept=None):
         self.rows = rows
@@ -41,10 +52,11 @@ class OneVsRest(Resumable):
         first = self.parts[0]
         for model in self.parts[1:]:  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
+        self.held = BOX.further_class(first.size, rows.d)
 
-    def parameters(self, C: float) -> dict:
+    def parameters(self, value: float) -> dict:
         """Return the parameter as the step table names it."""
-        return {"C": float(C)}
+        return self.parts[0].parameters(value)
 
     def state(self, certificates: list) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificates again."""
@@ -58,6 +70,31 @@ class OneVsRest(Resumable):
             head = f"class_{k}_"
             found.append(model.restore({n.removeprefix(head): v for n, v in state.items() if n.startswith(head)}))
         return found
+
+
+class L1OneVsRest(OneVsRest):
+    """L1-regularised squared-hinge SVMs of every class against the rest, each with columns of its own.
+
+    Parameters
+    ----------
+    rows : MemoryRows
+    codes : ndarray of int of shape (n,)
+        Class numbers from 0.
+    weights : ndarray of shape (n,), optional
+    threads : int, default 1
+    """
+
+    of_features = True
+
+    def __init__(self, rows, codes, weights=None, threads: int = 1):
+        self.rows, self.held = rows, 0
+        signs = (np.where(codes == k, 1.0, -1.0) for k in range(int(codes.max()) + 1))
+        self.parts = [L1SVM(Columns.of_rows(rows, each, threads, weights)) for each in signs]
+
+    @property
+    def lam_max(self) -> float:
+        """Return the smallest lambda from which all weights of all classes are 0."""
+        return max(part.lam_max for part in self.parts)
 
 
 def walk_classes(model, grid, screening, solver, options, reference=None, first: int = 0):
@@ -93,20 +130,24 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
             step = next(steps_of_one, None)
             if step is None:  # the deadline ends the first walk that meets it, and so all
                 return
-            one.forget()  # a copy of all rows for each class would be many times the data
+            if not model.of_features:
+                one.forget()  # a copy of all rows for each class would be many times the data
             found.append(step)
             if begun < 2 * len(walks):  # a walk keeps the certificates of two points, the first of them is there now
                 begun += 1
-                in_force().fulfil(BOX.further_class(one.size, one.rows.d) // 2)
-        yield joined([step for step, _ in found]), [certificate for _, certificate in found]
+                in_force().fulfil(model.held // 2)
+        yield joined([step for step, _ in found], model.of_features), [certificate for _, certificate in found]
 
 
-def joined(parts: list[Step]) -> Step:
-    """Return one step for the classes' steps at the same grid point."""
+def joined(parts: list[Step], of_features: bool = False) -> Step:
+    """Return one step for the classes' steps at the same grid point; ratios count what the models screen."""
     summed = [column.name for column in steps.TABLE if column.summed]
     sums = {name: sum(getattr(part, name) for part in parts) for name in summed}
     screened, ends = sums["screened_R"] + sums["screened_L"], sums["n_R"] + sums["n_L"]
     size = ends + sums["n_E"]
+    if of_features:
+        screened, size = sums["n_features_screened"], sum(np.size(part.coefficients) - 1 for part in parts)
+        ends = size - sums["nnz_w"]
     whole = all(part.status == steps.CERTIFIED for part in parts)
     worst = max(parts, key=lambda part: (part.status != steps.CERTIFIED, part.rel_gap))
     # Counts (unsafe decisions) add up; of accuracies (an audit's gap) the worst counts.
@@ -121,7 +162,7 @@ def joined(parts: list[Step]) -> Step:
         status=steps.CERTIFIED if whole else worst.status,
         reason="" if whole else worst.reason,
         rel_gap=max(part.rel_gap for part in parts),
-        rejection_ratio=screened / size,
+        rejection_ratio=screened / max(size, 1),
         screening_rate=screened / ends if ends else 0.0,
         solver="/".join(dict.fromkeys(part.solver for part in parts)),
         rounds=max(part.rounds for part in parts),

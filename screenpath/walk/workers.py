@@ -270,7 +270,8 @@ def _arrays(base: SparseModel) -> dict:
     views = base.views
     sides = (("row", views.by_row), ("column", views.by_column))
     arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
-    arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms, "labels": base.labels}
+    arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms}
+    arrays |= {"labels": base.labels, "weights": base.given}
     return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.gamma])}
 
 
@@ -279,7 +280,7 @@ def _model(load) -> SparseGrid:
     n, d, dense, classes, gamma = load("shape").tolist()
     rows, columns = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
     views = Views.from_parts(int(n), int(d), bool(dense), rows, columns, load("row-sqnorms"), load("column-sqnorms"))
-    return SparseGrid(SparseModel(views, load("labels"), int(classes), 0.0, gamma))
+    return SparseGrid(SparseModel(views, load("labels"), int(classes), 0.0, gamma, load("weights")))
 
 
 _worker: tuple = ()  # of a worker process: model; screening, solver and options

@@ -22,6 +22,7 @@ RUNS = {
     "quantile": ("quantile", "targets", "--c", 1, "--tau", 0.3),
     "wide": ("svm", "wide", "--c", 1, "--bias", 1),
     "rbf": ("svm", "two", "--c", 1, "--kernel", "rbf", "--scale", "standard", "--bias", 1),
+    "rbf free": ("svm", "two", "--c", 1, "--kernel", "rbf", "--gamma", 0.2, "--intercept", "free"),
     "far": ("svm", "wide", "--c", 1, "--kernel", "rbf", "--gamma", 0.1, "--scale", "maxabs"),
     "poly": ("svm", "two", "--c", 1, "--kernel", "poly", "--gamma", 0.1, "--coef0", 1, "--scale", "l2"),
     "linear": ("svm", "two", "--c", 1, "--kernel", "linear", "--scale", "maxabs"),
@@ -97,11 +98,55 @@ def test_an_estimator_of_scikit_learn_decides_as_predict(folder, name, tmp_path)
     assert estimator.predict(X).tolist() == path.predict(X).tolist()
 
 
+def libsvm_forms(text: str, X) -> tuple[np.ndarray, list]:
+    """Return decision values and labels of LIBSVM's model file, read as its documentation says."""
+    head, _, body = text.partition("SV\n")
+    given = dict(line.split(" ", 1) for line in head.splitlines())
+    degree, gamma, coef0 = int(given.get("degree", 1)), float(given.get("gamma", 1.0)), float(given.get("coef0", 0.0))
+    forms = np.full(len(X), -float(given["rho"]))
+    for line in body.splitlines():
+        coefficient, *cells = line.split()
+        vector = np.zeros(X.shape[1])
+        for cell in cells:
+            j, value = cell.split(":")
+            vector[int(j) - 1] = float(value)
+        if given["kernel_type"] == "rbf":
+            values = np.exp(-gamma * ((X - vector) ** 2).sum(axis=1))
+        else:
+            values = (gamma * (X @ vector) + coef0) ** degree if given["kernel_type"] == "polynomial" else X @ vector
+        forms += float(coefficient) * values
+    first, second = given["label"].split()
+    counts = [int(count) for count in given["nr_sv"].split()]
+    signs = [float(line.split()[0]) > 0.0 for line in body.splitlines()]
+    assert sum(counts) == len(signs) == int(given["total_sv"]) and all(signs[: counts[0]])
+    return forms, [float(first if form > 0.0 else second) for form in forms]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("intercept", ["free", "penalised"])
+def test_the_model_file_of_libsvm_decides_as_predict(folder, kernel, intercept, tmp_path):
+    options = {"gamma": 0.2, "degree": 2, "coef0": 1.0}
+    own = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}[kernel]
+    path = screenpath.run(
+        "svm", folder / "two", kernel=kernel, intercept=intercept, c=1.0, out=tmp_path / "run",
+        **{name: options[name] for name in own},
+    )  # fmt: skip
+    path = screenpath.load_run(tmp_path / "run")
+    assert (path.intercepts[0] != 0.0) == (intercept == "free")
+    X = new_rows(path)
+    forms, labels = libsvm_forms(screenpath.export_run(path, "libsvm", tmp_path / "m", step=0).read_text(), X)
+    np.testing.assert_allclose(forms, path.decision_function(X), rtol=1e-9, atol=1e-9)
+    assert labels == path.predict(X).tolist()
+
+
 def test_kernel_runs_and_missing_packages_are_one_clear_error(call, folder, monkeypatch):
     kernel, linear = folder / "run-rbf", folder / "run-svm"
     for kind in ("liblinear", "json", "npz"):
         result = call("export", kernel, "--step", 0, "--to", kind, "-o", "-")
         assert result.code == 2 and "--to onnx" in result.err
+    for run, words in ((kernel, "--scale=standard"), (linear, "without a kernel")):
+        result = call("export", run, "--step", 0, "--to", "libsvm", "-o", "-")
+        assert result.code == 2 and words.replace("=", " ") in result.err.replace("=", " ")
     (folder / "two").rename(folder / "moved")
     try:
         assert "--training" in call("export", kernel, "--step", 0, "--to", "onnx", "-o", "a.onnx").err

@@ -59,8 +59,11 @@ def test_the_commands_on_a_run(runs, call):
     assert ">free<" in page and "constant feature" not in page
     X, y = clouds(80, 3, seed=5)
     assert (path.predict(X + 4.0, step=3) == y).mean() > 0.7
-    with pytest.raises(UsageError, match="intercept=free"):
-        path.duals(step=0)
+    duals, row = path.duals(step=3), read_csv(folder / "steps.csv")[3]
+    assert np.count_nonzero(duals.certified) > 20 and (duals.sides != "E").sum() >= duals.certified.sum()
+    assert abs(duals.values.sum()) < 1e-12 * float(row["C"]) * 80  # with their signs they sum to nothing
+    w = duals.values @ ((X + 4.0 - (X + 4.0).mean(axis=0)) / X.std(axis=0))
+    np.testing.assert_allclose(w / X.std(axis=0), path.coef(step=3), atol=1e-2)
 
 
 def test_python_and_shell_have_the_same_path(runs):
@@ -92,6 +95,35 @@ def test_a_resumed_path_has_the_same_bytes(runs, call, monkeypatch, tmp_path):
     assert Path("whole/coefficients.csv").read_bytes() == Path("cut/coefficients.csv").read_bytes()
 
 
+def test_a_kernel_run_is_resumed_predicts_and_is_cross_validated(runs, call, monkeypatch, tmp_path):
+    own = ("--intercept", "free", "--kernel", "rbf", "--gram", "cache", "--scale", "standard", "--quiet")
+    options = ("svm", runs / "two", *own, "--grid", 8, "--test", runs / "two")
+    assert call(*options, "-o", "whole").code == 0
+    monkeypatch.setattr(Console, "advance", lambda self, done: done.step != 3 or signal.raise_signal(signal.SIGTERM))
+    assert call(*options, "-o", "cut").code == 143
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert call(*options, "-o", "cut", "--resume").code == 0
+    assert without_times("whole/steps.csv") == without_times("cut/steps.csv")
+    assert Path("whole/coefficients.csv").read_bytes() == Path("cut/coefficients.csv").read_bytes()
+
+    table, path = read_csv("whole/steps.csv"), screenpath.load_run("whole")
+    X, y = clouds(80, 3, seed=5)
+    other = screenpath.kernel_svm_path(X + 4.0, y, grid=8, scale="standard", intercept="free", gram="cache")
+    for row, step, b in zip(table, other.steps, path.intercepts, strict=True):
+        assert row["status"] == "certified" and float(row["primal"]) == step.primal
+        assert float(row["intercept_low"]) <= b == other.intercept(step.step) <= float(row["intercept_high"])
+    np.testing.assert_allclose(path.decision_function(X + 4.0), other.decision_function(X + 4.0), rtol=1e-9, atol=1e-9)
+    found = call("predict", "whole", runs / "two", "--step", 7)
+    assert f"accuracy: {float(table[7]['test_accuracy']):.6g} on 80 rows" in found.err
+    shown = call("show", "whole", "--step", 7).out
+    assert "intercept free" in shown and f"{path.intercepts[7]:.6g}" in shown
+    other.save("saved")
+    assert screenpath.load_run("saved").intercepts.tolist() == other.intercepts.tolist()
+    found = call("cv", "svm", runs / "two", *own, "--grid", 4, "--folds", 3, "-o", "cv")
+    assert found.code == 0 and {row["status"] for row in read_csv("cv/steps.csv")} == {"certified"}
+
+
 def test_cross_validation_weights_and_eps_path(runs, call):
     found = call("cv", "lad", runs / "real", "--intercept", "free", "--folds", 3, *SMALL, "-o", "cv")
     assert found.code == 0, found.err
@@ -118,13 +150,13 @@ def test_each_class_against_the_rest(call):
 
 
 REFUSED = {
-    "`rule='it'`": ({"rule": "it"}, "no rule 'it'"),
+    "rule": ({"rule": "heuristic"}, "no rule 'heuristic'"),
     "solver": ({"solver": "cd"}, "no solver 'cd'"),
     "bias": ({"bias": 1.0}, "leave one of the two out"),
-    "kernel": ({"kernel": "rbf"}, "`kernel` has no path yet"),
-    "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` is for ssnsv"),
-    "certificate": ({"certificate": True}, "no checker yet"),
-    "cluster": ({"local_cluster": 2}, "no passes on a cluster"),
+    "kernel rule": ({"kernel": "rbf", "rule": "ssnsv"}, "no rule 'ssnsv'"),
+    "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
+    "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
+    "chunk": ({"chunk": 3, "rule": "essnsv"}, "`chunk` has no line search"),
 }
 
 
@@ -136,9 +168,21 @@ def test_what_is_not_there_is_refused_by_name(runs, tmp_path, name):
     assert not (tmp_path / "run").exists()
 
 
-def test_bounds_of_cross_validation_are_refused(runs, call):
-    found = call("cv", "svm", runs / "two", "--intercept", "free", "--certify", "--folds", 3)
-    assert found.code == 2 and "--certify has no bounds yet with --intercept free" in found.err
+@pytest.mark.parametrize("kernel", [(), ("--kernel", "rbf", "--gamma", 0.2)])
+def test_bounds_of_cross_validation(runs, call, kernel):
+    options = ("cv", "svm", runs / "two", "--intercept", "free", "--folds", 3, "--grid", 20, *kernel, "--quiet")
+    assert call(*options, "--certify-to", 0.2, "-o", "whole").code == 0
+    found = json.loads(Path("whole/cv.json").read_text())["certified"]
+    assert 0.0 <= found["lower_bound"] <= found["best_error"] and found["difference"] <= 0.2
+
+
+def test_where_no_weights_help_a_hint_says_so(call):
+    X = np.array([[0.0], [0.0], [-1.0], [1.0], [-2.0], [2.0]])
+    Path("middle").write_text(libsvm_text(X, [1, 1, -1, -1, -1, -1]))
+    found = call("svm", "middle", "--intercept", "free", "--grid", 6)
+    assert found.code == 0 and "up to C = 10 an intercept alone is as good as any weights with it: w = 0" in found.err
+    assert json.loads(Path("runs/svm-middle/run.json").read_text())["closed_form_until"] > 1e6
+    assert {row["solver"] for row in read_csv("runs/svm-middle/steps.csv")} == {"closed-form"}
 
 
 def test_the_penalised_form_has_two_names(runs, call):

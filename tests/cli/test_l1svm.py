@@ -46,6 +46,55 @@ def test_grids_and_resume(call, data):
     assert call("l1svm", data, "--lambda-list", listed, "-o", "b", "--resume").code == 0
 
 
+def test_weights_of_samples_classes_and_features(call, data, tmp_path):
+    """The numbers of the function; a path, a cross-validation and the checker; resumed with the same weights alone."""
+    X, y = clouds()
+    rng = np.random.default_rng(2)
+    s, p = rng.integers(0, 3, y.size) + 0.5, rng.uniform(0.5, 2.0, X.shape[1])
+    for name, values in (("s", s), ("p", p)):
+        (tmp_path / name).write_text("\n".join(map(repr, values.tolist())))
+    options = ("--weights", "s", "--class-weight", "2=3", "--penalty-weights", "p", "--scale", "maxabs", "--quiet")
+    grid = ("--grid", 5, "--certificate", "--audit")
+    assert call("l1svm", data, *options, *grid, "-o", "r").code == 0
+    path = l1_svm_path(X, y, grid=5, sample_weight=s, class_weight={2.0: 3.0}, penalty_weights=p, scale="maxabs")
+    steps = read_csv("r/steps.csv")
+    assert [row["primal"] for row in steps] == [repr(step.primal) for step in path.steps]
+    assert {row["unsafe"] for row in steps} == {"0"} and "p_j" in json.loads((tmp_path / "r/run.json").read_text())[
+        "objective"
+    ]
+    assert call("verify", "r").code == 0
+    assert "weight in the penalty" in call("show", "r", "--step", 4).out
+    assert "penalty_sha256 was" in call("l1svm", data, *options[:4], *options[6:], *grid, "-o", "r", "--resume").err
+    assert "weights_sha256 was" in call("l1svm", data, *options[4:], *grid, "-o", "r", "--resume").err
+    assert call("cv", "l1svm", data, *options, "--grid", 5, "--folds", 3, "-o", "cv").code == 0
+    assert call("sparse-svm", data, *options[:4], "--betas", 2, "--alphas", 3, "--certificate", "--audit",
+                "--quiet", "-o", "e").code == 0  # fmt: skip
+    assert {row["unsafe"] for row in read_csv("e/steps.csv")} == {"0"}
+    assert call("verify", "e").code == 0
+    assert call("show", "e", "--step", 5, "--duals", "duals.csv").code == 0
+    u = X.T @ [float(row["value"]) for row in read_csv("duals.csv")]
+    at = read_csv("e/steps.csv")[5]
+    w = np.sign(u) * np.maximum(np.abs(u) - float(at["beta"]), 0.0) / float(at["alpha"])
+    found = np.zeros(X.shape[1] + 1)
+    for row in read_csv("e/coefficients.csv"):
+        found[int(row["feature"])] = float(row["value"]) if row["step"] == "5" else found[int(row["feature"])]
+    np.testing.assert_allclose(found[1:], w, atol=5e-3 * np.abs(w).max())
+    assert call("cv", "sparse-svm", data, *options[:4], "--betas", 2, "--alphas", 3, "--folds", 3, "--quiet", "-o",
+                "f").code == 0  # fmt: skip
+
+
+def test_each_class_against_the_rest(call, data):
+    text = data.read_text().splitlines(True)
+    data.write_text("".join(("3 " + line[2:]) if k % 3 == 0 else line for k, line in enumerate(text)))
+    assert "l1svm with --one-vs-rest" in call("l1svm", data, "-o", "r").err
+    assert call("l1svm", data, "--one-vs-rest", "--grid", 5, "--quiet", "-o", "r").code == 0
+    assert json.loads((data.parent / "r/run.json").read_text())["labels"] == {"classes": [1.0, 2.0, 3.0]}
+    found = call("predict", "r", data, "--step", 4, "--quiet").out.split()
+    assert set(found[1:]) <= {"1", "2", "3"} and len(found) == len(text) + 1
+    assert call("cv", "l1svm", data, "--one-vs-rest", "--grid", 4, "--folds", 3, "--quiet", "-o", "cv").code == 0
+    assert "use one of the two" in call("l1svm", data, "--one-vs-rest", "--positive", 1).err
+
+
 @pytest.mark.parametrize(
     "options",
     [

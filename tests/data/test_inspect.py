@@ -25,7 +25,9 @@ def test_inspect_reports_every_fault_and_the_rest(samples):
     assert [f.line for f in look(samples / "malformed" / "several.libsvm", max_faults=2).faults] == [2, 4]
     full = look(io.BytesIO(b"0.5 1:2\n1.5 1:3\n"))
     assert full.label_counts is None and full.column_ranges()[1].tolist() == [2.0]
-    assert look(io.BytesIO(b"x\n")).data is None
+    assert look(io.BytesIO(b"?\n")).data is None
+    with pytest.raises(DataError, match="words, and not one feature"):
+        look(io.BytesIO(b"x\n"))
 
 
 def test_ranges_without_an_array_over_all_columns():

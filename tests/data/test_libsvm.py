@@ -74,6 +74,7 @@ FRAGMENTS = [
     b"1", b"-1", b"+1", b"2.5", b"1e3", b"1e", b"nan", b"inf", b".", b"-", b"", b" ", b"\t", b"\r", b"1:1", b"2:0",
     b"3:-1.5e-3", b"0:1", b"-1:2", b"-0:1", b"5:", b":5", b"5:x", b"x:5", b"qid:3", b"qid:", b"#c 1:1", b"\0",
     b"1,2", b"7", b"1:1:1", b"+4:+4", b"99999999999999999999:1", b"1:1#c", b"4:1e999", b"\x80",
+    b"ham", b"spam", b"\xc3\xa9t\xc3\xa9", b"x#", b"a,b", b"\xe2\x82\xac1",
 ]  # fmt: skip
 
 
@@ -112,12 +113,17 @@ def compare_with_slow_parser(text, zero_based):
         if parser.labels.size == 0:
             assert rows == []
             continue
+        if type(rows[0][0]) is str and not any(pairs for _, pairs in rows):
+            with pytest.raises(DataError, match="words, and not one feature"):
+                parser.dataset(None)
+            continue
         same_rows(parser.dataset(None), rows, zero_based)
 
 
 def same_rows(data, rows, zero_based):
     X = data.X
-    assert data.y.tolist() == [label for label, _ in rows]
+    names = data.label_names
+    assert [label if names is None else names[int(label)] for label in data.y] == [label for label, _ in rows]
     first = 0 if zero_based else 1
     got = [
         list(zip((X.indices[a:b] + first).tolist(), X.data[a:b].tolist(), strict=True))
@@ -126,6 +132,37 @@ def same_rows(data, rows, zero_based):
     assert got == [pairs for _, pairs in rows]
     largest = max((pairs[-1][0] for _, pairs in rows if pairs), default=0)
     assert data.d == max(largest + (1 if zero_based else 0), 1)
+
+
+def test_labels_that_are_words():
+    text = b"spam 1:2\r\n\n# c\n\xc3\xa9t\xc3\xa9\t3:1\n  ham 2:1 # x\nspam\n"
+    for block in (4, 1 << 20):
+        data = read(text, block=block)
+        assert data.label_names == ("ham", "spam", "\u00e9t\u00e9") and data.y.tolist() == [1.0, 2.0, 0.0, 1.0]
+        assert data.X.toarray().tolist() == [[2.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+        marked = read(b"? 1:1\n" + text, block=block, labels="marked")
+        assert marked.label_names == data.label_names and np.isnan(marked.y[0])
+        np.testing.assert_array_equal(marked.y[1:], data.y)
+        assert read(text, block=block, labels="absent").label_names is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "token", "message"),
+    [(b"ham 1:1\n\n#\nspam 1:2\n3 1:1\n", 5, "3", "a number where labels are texts"),
+     (b"ham 1:1\n# c\ninf 1:1\n", 3, "inf", "nan or infinity"),
+     (b"1 1:1\nspam 1:1\n", 2, "spam", "the label is not a number"),
+     (b"C# 1:1\n", 1, "C", "the label is not a number"),
+     (b"a:b 1:1\n", 1, "a", "the label is not a number"),
+     (b"a,b 1:1\n", 1, "a,b", "a list of labels"),
+     (b"<html> 1:1\n", 1, "<html>", "the label is not a number"),
+     (b"\xff\xfe 1:1\n", 1, "", "no plain text"),
+     (b"ham world\n", 1, "world", "without ':'")],
+)  # fmt: skip
+def test_damage_is_no_word(text, line, token, message):
+    for block in (4, 1 << 20):
+        with pytest.raises(DataError, match=message) as caught:
+            read(text, block=block)
+        assert f"line {line}:" in caught.value.message and token in caught.value.message
 
 
 def test_odd_but_legal_text():

@@ -28,6 +28,16 @@ def test_file_objects_are_written_to_and_left_open():
     assert out.getvalue() == b"1 1:0.1 2:-2\n"
 
 
+def test_labels_that_are_words(tmp_path):
+    labels = np.array(["spam", "h\u00e4m", "spam"])
+    write_libsvm(tmp_path / "w", np.eye(3), labels)
+    data = read_libsvm(tmp_path / "w")
+    assert [data.label_names[int(code)] for code in data.y] == labels.tolist()
+    for bad in ("", "a b", "a:b", "a,b", "C#", "1a", "nan", "_a", "a\n1 1:1"):
+        with pytest.raises(DataError, match="cannot stand in LIBSVM text"):
+            list(libsvm_lines(np.eye(2), ["ham", bad]))
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
 def test_files_read_back_bit_for_bit(tmp_path, suffix):
     rng = np.random.default_rng(0)

@@ -58,7 +58,12 @@ def test_numbers_left_to_the_caller(token):
 
 
 FAULTS = [
-    (b"spam 1:1", parse.LABEL, b"spam"),
+    (b"sp:am 1:1", parse.LABEL, b"sp"),
+    (b"a,b 1:1", parse.LABEL, b"a,b"),
+    (b"C# 1:1", parse.LABEL, b"C"),
+    (b"_a 1:1", parse.LABEL, b"_a"),
+    (b"[a 1:1", parse.LABEL, b"[a"),
+    (b"{a 1:1", parse.LABEL, b"{a"),
     (b"1,2 1:1", parse.LABEL, b"1,2"),
     (b":1", parse.LABEL, b":"),
     (b"1e 1:1", parse.LABEL, b"1e"),
@@ -96,6 +101,13 @@ def test_zero_based_and_leading_zeros():
     assert run(b"1 0:1 +0000000000000000000000004:1\n", smallest=0)[3] == [0, 4]
 
 
+def test_words_are_left_to_the_caller():
+    words = [b"spam", b"Zz", b"\xc3\xa9", b"nan", b"e5", b"a;b"]
+    labels, _, values, _, left, wrong, _, _ = run(b"".join(word + b"\t1:2\n" for word in words) + b"x\n-1\n")
+    assert left == [(-1 - k, word) for k, word in enumerate([*words, b"x"])] and wrong == []
+    assert labels.size == 8 and labels[7] == -1.0 and values.tolist() == [2.0] * 6
+
+
 def test_parsing_ends_when_there_is_no_room_for_faults():
-    *_, wrong, _, lines = run(b"x\n" * 5, max_faults=2)
+    *_, wrong, _, lines = run(b"?\n" * 5, max_faults=2)
     assert len(wrong) == 2 and lines == 2

@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 from screenpath.errors import UsageError
 from screenpath.kernels import intercept as kernels
+from screenpath.models.builders import kernel_svm_model
 from screenpath.models.intercept import Signless, balanced
 from screenpath.models.losses import LOSSES, SVM
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
+from screenpath.rules.intercept import parse_free_rule
+from screenpath.solvers.intercept import FreeNewton
+from screenpath.solvers.smo_free import make_free_kernel_solver
+from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, free_problem, free_walk, objective
 
 
@@ -155,3 +162,91 @@ def test_a_certificate_is_restored_to_the_byte(shape):
             found.high,
         )
         assert again.primal == found.primal and again.sum_error == found.sum_error
+
+
+def exact_kernel_gap(Q, signs, C, b, theta) -> Fraction:
+    """Return primal - dual at ``w = C sum theta_i z_i``, the nearest exact dual point taken, for the hinge loss."""
+    C, b, theta = Fraction(C), Fraction(b), [Fraction(float(v)) for v in theta]
+    n = len(theta)
+
+    def products(point):
+        return [sum(q * v for q, v in zip(row, point, strict=True)) for row in Q]
+
+    w = [Fraction(float(float(C) * float(v))) for v in theta]  # the coefficients that are reported
+    forms = products(w)
+    primal = sum(a * f for a, f in zip(w, forms, strict=True)) / 2
+    primal += C * sum(max(Fraction(0), 1 - f - s * b) for f, s in zip(forms, signs, strict=True))
+    off, gaps = sum(s * v for s, v in zip(signs, theta, strict=True)), []
+    for i in range(n) if off else range(1):
+        moved = list(theta)
+        moved[i] -= signs[i] * off
+        if 0 <= moved[i] <= 1:
+            own = products(moved)
+            gaps.append(primal - C * sum(moved) + C * C * sum(v * q for v, q in zip(moved, own, strict=True)) / 2)
+    return min(gaps)
+
+
+def test_no_certificate_behind_a_kernel_is_below_the_gap_in_exact_arithmetic():
+    """A cube of an inner product is exact in rational numbers; points near the optimum have the smallest gaps."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(7, 2)) + rng.choice([0.0, 30.0]), np.where(np.arange(7) % 3, 1.0, -1.0)
+        model = kernel_svm_model(GramRows(X, KernelFunction("poly", 0.5, 3, 1.0), y), None, "free")
+        rows = [[Fraction(float(v)) for v in row] for row in X]
+        signs = [int(v) for v in y]
+        cubes = [[(sum(u * v for u, v in zip(p, q, strict=True)) / 2 + 1) ** 3 for q in rows] for p in rows]
+        Q = [[a * b * k for b, k in zip(signs, line, strict=True)] for a, line in zip(signs, cubes, strict=True)]
+        scale = 1.0 / float(np.median(model.norms)) ** 2
+        for C in (0.1 * scale, 30.0 * scale):
+            rough = model.certify(C, None, rng.uniform(size=7))
+            solver, options = make_free_kernel_solver("auto"), PathOptions(tol=1e-13)
+            solved = [one for _, one in walk(model, [C], parse_free_rule("none"), solver, options)]
+            for found in (rough, *solved):
+                for one in (found, model.sharpened(found, 1e-9)):
+                    gap = exact_kernel_gap(Q, signs, C, one.intercept, one.theta)
+                    assert gap <= Fraction(one.gap) <= gap + Fraction(1e-9 * one.primal), (seed, C)
+            again = model.restore(model.state(rough))
+            assert (again.intercept, again.gap, again.residue) == (rough.intercept, rough.gap, rough.residue)
+
+
+def closed_problem(name: str):
+    """Return a model whose path begins with a closed form: as many rows on either side, or one in the middle."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30 if name != "one" else 31, 3)) + 2.0
+    y = X @ [1.0, -1.0, 0.5] + rng.normal(size=len(X))
+    if name == "svm":
+        return SVM.model(MemoryRows(X), np.where(y > np.median(y), 1.0, -1.0), None, "free")
+    if name == "kernel":
+        rows = GramRows(X, KernelFunction("rbf", 0.3), np.where(y > np.median(y), 1.0, -1.0))
+        return kernel_svm_model(rows, None, "free")
+    return LOSSES["lad"].model(MemoryRows(X), y, None, "free")
+
+
+@pytest.mark.parametrize("name", ["svm", "kernel", "one", "even"])
+def test_the_closed_form_is_optimal_up_to_its_end_and_not_beyond(name):
+    model = closed_problem(name)
+    limit = model.closed_until
+    assert 0.0 < limit < np.inf
+    theta = model.closed_form()[0]
+    for share, optimal in ((0.01, True), (0.999, True), (1.05, False)):
+        found = model.certify(share * limit, None, theta)
+        assert (found.gap <= 1e-9 * found.primal) == optimal, (share, found.gap / found.primal)
+    solver = make_free_kernel_solver("auto") if name == "kernel" else FreeNewton()
+    grid = [0.3 * limit, 0.9 * limit, 1.3 * limit]
+    steps = [step for step, _ in walk(model, grid, parse_free_rule("dvi"), solver, PathOptions(tol=1e-8))]
+    assert [step.solver == "closed-form" for step in steps] == [True, True, False]
+    assert all(step.status == "certified" for step in steps)
+
+
+def test_with_more_of_one_class_no_closed_form_is_known_but_that_of_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    y = np.where(np.arange(20) < 6, 1.0, -1.0)
+    assert SVM.model(MemoryRows(X), y, None, "free").closed_until == 0.0
+    X[y > 0.0] = 1.0, 2.0  # every row of a class in one point, which is the mean of the other
+    X[y < 0.0] = np.array([1.0, 2.0]) + np.repeat([[1.0, -1.0], [-1.0, 1.0]], 7, axis=0)
+    model = SVM.model(MemoryRows(X), y, None, "free")
+    assert model.closed_until > 1e5
+    steps = [step for step, _ in free_walk(model, [1e-3, 1.0, 1e4])]
+    assert {step.solver for step in steps} == {"closed-form"}
+    assert all(step.status == "certified" and np.abs(step.coefficients[:-1]).max() < 1e-9 for step in steps)

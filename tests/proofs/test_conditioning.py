@@ -105,30 +105,31 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
     theta = rng.random(classes * N)
     ones_part, theta_part = 0.3, 0.7
     value = (status > 0).astype(float)
-    first = np.where(status != 0, (value - ones_part - theta_part * theta) / N, 0.0).reshape(classes, N)
-    second = np.where(status != 0, (value - theta) / N, 0.0).reshape(classes, N)
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], N)
+    first = np.where(status != 0, (value - ones_part - theta_part * theta) / N, 0.0).reshape(classes, N) * weights
+    second = np.where(status != 0, (value - theta) / N, 0.0).reshape(classes, N) * weights
     moves = [pull(X, labels, classes, one).ravel() for one in (first, second)]
 
     def norms(free):
         found = np.zeros((classes, D))
         for c, i in zip(*np.nonzero(free & real), strict=True):
-            found[c] += X[i] ** 2
+            found[c] += weights[i] * X[i] ** 2
             if classes > 1:
-                found[labels[i]] += X[i] ** 2
+                found[labels[i]] += weights[i] * X[i] ** 2
         return found.ravel()
 
     left = norms(status.reshape(classes, N) == 0)
     pending = np.concatenate([np.flatnonzero(status), [-1, -1]])
     part, one, two = norms(np.ones((classes, N), dtype=bool)), np.zeros(classes * D), np.zeros(classes * D)
     size = pending.size - 2
-    touched = conditioning.drop_rows(rows, N, D, labels, classes, theta, ones_part, theta_part, status, pending, size,
-                                     one, two, part)  # fmt: skip
+    touched = conditioning.drop_rows(rows, N, D, labels, weights, classes, theta, ones_part, theta_part, status,
+                                     pending, size, one, two, part)  # fmt: skip
     assert touched == np.diff(rows[2])[pending[:size] % N].sum()
     live, active = np.arange(classes * D)[:-1], np.zeros(classes * D, dtype=np.int8)
     active[0] = 1
     again = [np.full(classes * D, 9.0) for _ in range(3)]
-    touched = conditioning.keep_rows(columns, N, labels, classes, theta, ones_part, theta_part, status, live, active,
-                                     again[0], again[1], again[2])  # fmt: skip
+    touched = conditioning.keep_rows(columns, N, labels, weights, classes, theta, ones_part, theta_part, status, live,
+                                     active, again[0], again[1], again[2])  # fmt: skip
     assert touched == np.diff(columns[2])[live[1:] % D].sum()
     for found, expected in zip((one, two, part), (*moves, left), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)

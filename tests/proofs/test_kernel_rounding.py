@@ -16,7 +16,7 @@ from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction, exact_shift
 from screenpath.rules import parse_kernel_rule
-from screenpath.solvers.smo import _Run, make_kernel_solver
+from screenpath.solvers.smo import Run, make_kernel_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational import exact_kernel
 
@@ -175,7 +175,7 @@ def test_products_of_a_solve_are_within_their_bounds(dtype):
     C, screening = 0.01, parse_kernel_rule("none")
     near = solve_point(model, C, 0, model.start(C), screening, make_kernel_solver("smo"), PathOptions(tol=1e-2))[1]
     reduced = model.reduce(3.0 * C, screening.before(model, near, 3.0 * C), near)
-    run = _Run(reduced)
+    run = Run(reduced)
     for _ in range(4):
         alpha = np.zeros(model.size)
         alpha[reduced.index] = run.alpha

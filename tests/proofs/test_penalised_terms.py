@@ -207,7 +207,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
     given = []
     monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))
     views_of = SimpleNamespace(by_column=None, by_row=None, row_sqnorms=None)
-    names = "labels", "classes", "u_ones", "row_norm", "col_sq", "col_norm", "beta", "gamma"
+    names = "labels", "weights", "classes", "u_ones", "row_norm", "col_sq", "col_norm", "beta", "gamma"
     at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None)
     model = SimpleNamespace(
         views=views_of, n=6, d=4, pairs=6, known_norms=(), rounding=SimpleNamespace(slacks=()), psi_of=lambda ref: None,
@@ -255,10 +255,15 @@ def test_contradictions_are_counted(monkeypatch):
     duals = np.array([1, -1, 0, 1], dtype=np.int8)
     monkeypatch.setattr(rules, "screen", lambda *a: SimpleNamespace(duals=duals))
     accurate = SimpleNamespace(w=np.array([0.9, -1.1, 1.1, 0.0]))
-    model = SimpleNamespace(bound=lambda a, parameter: (model, a, 0.5), gap_at=lambda a, alpha: 0.5 * alpha)
+    model = SimpleNamespace(bound=lambda a, parameter: (model, a, 0.5), gap_at=lambda a, alpha: 0.5 * alpha,
+                            weights=np.ones(2), classes=2)  # fmt: skip
     decided = np.array([1, 1, 1, -1, 1, 1, 1, 0], dtype=np.int8)  # the radius is 1
     assert rules.contradicted(model, accurate, None, decided) == 2 + 2
     assert rules.contradicted(model, accurate, None, 0 * decided) == 0
+    model.weights[0] = 0.0  # what a sample without weight is said to be matters to nobody
+    assert rules.contradicted(model, accurate, None, decided) == 2 + 2
+    model.weights[1] = 0.0
+    assert rules.contradicted(model, accurate, None, decided) == 0 + 2
     one = SimpleNamespace(w=np.array([0.5, -2.0, 2.0, 1.0, 0.0]), gap=1.0)
     decided = np.array([1, 1, 0, -1, 1])
     assert l1_rules.contradicted(None, one, 1.0, decided) == 1 and l1_rules.contradicted(None, one, 4.0, decided) == 3

@@ -238,12 +238,12 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             status[labels * N + np.arange(N)] = 2  # no dual variables: never decided
         fixed = status.copy()
         touched, used = sifs.sifs(
-            columns, rows, N, D, labels, classes, scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(),
-            np.zeros(classes * D), ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], beta, gamma,
-            ref["scale"], ref["primal_sq"], ref["w_norm"], ref["ones_part"], ref["theta_part"], ref["first_sq"],
-            ref["second_sq"], ref["between_sq"], ref["theta_norm"], what[0], what[1], paper, gap, what[2], slacks,
-            status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(), np.zeros_like(keep), np.zeros(classes * N),
-            ref["formed"], ref["room"], record,
+            columns, rows, N, D, labels, np.ones(N), classes, scores, ref["w"], ref["theta"], psi.ravel(),
+            ref["u"].copy(), np.zeros(classes * D), ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"],
+            ref["col_norm"], beta, gamma, ref["scale"], ref["primal_sq"], ref["w_norm"], ref["ones_part"],
+            ref["theta_part"], ref["first_sq"], ref["second_sq"], ref["between_sq"], ref["theta_norm"], what[0],
+            what[1], paper, gap, what[2], slacks, status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(),
+            np.zeros_like(keep), np.zeros(classes * N), ref["formed"], ref["room"], record,
         )  # fmt: skip
         expected = scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixed)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))

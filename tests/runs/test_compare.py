@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from screenpath.cli.app import run
+from screenpath.models import specs
 from screenpath.models.grid import EpsilonGrid, log_grid
 from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
@@ -101,6 +102,20 @@ def test_command(samples, tmp_path, kind):
         assert text.count("\n") == (4 if kind == "markdown" else 3) and all(name in text for name in COLUMNS)
 
 
+@pytest.mark.parametrize("kernel", [(), ("--kernel", "rbf")])
+def test_rules_of_a_free_intercept(samples, capsys, kernel):
+    rules = ["none", "dvi", "dvi8+gap", "bt2", "it", *([] if kernel else ["ssnsv", "essnsv"])]
+    options = ["--rules", ",".join(rules), "--grid", "12", "--repeats", "1", "--scale", "standard", "--format", "json"]
+    data = str(samples / "diabetes.libsvm")
+    model = "svm" if kernel else "lad"
+    data = str(samples / "breast_cancer.libsvm") if kernel else data
+    assert run(["compare-rules", model, data, *kernel, "--intercept", "free", *options, "--quiet"]) == 0
+    rows = {row["rule"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == rules and all(row["certified"] == 12 for row in rows.values())
+    found = {name: row["mean_rejection"] for name, row in rows.items()}
+    assert found["none"] == 0.0 < found["dvi"] <= min(found["dvi8+gap"], found["it"])
+
+
 def test_command_line_errors(samples, capsys):
     data = str(samples / "diabetes.libsvm")
     assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2
@@ -144,7 +159,7 @@ def test_sparse_command_line_errors(samples, capsys):
 def test_by_default_the_table_is_about_the_solver_of_a_run(samples, capsys, monkeypatch, options):
     """Under its name of earlier versions too; the last variant has the rule that a run takes."""
     asked = []
-    for spec in (studies.KERNEL_SVM, studies.SPARSE_SVM):
+    for spec in (specs.KERNEL_SVM, specs.SPARSE_SVM):
         assert next(one.default for one in spec.options if one.name == "solver") == "auto"
     monkeypatch.setattr(studies, "_shared", lambda options, console, real=studies._shared: (
         asked.append(options["solver"]) or real(options, console)

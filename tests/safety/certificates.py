@@ -35,6 +35,10 @@ RUNS = (
     ("svr", "--epsilon", "0.1", "--weights", "weights.txt", "--scale", "standard", "--bias", "1"),
     ("svm", "--kernel", "rbf", "--gamma", "0.3", "--bias", "0.5"),
     ("svm", "--kernel", "poly", "--degree", "2", "--gamma", "0.5", "--coef0", "1", "--scale", "standard"),
+    ("svm", "--intercept", "free", "--scale", "standard", "--class-weight", "1=1.3"),
+    ("lad", "--intercept", "free", "--weights", "weights.txt", "--scale", "maxabs"),
+    ("svr", "--intercept", "free", "--epsilon", "0.1", "--scale", "l2"),
+    ("svm", "--intercept", "free", "--kernel", "rbf", "--gamma", "0.3"),
     ("l1svm", "--scale", "standard"),
     ("l1svm",),
     ("sparse-svm", "--scale", "maxabs", "--bias", "1"),
@@ -147,15 +151,19 @@ def _linear_losses(header: dict, X, y) -> tuple[list, list, list, list]:
 
 
 class ExactPair:
-    """All that the judge knows about one step; ``valid`` is False where it is no feasible pair of the right shape."""
+    """All that the judge knows about one step; ``valid`` is False where it is no feasible pair of the right shape.
 
-    def __init__(self, problem, entry: dict):
+    With a free intercept ``signs`` are those of the rows, and the last entry of each row of ``g``, and of ``w``, is for
+    it. The dual point that is meant has the rest of its sum taken by one row, the best of all.
+    """
+
+    def __init__(self, problem, entry: dict, signs=None):
         g, c, lo, hi, Q = problem
         size = len(c)
         states = unpack(entry["states"], 0, size).tolist()
         between = iter(entry["between"].tolist())
         values = [entry["C"], entry["gap"], entry["primal"], *entry["between"].tolist()]
-        values += entry["w"].tolist() if Q is None else []
+        values += entry["w"].tolist() if Q is None else [entry["b"]] if signs else []
         self.valid = (
             all(map(math.isfinite, values))
             and states.count(2) == entry["between"].size
@@ -181,6 +189,32 @@ class ExactPair:
         self.square, self.slope = square, sum(losses) - dot(theta, t)
         self.gap = dot(away, away) / 2 + self.C * self.slope
         self.primal = square / 2 + self.C * sum(losses)
+        if signs:
+            self._with_intercept(problem, entry, signs, theta)
+
+    def _with_intercept(self, problem, entry, signs, theta) -> None:
+        g, c, lo, hi, Q = problem
+        b = F(entry["b"]) if Q is not None else self.w[-1]
+        if Q is None:  # so far a coefficient as all others
+            self.square -= b * b
+        t = [k - p - (s * b if Q is not None else 0) for k, p, s in zip(c, self.products, signs, strict=True)]
+        losses = [max(u * x, v * x) for u, v, x in zip(lo, hi, t, strict=True)]
+        rho, gaps = dot(signs, theta), []
+        for i in range(len(theta)) if rho else [0]:
+            own = [*theta]
+            own[i] -= signs[i] * rho
+            if not lo[i] <= own[i] <= hi[i]:
+                continue
+            slope, step = sum(losses) - dot(own, t), [a - b for a, b in zip(theta, own, strict=True)]
+            if Q is None:
+                v = [self.C * dot(own, column) for column in zip(*g, strict=True)][:-1]
+                apart = dot(*2 * [[x - y for x, y in zip(self.w[:-1], v, strict=True)]])
+            else:
+                apart = self.C**2 * dot(step, [dot(row, step) for row in Q])
+            gaps.append(apart / 2 + self.C * slope)
+        self.valid = self.valid and bool(gaps)
+        self.gap = min(gaps, default=None)
+        self.primal = self.square / 2 + self.C * sum(losses)
 
     def fixes(self, C: F, i: int, row, kink: F, high: bool) -> bool:
         """Tell whether the pair's ball at ``C`` proves row ``i`` to be at one end."""
@@ -200,7 +234,11 @@ def untrue_numbers(header: dict, entry: dict, gap: F, primal: F) -> list:
     k, wrong = entry["step"], []
     if gap > F(header["tol"]) * primal:
         wrong.append((k, "tol"))
-    digits = KERNEL_DIGITS if header.get("kernel") else GAP_DIGITS.get(header["model"], 0)
+    digits = (
+        KERNEL_DIGITS
+        if header.get("kernel") or header.get("intercept") == "free"
+        else GAP_DIGITS.get(header["model"], 0)
+    )
     if gap > F(entry["gap"]) + digits * primal:
         wrong.append((k, "gap"))
     if abs(F(entry["primal"]) - primal) > F(entry["primal_error"]) + PRIMAL_DIGITS * primal:
@@ -263,7 +301,15 @@ def untrue(header: dict, steps: list, X, y) -> list:
     if header["model"] in ("l1svm", "sparse-svm"):
         return _untrue_gaps(header, steps, X, y)
     problem = exact_losses(header, X, y)
-    pairs = [ExactPair(problem, entry) if entry["status"] == "certified" else None for entry in steps]
+    signs = None
+    if header.get("intercept") == "free":
+        one = (
+            [1 if label == header["labels"]["+1"] else -1 for label in y] if header["model"] == "svm" else [1] * len(y)
+        )
+        signs = one + [-s for s in one] if header["model"] == "svr" else one
+        if header["bias"] != (0.0 if "kernel" in header else 1.0):
+            return [(0, "bias")]
+    pairs = [ExactPair(problem, entry, signs) if entry["status"] == "certified" else None for entry in steps]
     wrong = []
     for k, (entry, pair) in enumerate(zip(steps, pairs, strict=True)):
         if pair is None:
@@ -279,7 +325,7 @@ def untrue(header: dict, steps: list, X, y) -> list:
             if not code:
                 continue
             other = pairs[k + PAIRS[code]] if 0 <= k + PAIRS[code] < len(pairs) else None
-            known = other is not None and other.valid and pair.states[i] <= 1
+            known = other is not None and other.valid and pair.states[i] <= 1 and not signs  # nothing would prove it
             if not (known and other.fixes(pair.C, i, problem[0][i], problem[1][i], pair.states[i] == 1)):
                 wrong.append((k, "claim", i))
     return wrong

@@ -104,7 +104,10 @@ def compare(text: bytes, zero_based: bool, block: int) -> str | None:
     if [fault.line for fault in parser.faults] != faults:
         return f"faults in the lines {[fault.line for fault in parser.faults]}, not {faults}"
     labels, values, counts = (part.finish() for part in (parser.labels, parser.values, parser.counts))
-    if labels.tobytes() != np.array([label for label, _ in rows], dtype=np.float64).tobytes():
+    if parser.words.texts:
+        if [parser.words.names[int(code)] for code in labels] != [label for label, _ in rows]:
+            return f"labels {labels}, {parser.words.names}"
+    elif labels.tobytes() != np.array([label for label, _ in rows], dtype=np.float64).tobytes():
         return f"labels {labels}"
     if counts.tolist() != [len(pairs) for _, pairs in rows]:
         return f"entries {counts}"

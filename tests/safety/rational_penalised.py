@@ -60,6 +60,21 @@ def hostile(rng):
     return X, y
 
 
+def random_weights(seed, y):
+    """Return weights of samples, None half the time; no class is without weight."""
+    rng = np.random.default_rng([seed, 77])
+    kind = rng.integers(6)
+    if kind < 3:
+        return None
+    if kind == 3:
+        weights = rng.integers(0, 4, size=len(y)).astype(float)
+    else:
+        weights = 10.0 ** rng.uniform(*((-1, 1) if kind == 4 else (-9, 9)), size=len(y))
+    for label in np.unique(y):
+        weights[np.argmax(y == label)] += 1.0
+    return weights
+
+
 def solve(matrix, right):
     """Return the solution of a square system of fractions, None where it is singular."""
     size = len(right)
@@ -79,7 +94,9 @@ def solve(matrix, right):
 class Sparse:
     """A sparse SVM; dual variables and weights in the order of ``kernels/sparse.py``."""
 
-    def __init__(self, X, labels, classes: int, gamma: float):
+    def __init__(self, X, labels, classes: int, gamma: float, weights=None):
+        given = fractions(np.ones(len(X)) if weights is None else weights)
+        self.weights = [s * len(X) / sum(given) for s in given]  # of mean 1
         self.n, self.d, self.classes, self.gamma = *X.shape, classes, Fraction(gamma)
         self.free, self.rows = [], {}  # of the dual
         data = [fractions(row) for row in X]
@@ -97,6 +114,10 @@ class Sparse:
                 self.rows[c * self.n + i] = row
                 self.free.append(c * self.n + i)
 
+    def weight(self, k):
+        """Return the weight of a dual variable's sample."""
+        return self.weights[k % self.n]
+
     def respond(self, w):
         """Return ``t`` and ``theta(w)`` of the dual variables."""
         t = {k: 1 - sum(a * b for a, b in zip(self.rows[k], w, strict=True) if a and b) for k in self.free}
@@ -107,7 +128,7 @@ class Sparse:
         u = [Fraction(0)] * (self.classes * self.d)
         for k in self.free:
             if theta[k]:
-                u = [a + b * theta[k] for a, b in zip(u, self.rows[k], strict=True)]
+                u = [a + b * theta[k] * self.weight(k) for a, b in zip(u, self.rows[k], strict=True)]
         return [value / self.n for value in u]
 
     def objectives(self, w, theta, alpha: float, beta: float):
@@ -116,10 +137,10 @@ class Sparse:
         theta = {k: values[k] for k in self.free}
         assert all(0 <= value <= 1 for value in theta.values())
         t, best = self.respond(w)
-        loss = sum(best[k] * (t[k] - self.gamma / 2 * best[k]) for k in self.free) / self.n
+        loss = sum(self.weight(k) * best[k] * (t[k] - self.gamma / 2 * best[k]) for k in self.free) / self.n
         primal = loss + alpha / 2 * sum(v * v for v in w) + beta * sum(abs(v) for v in w)
         over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(theta)]
-        linear = sum(v - self.gamma / 2 * v * v for v in theta.values()) / self.n
+        linear = sum(self.weight(k) * (v - self.gamma / 2 * v * v) for k, v in theta.items()) / self.n
         return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
     def optimum(self, w, alpha: float, beta: float):
@@ -133,16 +154,15 @@ class Sparse:
             inside = [k for k in self.free if 0 < t[k] < self.gamma]
             upper = [k for k in self.free if t[k] >= self.gamma]
             scale = 1 / (self.n * self.gamma)
-            matrix = [
-                [
-                    scale * sum(self.rows[k][a] * self.rows[k][b] for k in inside) + (alpha if a == b else 0)
-                    for b in active
-                ]
+            inner = {
+                (a, b): sum(self.weight(k) * self.rows[k][a] * self.rows[k][b] for k in inside)
                 for a in active
-            ]
+                for b in active
+            }
+            matrix = [[scale * inner[a, b] + (alpha if a == b else 0) for b in active] for a in active]
             right = [
-                sum(self.rows[k][a] for k in upper) / self.n
-                + scale * sum(self.rows[k][a] for k in inside)
+                sum(self.weight(k) * self.rows[k][a] for k in upper) / self.n
+                + scale * sum(self.weight(k) * self.rows[k][a] for k in inside)
                 - beta * sign[a]
                 for a in active
             ]
@@ -159,12 +179,18 @@ class Sparse:
 
 
 class L1:
-    """An L1-regularised squared hinge with a free bias."""
+    """An L1-regularised squared hinge with a free bias; its dual variables are ``a_i = s_i max(0, t_i)``."""
 
-    def __init__(self, X, y):
+    def __init__(self, X, y, weights=None):
         self.y = [int(value) for value in y]
+        self.weights = fractions(np.ones(len(y)) if weights is None else weights)
         self.n, self.m = X.shape
         self.columns = [[s * v for s, v in zip(self.y, fractions(column), strict=True)] for column in X.T]
+
+    @property
+    def center(self):
+        """Return the bias where the weights are 0."""
+        return sum(s * v for s, v in zip(self.weights, self.y, strict=True)) / sum(self.weights)
 
     def slack(self, w, bias):
         """Return ``1 - y (x.w + b)``."""
@@ -175,21 +201,26 @@ class L1:
         return out
 
     def products(self, alpha):
-        """Return ``f_j . alpha``."""
+        """Return ``f_j . alpha``, ``f_j = y * x^j``."""
         return [sum(a * b for a, b in zip(column, alpha, strict=True) if b) for column in self.columns]
 
     def primal(self, w, bias, lam):
         """Return the primal objective."""
-        loss = sum(max(s, 0) ** 2 for s in self.slack(w, bias)) / 2
+        loss = sum(v * max(s, 0) ** 2 for v, s in zip(self.weights, self.slack(w, bias), strict=True)) / 2
         return loss + lam * sum(abs(v) for v in w)
 
+    def respond(self, slack, t=0):
+        """Return ``s max(slack - y t, 0)``."""
+        each = zip(self.weights, slack, self.y, strict=True)
+        return [v * max(a - s * t, Fraction(0)) for v, a, s in each]
+
     def balanced(self, slack):
-        """Return ``max(slack - y t, 0)`` with the ``t`` that makes its product with the labels 0."""
+        """Return ``s max(slack - y t, 0)`` with the ``t`` that makes its product with the labels 0."""
         points = sorted({a * s for a, s in zip(slack, self.y, strict=True)})
         points = [points[0] - 1, *points, points[-1] + 1]
 
         def at(t):
-            alpha = [max(a - s * t, Fraction(0)) for a, s in zip(slack, self.y, strict=True)]
+            alpha = self.respond(slack, t)
             return sum(s * a for s, a in zip(self.y, alpha, strict=True)), alpha
 
         while at(points[0])[0] < 0:
@@ -207,7 +238,8 @@ class L1:
 
     def dual(self, alpha, lam):
         """Return the best dual value on the ray of a point with ``alpha >= 0`` and ``y.alpha = 0``."""
-        total, squares = sum(alpha), sum(a * a for a in alpha)
+        total = sum(alpha)
+        squares = sum(a * a / v for v, a in zip(self.weights, alpha, strict=True) if v)
         if squares == 0:
             return Fraction(0)
         assert min(alpha) >= 0 and sum(s * a for s, a in zip(self.y, alpha, strict=True)) == 0
@@ -227,16 +259,18 @@ class L1:
         sign = {j: 1 if w[j] > 0 else -1 for j in active}
         slack = self.slack(w, bias)
         for _ in range(6):
-            inside = [i for i in range(self.n) if slack[i] > 0]
+            inside = [i for i in range(self.n) if slack[i] > 0 and self.weights[i]]
+            share = [self.weights[i] for i in inside]
             lines = [[self.columns[j][i] for i in inside] for j in active] + [[self.y[i] for i in inside]]
-            matrix = [[sum(a * b for a, b in zip(p, q, strict=True)) for q in lines] for p in lines]
-            right = [sum(line) - lam * sign[j] for j, line in zip(active, lines, strict=False)] + [sum(lines[-1])]
+            matrix = [[sum(v * a * b for v, a, b in zip(share, p, q, strict=True)) for q in lines] for p in lines]
+            sums = [sum(v * a for v, a in zip(share, line, strict=True)) for line in lines]
+            right = [value - lam * sign[j] for j, value in zip(active, sums, strict=False)] + [sums[-1]]
             found = solve(matrix, right)
             if found is None:
                 return None
             w = [found[active.index(j)] if j in sign else Fraction(0) for j in range(self.m)]
             slack = self.slack(w, found[-1])
-            alpha = [max(s, Fraction(0)) for s in slack]
+            alpha = self.respond(slack)
             products = self.products(alpha)
             stationary = all(products[j] == lam * sign[j] and w[j] * sign[j] >= 0 for j in active)
             if stationary and sum(s * a for s, a in zip(self.y, alpha, strict=True)) == 0:

@@ -1,14 +1,17 @@
 """No decision under a free intercept is wrong, whatever the reference; the attack finds rules that are nearly right."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from screenpath.models.free import FreeModel
-from screenpath.models.geometry import Ball
-from screenpath.models.lever import LeverBall
+from screenpath.models.geometry import Dome
+from screenpath.models.lever import LeverBall, LeverPencil
 from screenpath.models.losses import LAD, LOSSES
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules.intercept import contradicted, lever_ball
+from screenpath.rules.box import ESSNSV, SSNSV, pair_ball
+from screenpath.rules.intercept import FreeBT2, FreeDVI, FreeDVI8, FreeIT, contradicted
 from screenpath.solvers.base import Budget
 from screenpath.solvers.intercept import FreeNewton
 from screenpath.walk.audit import Audit
@@ -53,7 +56,7 @@ def attack(seeds, rule) -> tuple[int, int]:
         beta = model.signless.kinks - model.signs * best.point.products
         size = SURE * (1.0 + np.abs(model.c) + model.norms * np.sqrt(best.point.sqnorm))
         for accuracy in ACCURACIES:
-            found = model.screen(rule(reference(rng, model, C0, accuracy), C))
+            found = model.screen(rule(model, reference(rng, model, C0, accuracy), C))
             signless = found.status * model.signs
             made += found.n_R + found.n_L
             matters = model.lo < model.hi
@@ -62,17 +65,47 @@ def attack(seeds, rule) -> tuple[int, int]:
     return made, wrong
 
 
-def test_no_decision_is_wrong():
-    made, wrong = attack(range(60), lever_ball)
-    assert made > 3000 and wrong == 0
+def far_end(model, C):
+    """Return a rough solution at a larger C."""
+    return reference(np.random.default_rng(0), model, 3.0 * C, "5 steps")
 
 
-def test_the_attack_finds_a_radius_that_is_too_small():
-    def shrunk(found, C):
-        right = lever_ball(found, C)
-        return LeverBall(Ball(right.ball.center, 0.9 * right.ball.radius), C, right.theta, right.residue)
+RULES = {
+    "dvi": lambda model, found, C: FreeDVI().region(model, found, C),
+    "dvi8": lambda model, found, C: FreeDVI8().region(model, found, C),
+    "bt2": lambda model, found, C: FreeBT2().region(model, found, C),
+    "it": lambda model, found, C: FreeIT().region(model, found, C),
+    "ssnsv": lambda model, found, C: SSNSV().region(model, found, C, far_end(model, C)),
+    "essnsv": lambda model, found, C: ESSNSV().region(model, found, C, far_end(model, C)),
+    "ball": lambda model, found, C: pair_ball(found, C),  # by the interval of the intercepts
+}
 
-    assert attack(range(60), shrunk)[1] > 0
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_decision_is_wrong(rule):
+    made, wrong = attack(range(60), RULES[rule])
+    assert made > {"dvi": 3000, "it": 3000, "bt2": 900}.get(rule, 300) and wrong == 0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_attack_finds_a_radius_that_is_too_small(rule):
+    share = (
+        0.6 if rule in ("ball", "ssnsv", "essnsv") else 0.9
+    )  # where the intercept is costs an interval some strength
+
+    def less(region):
+        if isinstance(region, LeverPencil):
+            return LeverPencil(less(region.first), less(region.second))
+        if isinstance(region, LeverBall):
+            return replace(region, ball=less(region.ball))
+        smaller = replace(region, radius=share * region.radius)
+        return (
+            replace(smaller, offset=region.offset - (1.0 - share) * region.radius)
+            if isinstance(region, Dome)
+            else smaller
+        )
+
+    assert attack(range(60), lambda *given: less(RULES[rule](*given)))[1] > 0
 
 
 @pytest.mark.parametrize("start", [0, 50, 3050])

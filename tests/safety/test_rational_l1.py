@@ -16,7 +16,7 @@ from screenpath.rows.columns import Columns
 from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point, walk
-from tests.safety.rational_penalised import L1, faults, hostile, small_signal, tops_of_rounding
+from tests.safety.rational_penalised import L1, faults, hostile, random_weights, small_signal, tops_of_rounding
 
 # What was certified with a gap of 0: data, labels, values of lambda, tolerance, and whether the data is sparse.
 FALSE = {
@@ -47,21 +47,20 @@ FALSE = {
 }  # fmt: skip
 
 
-def walked(X, y, lams, tol, rule="none", newton=True, sparse=False):
+def walked(X, y, lams, tol, rule="none", newton=True, sparse=False, weights=None):
     """Yield every step of a path, its certificate and its faults."""
     if not lams:
         return
-    model, exact = L1SVM(Columns(sp.csr_array(X) if sparse else X, y)), L1(X, y)
+    model, exact = L1SVM(Columns(sp.csr_array(X) if sparse else X, y, 1, weights)), L1(X, y, weights)
     options = PathOptions(tol=tol, max_epochs=3000)
-    center = Fraction(sum(exact.y), exact.n)
     for step, c in walk(model, lams, parse_feature_rule(rule), FeatureDescent(newton=newton), options):
-        ceiling = exact.primal([Fraction(0)] * exact.m, center, Fraction(c.lam))
+        ceiling = exact.primal([Fraction(0)] * exact.m, exact.center, Fraction(c.lam))
         yield step, c, faults(step, c, *exact.objectives(c.w, c.bias, c.lam), tol, ceiling)
 
 
-def grid(rng, X, y):
+def grid(rng, X, y, weights=None):
     """Return values of lambda relative to the largest, over 13 orders of magnitude."""
-    top = L1SVM(Columns(X, y)).lam_max
+    top = L1SVM(Columns(X, y, 1, weights)).lam_max
     return [float(v) for v in np.sort(top * 10.0 ** rng.uniform(-12, 1, size=4))[::-1] if 0.0 < v < np.inf]
 
 
@@ -79,7 +78,8 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     rng = np.random.default_rng(seed)
     X, y = hostile(rng)
     rule, newton, sparse = rng.choice(["none", "vi", "gap", "vi+gap"]), bool(rng.integers(2)), bool(rng.integers(2))
-    for step, _, found in walked(X, y, grid(rng, X, y), tol, str(rule), newton, sparse):
+    weights = random_weights(seed, y)
+    for step, _, found in walked(X, y, grid(rng, X, y, weights), tol, str(rule), newton, sparse, weights):
         assert found == [], (seed, step)
 
 
@@ -90,7 +90,8 @@ def test_most_of_them_are_certified_and_some_need_exact_sums(monkeypatch):
     for seed in range(25):
         rng = np.random.default_rng(seed)
         X, y = hostile(rng)
-        states += [step.status for step, _, _ in walked(X, y, grid(rng, X, y), 1e-6)]
+        weights = random_weights(seed, y)
+        states += [step.status for step, _, _ in walked(X, y, grid(rng, X, y, weights), 1e-6, weights=weights)]
     assert states.count("certified") > 0.6 * len(states)
     assert len(asked) > 5
 
@@ -119,8 +120,9 @@ def test_no_decision_is_wrong(seed, tol):
     """What a rule screens is strictly inside its constraint at the exact optimum, for references of any accuracy."""
     rng = np.random.default_rng(seed)
     X, y = hostile(rng)
-    model, exact = L1SVM(Columns(X, y)), L1(X, y)
-    lams, none = grid(rng, X, y), parse_feature_rule("none")
+    weights = random_weights(seed, y)
+    model, exact = L1SVM(Columns(X, y, 1, weights)), L1(X, y, weights)
+    lams, none = grid(rng, X, y, weights), parse_feature_rule("none")
 
     def point(lam, wanted):
         options = PathOptions(tol=wanted, max_epochs=300)
@@ -148,7 +150,8 @@ def test_decisions_are_judged_and_made():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         X, y = hostile(rng)
-        model, exact = L1SVM(Columns(X, y)), L1(X, y)
+        weights = random_weights(seed, y)
+        model, exact = L1SVM(Columns(X, y, 1, weights)), L1(X, y, weights)
         if not model.lam_max > 0.0:
             continue
         lam = 0.6 * model.lam_max

@@ -12,15 +12,16 @@ from screenpath import sparse_svm_path
 from screenpath.errors import DataError
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
+from screenpath.models.sparse_sharp import sharpened
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
-from tests.safety.rational_penalised import Sparse, faults, hostile, small_signal, tops_of_rounding
+from tests.safety.rational_penalised import Sparse, faults, hostile, random_weights, small_signal, tops_of_rounding
 
 
 def problem(seed):
-    """Return random generator, model at beta = 0 and its exact twin; two or three classes, dense or sparse."""
+    """Return random generator, model at beta = 0 and its exact twin; with weights or without, dense or sparse."""
     rng = np.random.default_rng(seed)
     X, y = hostile(rng)
     classes, labels = 1, y.astype(np.int64)
@@ -29,7 +30,9 @@ def problem(seed):
         labels[:3] = 0, 1, 2
     gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 1e-14, 1.0 - 1e-12]))
     views = Views(X if rng.random() < 0.5 else sp.csr_array(X))
-    return rng, SparseModel(views, labels, classes, 0.0, gamma), Sparse(X, labels, classes, gamma)
+    weights = random_weights(seed, labels)
+    exact = Sparse(X, labels, classes, gamma, weights)
+    return rng, SparseModel(views, labels, classes, 0.0, gamma, weights), exact
 
 
 def points(rng, base, rows=2, each=3):
@@ -72,6 +75,24 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     rule, solver = ("none", "sifs", "gap", "sifs+gap")[seed % 4], ("auto", "sdca")[seed // 4 % 2]
     for step, found in walked(seed, tol, rule, solver):
         assert found == [], (seed, step)
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_certificates_are_sharpened(classes):
+    """Of more than two classes it ended with a traceback."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(7, 3)) * 10.0 ** rng.integers(-3, 4, size=3)
+        labels = np.arange(7) % 3 if classes == 3 else 2 * (np.arange(7) % 2) - 1
+        weights = 10.0 ** rng.uniform(-3, 3, size=7) if seed % 2 else None
+        exact = Sparse(X, labels, classes, 0.5, weights)
+        model = SparseModel(Views(X), labels, classes, 0.0, 0.5, weights)
+        model = model.at(0.3 * model.beta_max)
+        c = solved(model, 0.1 * model.alpha_max(), 1e-10)
+        found = sharpened(model, c, 1e-18)
+        primal, dual = exact.objectives(c.w, c.theta, c.alpha, c.beta)
+        assert primal - dual <= Fraction(found.gap) <= 2 * (primal - dual) + Fraction(1e-15) * primal
+        assert abs(Fraction(found.primal) - primal) <= Fraction(found.primal_error)
 
 
 @pytest.mark.parametrize("seed", [9, 11, 32, 36, 44, 45, 61])
@@ -127,7 +148,9 @@ def attacked(seed, tol):
                 tighten(model, at, near, alpha)
                 yield at, best
         if model.exact_until(model.start(alpha), alpha):
-            yield settled(model, True, True, True), best
+            at = settled(model, True, True, True)
+            at.duals[np.tile(model.weights, model.classes) == 0.0] = 0  # which have no part in the optimum
+            yield at, best
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

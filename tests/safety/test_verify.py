@@ -8,9 +8,11 @@ import pytest
 from screenpath.verify import box, checker_of
 from screenpath.verify.data import Source, scaled
 from screenpath.verify.file import pack
+from screenpath.verify.free import Residue
 from screenpath.verify.kernel import values
 from tests.safety.certificates import (
     ExactPair,
+    accepts,
     attack,
     change,
     exact_kernel,
@@ -52,6 +54,23 @@ def test_a_checker_without_error_bounds_would_be_caught(certificates, monkeypatc
     """Control: where the checker believes that all is well, the attack says so."""
     monkeypatch.setattr("tests.safety.certificates.accepts", lambda *_: True)
     assert len(attack(certificates, 20, seed=2)["missed"]) == 20
+
+
+def test_a_checker_that_forgets_the_sum_of_dual_variables_would_be_caught(certificates, monkeypatch):
+    """With b far off every row is on the side that theta says, and the gap without the constraint is 0."""
+    free = [certificate for certificate in certificates if certificate[0].get("intercept") == "free"]
+    found = attack(free, 60, seed=3)
+    assert found["missed"] == [] and found["accepted"] >= 0.8 * found["true"] > 0
+    header, steps, data, X, y = next(one for one in free if "kernel" in one[0])
+    plus = np.array(y) == header["labels"]["+1"]
+    entry = {**steps[0], "states": pack(plus.astype(np.uint8)), "between": np.zeros(0), "b": -100.0}
+    pair = ExactPair(exact_losses(header, X, y), entry, [1 if one else -1 for one in plus])
+    assert not pair.valid and pair.gap is None  # no row has room for the sum
+    primal = float(pair.primal)
+    entry |= {"primal": primal, "primal_error": 1e-9 * primal, "gap": 1e-7 * primal}
+    assert not accepts(header, [entry], data)
+    monkeypatch.setattr(Residue, "costs", lambda self: (0.0, 0.0))
+    assert accepts(header, [entry], data)
 
 
 def problem(rng, scaling: str):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import SVC
 
 import screenpath
 from screenpath.sklearn import (
@@ -72,13 +73,17 @@ def test_the_intercept_is_free_unless_it_is_penalised_or_declined(cancer):
 def test_kernels(cancer):
     X, y = cancer
     model = SVMClassifier(2.0, kernel="rbf", gamma="0.5/d", scale="standard").fit(X, y)
-    path = screenpath.kernel_svm_path(X, y, grid=[2.0], gamma="0.5/d", scale="standard")
+    path = screenpath.kernel_svm_path(X, y, grid=[2.0], gamma="0.5/d", scale="standard", intercept="free")
     assert np.array_equal(model.support_, path.support())
     assert np.array_equal(model.dual_coef_[0], path.coef()[model.support_])
     assert np.array_equal(model.decision_function(X), path.decision_function(X))
-    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "coef_") and model.intercept_.tolist() == path.intercepts.tolist() != [0.0]
+    other = SVC(C=2.0, gamma=0.5 / X.shape[1], tol=1e-8).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    np.testing.assert_allclose(model.intercept_, other.intercept_, atol=1e-3)
     poly = SVMClassifier(kernel="poly", degree=2, coef0=1.0, scale="standard").fit(X, y)
-    path = screenpath.kernel_svm_path(X, y, kernel="poly", degree=2, coef0=1.0, grid=[1.0], scale="standard")
+    path = screenpath.kernel_svm_path(
+        X, y, kernel="poly", degree=2, coef0=1.0, grid=[1.0], scale="standard", intercept="free"
+    )
     assert np.array_equal(poly.decision_function(X), path.decision_function(X))
 
 
@@ -170,8 +175,8 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(class_weight={7: 1.0}), "class_weight names 7"),
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
         (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
-        (SVMClassifier(intercept="free", kernel="rbf"), "`kernel` has no path yet"),
-        (SVMClassifier(rule="it"), "with `intercept=free` there is no rule 'it'"),
+        (SVMClassifier(kernel="rbf", rule="ssnsv"), "with `intercept=free` there is no rule 'ssnsv'"),
+        (SVMClassifier(rule="heuristic"), "with `intercept=free` there is no rule 'heuristic'"),
         (SparseSVMClassifier(beta=0.0), "`beta` must be a positive number"),
         (QuantileRegressor(tau=1.0), "`tau` must lie between 0 and 1"),
     ],

@@ -43,8 +43,8 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
         place = np.empty(run.theta.size, dtype=np.int64)
         sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
         sparse_newton.kernels.implicit_conjugate_gradients(
-            *run.view, model.n, model.labels, model.classes, active, place, run.alpha, 1.0 / (model.n * model.gamma),
-            rhs, 1e-12, 1000, found,
+            *run.view, model.n, model.labels, model.weights, model.classes, active, place, run.alpha,
+            1.0 / (model.n * model.gamma), rhs, 1e-12, 1000, found,
         )  # fmt: skip
     else:
         found = run._direction(active, rhs, 1e-12)

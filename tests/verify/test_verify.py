@@ -9,7 +9,8 @@ import pytest
 
 import screenpath
 from screenpath.errors import ScreenpathError
-from screenpath.verify.file import NAME
+from screenpath.verify import check
+from screenpath.verify.file import NAME, read_certificate
 from tests.cli.conftest import call, clouds, data, in_process, libsvm_text  # noqa: F401 (fixtures)
 from tests.conftest import ROOT
 
@@ -52,6 +53,30 @@ def test_kernel_models(call, data, kernel):  # noqa: F811
 
 
 @pytest.mark.parametrize("scale", SCALES)
+def test_a_free_intercept(call, tmp_path, scale):  # noqa: F811
+    X, y = clouds(n=60)
+    (tmp_path / "two").write_text(libsvm_text(X + 3.0, y))
+    (tmp_path / "real").write_text(libsvm_text(X + 3.0, X @ np.arange(5) + 40.0 + y**2))
+    weights = ("--weights", weights_file(tmp_path, 60))
+    runs = (
+        ("svm", "two", *weights),
+        ("svr", "real", "--epsilon", "0.2"),
+        ("quantile", "real", "--tau", "0.8", "--coefficients", "npz"),
+        ("svm", "two", "--kernel", "rbf", "--gram", "cache", *weights),
+    )
+    for model, file, *options in runs:
+        given = (*GRID, "--scale", scale, "--intercept", "free", "--certificate", "-o", "r", "--force")
+        assert call(model, file, *options, *given).code == 0
+        found = call("verify", "r")
+        assert (found.code, found.err) == (0, "") and "6 of 6 steps proven, 0 rows fixed" in found.out
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    record["options"]["intercept"] = "none"
+    (tmp_path / "r" / "run.json").write_text(json.dumps(record))
+    found = call("verify", "r")
+    assert found.code == 1 and "another intercept" in found.out + found.err
+
+
+@pytest.mark.parametrize("scale", SCALES)
 def test_models_with_few_weights(call, data, scale):  # noqa: F811
     for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
         options = ("--scale", scale, "--storage", storage, "--certificate", "-o", "r", "--force", "--quiet")
@@ -62,11 +87,57 @@ def test_models_with_few_weights(call, data, scale):  # noqa: F811
         assert call("verify", "r").out.startswith("r: 8 of 8 steps proven")
 
 
+def test_weights_of_models_with_few_weights(call, data, tmp_path):  # noqa: F811
+    options = ("--weights", weights_file(tmp_path), "--class-weight", "2=3", "--certificate", "--force", "--quiet")
+    for scale in ("none", "standard"):
+        for command in (("l1svm", "--grid", "6"), ("sparse-svm", "--betas", "2", "--alphas", "3", "--bias", "0.3")):
+            assert call(command[0], data, *command[1:], "--scale", scale, *options, "-o", "r").code == 0
+            assert call("verify", "r").out.startswith("r: 6 of 6 steps proven")
+            header, steps = read_certificate(tmp_path / "r" / NAME)
+            header["weights"] = np.roll(header["weights"], 1)  # those of other samples
+            assert not check(header, steps, data).holds
+
+
 def test_processes_write_the_same_certificate(call, data, tmp_path):  # noqa: F811
     grid = ("--betas", "2", "--alphas", "3", "--quiet", "--certificate")
     for jobs in ("1", "2"):
         assert call("sparse-svm", data, *grid, "--jobs", jobs, "-o", jobs).code == 0
     assert (tmp_path / "1" / NAME).read_bytes() == (tmp_path / "2" / NAME).read_bytes()
+
+
+@pytest.mark.parametrize("model", ["svm", "sparse-svm", "l1svm"])
+def test_words_for_labels(call, data, tmp_path, model):  # noqa: F811
+    grid = ("--betas", "2", "--alphas", "3") if model == "sparse-svm" else ("--grid", "4")
+    text = data.read_text().replace("\n2 ", "\nspam ").replace("\n1 ", "\nham ")
+    data.write_text(("spam " if text[0] == "2" else "ham ") + text[2:])
+    assert call(model, data, *grid, "--certificate", "--quiet", "-o", "r").code == 0
+    assert call("verify", "r").code == 0
+    data.write_text(data.read_text().replace("spam ", "other ", 1))
+    assert "is not the data of the certificate" in call("verify", "r").err
+
+
+@pytest.mark.parametrize("model", ["svm", "lad"])
+def test_tables(call, tmp_path, model):  # noqa: F811
+    """CSV with quotes, texts, missing ends and one column in hot values; and the same as Parquet."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(3)
+    X, colour = rng.normal(size=(60, 2)).round(2), rng.choice(["red", "light blue", "3.5"], 60)
+    y = X @ [1.0, -2.0] + (colour == "red")
+    class_ = np.where(y > 0, "spam; or", "ham") if model == "svm" else y.round(3)
+    rows = [
+        f'{a};"{c}";{"true" if a > 0 else "false"};{b};"{t}"' for (a, b), c, t in zip(X, colour, class_, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(['"a b";colour;flag;n;class', "", *rows]) + "\n")
+    table = {"a b": X[:, 0], "colour": colour, "flag": X[:, 0] > 0, "n": X[:, 1], "class": class_}
+    parquet.write_table(pyarrow.table(table), tmp_path / "t.parquet", row_group_size=7)
+    for name in ("t.csv", "t.parquet"):
+        how = ("--one-hot", "colour", "--certificate", "--quiet", "--scale", "maxabs")
+        assert call(model, tmp_path / name, *GRID, *how, "-o", name[2:]).code == 0
+        for other in ("t.csv", "t.parquet"):
+            found = call("verify", name[2:], tmp_path / other)
+            assert found.code == 0, found.err
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace(rows[3], rows[4]))
+    assert "is not the data of the certificate" in call("verify", "csv").err
 
 
 def test_compressed_data_and_eps_paths(call, tmp_path):  # noqa: F811
@@ -92,7 +163,7 @@ def test_compressed_data_and_eps_paths(call, tmp_path):  # noqa: F811
 def test_it_uses_numpy_and_nothing_of_the_solver(call, data, tmp_path):  # noqa: F811
     allowed = {
         "__future__", "bz2", "csv", "dataclasses", "decimal", "gzip", "hashlib", "json", "lzma", "math", "numpy", "os",
-        "pathlib", "struct", "typing", "zipfile", "zlib", "screenpath.errors", "screenpath.verify",
+        "pathlib", "pyarrow.parquet", "struct", "typing", "zipfile", "zlib", "screenpath.errors", "screenpath.verify",
     }  # fmt: skip
     for file in PACKAGE.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -261,8 +332,6 @@ def test_standard_input_has_to_be_named(call, data, monkeypatch):  # noqa: F811
 
 
 def test_the_header_says_what_was_computed(call, data, tmp_path):  # noqa: F811
-    from screenpath.verify.file import read_certificate
-
     call("svm", data, *GRID, "--certificate", "-o", "r", "--scale", "standard", "--bias", "2")
     header, steps = read_certificate(tmp_path / "r" / NAME)
     record = json.loads((tmp_path / "r" / "run.json").read_text())

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from screenpath.api.l1svm import l1_svm_path
 from screenpath.api.losses import svm_path
+from screenpath.models.grid import lambda_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
+from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.solvers import make_solver
+from screenpath.solvers.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions
-from screenpath.walk.one_vs_rest import OneVsRest, walk_classes
+from screenpath.walk.one_vs_rest import L1OneVsRest, OneVsRest, walk_classes
 
 GRID = np.array([0.01, 0.1, 1.0])
 
@@ -59,6 +63,27 @@ def test_a_walk_goes_on_from_its_state():
     rest = walked(again, reference=again.restore(model.state(whole[0][1])), first=1)
     assert [step.step for step, _ in rest] == [1, 2]
     for (step, _), (other, _) in zip(whole[1:], rest, strict=True):
+        np.testing.assert_array_equal(step.coefficients, other.coefficients)
+
+
+def test_classes_of_the_l1_model_begin_together_and_count_features():
+    X, codes = three_classes()
+    weights = np.linspace(0.5, 2.0, 90)
+    model = L1OneVsRest(MemoryRows(X), codes, weights)
+    grid = lambda_grid(model, 5)
+    how = parse_feature_rule("vi+gap"), make_feature_solver("auto"), PathOptions(tol=1e-9)
+    found = list(walk_classes(model, grid, *how))
+    alone = [l1_svm_path(X, codes == k, grid=grid, tol=1e-9, sample_weight=weights) for k in range(3)]
+    for at, (step, _) in enumerate(found):
+        singles = [path.steps[at] for path in alone]
+        np.testing.assert_array_equal(step.coefficients, [one.coefficients for one in singles])
+        assert step.status == "certified" and step.primal == pytest.approx(sum(one.primal for one in singles))
+        assert step.rejection_ratio == sum(one.n_features_screened for one in singles) / 12
+        assert step.nnz_w == sum(one.nnz_w for one in singles)
+    assert found[0][0].nnz_w == 0 and found[1][0].nnz_w > 0  # the grid begins where the last of them does
+    again = L1OneVsRest(MemoryRows(X), codes, weights)
+    rest = list(walk_classes(again, grid, *how, reference=again.restore(model.state(found[1][1])), first=2))
+    for (step, _), (other, _) in zip(found[2:], rest, strict=True):
         np.testing.assert_array_equal(step.coefficients, other.coefficients)
 
 

@@ -1,0 +1,159 @@
+"""The checker's own reader of tables (CSV, Parquet): cells to the entries that the certificate's columns name."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.verify.data import ENTRIES, Block, Source
+
+PARQUET = b"PAR1"
+DELIMITERS = ",;\t"
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class TableSource(Source):
+    """Rows of a table, block by block; the columns are found by their names.
+
+    Parameters
+    ----------
+    path, header, rows
+        As of :class:`verify.data.Source`; ``header["data"]["table"]`` names the columns.
+    """
+
+    def __init__(self, path, header: dict, rows: int):
+        super().__init__(path, header, rows)
+        table = header["data"]["table"]
+        self.target, hot, self.cells, at = table["target"], table["one_hot"], [], 0
+        for name in table["columns"]:  # the feature of a number; the features of each value
+            values = {value: at + k for k, value in enumerate(hot[name])} if name in hot else None
+            self.cells.append((name, at, values))
+            at += 1 if values is None else len(values)
+
+    def _blocks(self):
+        first, labels, counts = 0, [], [0]
+        columns: list[int] = []
+        values: list[float] = []
+        for label, cells in self._rows():
+            labels.append(label)
+            for (_, feature, places), cell in zip(self.cells, cells, strict=True):
+                if places is not None:
+                    if str(cell) not in places:
+                        raise self._other()
+                    columns.append(places[str(cell)])
+                    values.append(1.0)
+                elif cell != 0.0:
+                    columns.append(feature)
+                    values.append(cell)
+            counts.append(len(values))
+            if len(labels) >= self.rows or len(values) > ENTRIES:
+                yield self._made(first, labels, counts, columns, values)
+                first, labels, counts, columns, values = first + len(labels), [], [0], [], []
+        if labels:
+            yield self._made(first, labels, counts, columns, values)
+
+    def _made(self, first, labels, counts, columns, values) -> Block:
+        y, numbers = np.array(labels), np.array(values)
+        if not np.all(np.isfinite(y)) or not np.all(np.isfinite(numbers)):
+            raise DataError(f"{self.path}: a cell of rows {first + 1} to {first + y.size} is no number")
+        return Block(first, y, np.array(counts), np.array(columns, dtype=np.int64), numbers)
+
+    def _rows(self):
+        """Yield the label of each row, and its cells: a number, or the text of a column with a feature a value."""
+        raise NotImplementedError
+
+
+class CsvSource(TableSource):
+    """Rows of a CSV file, plain or compressed."""
+
+    def _rows(self):
+        lines = (self._text(number, line) for number, line in enumerate(self._lines(), start=1))
+        try:
+            head = next((line for line in lines if line.strip("\r\n")), "")
+            wanted = {self.target, *(name for name, _, _ in self.cells)}
+            for delimiter in DELIMITERS:
+                names = [name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])]
+                if wanted <= set(names):
+                    break
+            else:
+                raise self._other()
+            y, at = names.index(self.target), [names.index(name) for name, _, _ in self.cells]
+            for row in csv.reader(lines, delimiter=delimiter, strict=True):
+                if row and len(row) != len(names):
+                    raise self._other()
+                if row:
+                    cells = [row[k].strip() for k in at]
+                    numbers = [
+                        cell if places is not None else number(cell)
+                        for (_, _, places), cell in zip(self.cells, cells, strict=True)
+                    ]
+                    yield self.label(row[y].strip()), numbers
+        except csv.Error as error:
+            raise DataError(f"{self.path} is not CSV: {error}") from None
+
+    def _text(self, line_number: int, line: bytes) -> str:
+        try:
+            return line.decode()
+        except UnicodeDecodeError:
+            raise DataError(f"{self.path}, line {line_number}: bytes that are no text") from None
+
+    def label(self, text: str) -> float:
+        """Return the number of a label; where labels are texts, one that looks like a number has the number's name."""
+        if not self.places:
+            return number(text)
+        value = number(text) if text.lower() not in TRUTH else math.nan
+        if text not in self.places and math.isfinite(value):
+            text = f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+        return super().label(text)
+
+
+class ParquetSource(TableSource):
+    """Rows of a Parquet file."""
+
+    def _rows(self):
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise DataError(f"{self.path} is Parquet, which takes pyarrow to read", "pip install pyarrow") from None
+        names = [name for name, _, _ in self.cells]
+        try:
+            file = pyarrow.parquet.ParquetFile(self.path)
+            if not {self.target, *names} <= set(file.schema_arrow.names):
+                raise self._other()
+            for batch in file.iter_batches(1 << 14, columns=[self.target, *names]):
+                cells = [self._column(batch.column(name), places) for name, _, places in self.cells]
+                labels = batch.column(self.target).to_pylist()
+                for k, label in enumerate(labels):
+                    y = self.label(str(label)) if self.places else number(label)
+                    yield y, [column[k] for column in cells]
+        except (OSError, pyarrow.ArrowException) as error:
+            raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
+
+    def _column(self, column, places) -> list:
+        cells = column.to_pylist()
+        if places is None:
+            return [number(cell) for cell in cells]
+        return [f"{cell:.17g}" if isinstance(cell, float) else str(cell) for cell in cells]
+
+
+def number(cell) -> float:
+    """Return the number that a cell is; nan for one that is none."""
+    try:
+        return math.nan if cell is None else float(cell)
+    except (TypeError, ValueError):
+        return TRUTH.get(str(cell).strip().lower(), math.nan)
+
+
+def open_data(path, header: dict, rows: int) -> Source:
+    """Return the data of a certificate, by what the file holds; parameters as of the class."""
+    if header["data"].get("table") is None:
+        return Source(path, header, rows)
+    try:
+        with open(path, "rb") as file:
+            parquet = file.read(len(PARQUET)) == PARQUET
+    except OSError:  # whoever reads the rows says why
+        parquet = False
+    return (ParquetSource if parquet else CsvSource)(path, header, rows)

@@ -1,0 +1,136 @@
+"""No decision behind a kernel with a free intercept is wrong, whatever the reference; the attack finds wrong radii."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from screenpath.errors import UsageError
+from screenpath.models.builders import kernel_svm_model
+from screenpath.models.lever import LeverPencil
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.rules import Screening
+from screenpath.rules.intercept import FreeBT2, FreeDVI, FreeIT, contradicted, parse_free_rule
+from screenpath.solvers.smo_free import make_free_kernel_solver
+from screenpath.walk.audit import Audit
+from screenpath.walk.loop import PathOptions, solve_point, walk
+from tests.safety.test_kernel import FUNCTIONS, random_problem
+
+UNSCREENED = Screening(None, False, "none")
+SURE = 1e-5  # of a row's size: an optimum is known to less than that
+ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13")
+
+
+def free_problem(rng):
+    """Return a model with a free intercept, and the words that describe it; both classes have weight."""
+    while True:
+        plain, words = random_problem(rng)
+        try:
+            return kernel_svm_model(plain.rows, plain.hi, "free"), words
+        except UsageError:
+            continue
+
+
+def reference(rng, model, C, accuracy):
+    """Return a certificate at C."""
+    if accuracy == "start":
+        return model.start(C)
+    if accuracy == "arbitrary":
+        return model.certify(C, None, rng.uniform(model.lo, model.hi) * rng.choice([0.01, 1.0]))
+    limit, tol = (1, 1e-14) if accuracy == "1 epoch" else (200, float(accuracy))
+    solver = make_free_kernel_solver("smo" if limit == 1 else "auto")
+    return solve_point(model, C, 0, model.start(C), UNSCREENED, solver, PathOptions(tol=tol, max_epochs=limit))[1]
+
+
+def attack(seeds, rule) -> tuple[int, int]:
+    """Return decisions made, and decisions on the wrong side of their kink, over random problems and references."""
+    made = wrong = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        model, _ = free_problem(rng)
+        C0 = float(10.0 ** rng.uniform(-2.0, 2.0) / np.median(model.norms) ** 2)
+        C = C0 * float(rng.choice([0.5, 0.93, 1.0, 1.07, 1.5, 4.0]))
+        best = reference(rng, model, C, "1e-13")
+        if best.rel_gap > 1e-10:
+            continue
+        beta = model.signless.kinks - model.signs * best.point.products
+        size = SURE * (1.0 + model.norms * np.sqrt(best.point.sqnorm))
+        for accuracy in ACCURACIES:
+            found = model.screen(rule(model, reference(rng, model, C0, accuracy), C))
+            signless = found.status * model.signs
+            made += found.n_R + found.n_L
+            matters = model.lo < model.hi
+            wrong += int(np.count_nonzero((signless < 0) & (beta > best.high + size) & matters))
+            wrong += int(np.count_nonzero((signless > 0) & (beta < best.low - size) & matters))
+    return made, wrong
+
+
+@pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
+def test_no_decision_is_wrong(rule):
+    made, wrong = attack(range(60), rule().region)
+    assert made > (500 if rule is FreeBT2 else 1500) and wrong == 0
+
+
+@pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
+def test_the_attack_finds_a_radius_that_is_too_small(rule):
+    def less(region):
+        if isinstance(region, LeverPencil):
+            return LeverPencil(less(region.first), less(region.second))
+        return replace(region, ball=replace(region.ball, radius=0.9 * region.ball.radius))
+
+    assert attack(range(60), lambda *given: less(rule().region(*given)))[1] > 0
+
+
+@pytest.mark.parametrize("solver", ["auto", "smo"])
+@pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap", "it+gap"])
+def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
+    solver, options = make_free_kernel_solver(solver), PathOptions(tol=1e-7, max_epochs=400)
+    audit, decided = Audit(solver, options, contradicted), 0
+    for seed in range(100, 112):
+        rng = np.random.default_rng(seed)
+        model, words = free_problem(rng)
+        C = float(10.0 ** rng.uniform(-2.0, 1.0) / np.median(model.norms) ** 2)
+        grid = [0.8 * C, C, 1.1 * C, 3.0 * C]
+        audited = PathOptions(tol=1e-7, max_epochs=400, audit=audit)
+        found = list(walk(model, grid, parse_free_rule(rule), solver, audited))
+        plain = list(walk(model, grid, UNSCREENED, solver, options))
+        for (step, one), (_, other) in zip(found, plain, strict=True):
+            assert step.extras["unsafe"] == 0 and step.status == "certified", f"{seed}: {words}"
+            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12)
+            decided += step.screened_R + step.screened_L
+    assert decided > 100 or rule == "gap"
+
+
+def test_what_the_dynamic_rule_fixes_while_solving_is_right():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0.8, 1.0, -1.0)
+    model = kernel_svm_model(GramRows(X, FUNCTIONS[0], y), None, "free")
+    for C in (0.05, 1.0):
+        ((_, best),) = walk(model, [C], UNSCREENED, make_free_kernel_solver("auto"), PathOptions(tol=1e-11))
+        near = solve_point(
+            model, C, 0, model.start(C), UNSCREENED, make_free_kernel_solver("smo"), PathOptions(tol=1e-3)
+        )[1]
+        run = make_free_kernel_solver("smo").run(model.reduce(C, model.nothing_screened(), near))
+        for _ in range(3):
+            run.check(1e-12, True)
+            run.epoch(0.0, True, False)
+        t = model.c - best.point.products - model.signs * best.intercept
+        assert run.screened > 0
+        assert not np.any((run.decided < 0) & (t > 1e-6)) and not np.any((run.decided > 0) & (t < -1e-6))
+        assert abs(float(model.signs @ run.alpha)) < 1e-12 * float(run.alpha.sum())
+
+
+def test_a_linear_kernel_far_from_the_origin_still_decides():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2)) + 1e4
+    y = np.where(X @ [1.0, 1.0] + 0.3 * rng.normal(size=120) > 2e4, 1.0, -1.0)
+    model = kernel_svm_model(GramRows(X, KernelFunction("linear"), y), None, "free")
+    steps = [
+        s
+        for s, _ in walk(
+            model, np.geomspace(0.1, 10.0, 20), parse_free_rule("dvi"), make_free_kernel_solver("auto"), PathOptions()
+        )
+    ]
+    assert all(s.status == "certified" for s in steps) and sum(s.screened_R + s.screened_L for s in steps) > 600
