@@ -72,7 +72,7 @@ def sparse_spreads(data, indices, indptr, y, out):
         out[j] = np.sqrt(total)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)  # it stands in two kernels: a symbol could come from either
 def bias_sums(slack, y, shift):
     """Return the sums of ``y_i r_i``, its size, and ``y_i^2`` where ``r_i = max(slack_i - y_i shift, 0)`` is not 0."""
     total, size, count = 0.0, 0.0, 0.0
