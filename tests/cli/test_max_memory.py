@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), re
 MB = 1 << 20
 CLASSES = 4
 SHARE = 0.85  # of what a command takes beside an idle process is its first limit
+LEAST = 4 * MB  # more than an idle process takes: less is lost in the rounding of limits
 ATTEMPTS = 6  # refused while it reads, before it prepares, before it solves: each time by what is known then
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
 GRID = ("--grid", "2", "--cmin", "1e-4", "--cmax", "1e-3")
@@ -133,7 +134,11 @@ def where(tmp_path_factory):
 @pytest.fixture(scope="module")
 def forked(where):
     """The process that forks."""
+<<<<<<< HEAD
     warm = [["convert", f"{name}sparse", f"{name}data.shards", "--block-mb", "1", "--force", "--quiet"]
+=======
+    warm = [["convert", f"{name}sparse", f"{name}data.shards", "--block-mb", "1", "--quiet", "--force"]
+>>>>>>> people
             for name in ("", "few-", "tiny-")]  # fmt: skip
     warm += [arguments(*case, "tiny-") for case in CASES]
     warm.append(["predict", "tiny-svm-sparse-path", "tiny-sparse", "--step", "0", "--quiet"])
@@ -152,6 +157,8 @@ def check(commands, argv: list, share: float = SHARE) -> None:
     """Run a command without a limit, under one that does not suffice for that, and under those that are suggested."""
     free = commands.run(argv)
     assert free["code"] in (0, 3), free
+    if free["peak"] - commands.idle < LEAST:
+        pytest.skip("the command finds all it takes in memory that its process has already")
     limit = int(commands.idle + share * (free["peak"] - commands.idle)) // MB
     assert free["peak"] > limit * MB > commands.idle  # it could be crossed, and is not crossed by doing nothing
     for _ in range(ATTEMPTS):
