@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -27,14 +28,14 @@ def rereadable(sources: Sequence, folder):
     Parameters
     ----------
     sources : sequence
-        Paths, ``-`` for standard input, or binary file objects.
+        Paths, also of pipes, ``-`` for standard input, or binary file objects.
     folder : path-like
         Where there is room for what a stream holds.
     """
     with ExitStack() as stack:
         found = []
         for source in sources:
-            if str(source) != "-" and not hasattr(source, "read"):
+            if not _is_stream(source):
                 found.append(source)
                 continue
             stream, name = stack.enter_context(open_source(source))
@@ -43,6 +44,14 @@ def rereadable(sources: Sequence, folder):
             twice = header_of(head.lstrip(b"\xef\xbb\xbf\r\n")) is not None or first_is_word(head.splitlines())
             found.append(stack.enter_context(Kept(begun, name, folder)) if twice else begun)
         yield found
+
+
+def _is_stream(source) -> bool:
+    """Tell whether a source gives its bytes once: a stream, or what has a name but is no file (a pipe)."""
+    if hasattr(source, "read") or str(source) == "-":
+        return True
+    path = Path(source)
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _head(stream) -> bytes:

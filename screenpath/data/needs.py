@@ -167,6 +167,7 @@ VALUES_AT_ONCE = 1 << 17  # values of columns that are multiplied by their signs
 DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
 BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
 # With a free intercept: rows without their signs (5), and what a rule and a solver make of them; levers (of d columns).
+FREE_KERNEL = KernelNeeds(76)
 FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(40, 110, 20, 6, mirrored=True)
 
 

@@ -8,9 +8,8 @@ intercept adds the same ``b`` to every linear form. A row ``g_i = s_i x_i`` of a
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.box import UNIT, box_terms
+from screenpath.kernels.box import UNIT
 from screenpath.kernels.newton_system import add
-from screenpath.kernels.partition import ROWS
 
 MANY, SAMPLE, MARGIN = 4096, 256, 0.12  # rows from which a sample is looked at, its size, and how sure it is
 FEW = 32  # entries that are sorted rather than parted
@@ -200,16 +199,6 @@ def nearest_movable(t, theta, lo, hi, signs, least):
         if size < rise_at and up >= least and up > 0.0:
             rise, rise_at = i, size
     return fall, rise
-
-
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def all_terms(c, margins, lo, hi, theta, norms, a, b):
-    """Return the sums of ``box.box_terms`` over all rows, in parts of ``ROWS``."""
-    xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
-    for s in range(0, c.size, ROWS):
-        part = box_terms(c, margins, lo, hi, theta, norms, a, b, s, min(s + ROWS, c.size))
-        xi, ell, plain, slack = xi + part[0], ell + part[1], plain + part[2], slack + part[3]
-    return xi, ell, plain, slack
 
 
 # -- levers ------------------------------------------------------------------------------------------------------------
@@ -503,7 +492,6 @@ def warm_up():
     best_interval(a, a, 1.0, 0.0)
     excess(a, signs)
     nearest_movable(a, a, a, a, signs, 0.0)
-    all_terms(a, a, a, a, a, a, 0.0, 0.0)
     foremost(a, a)
     seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
     distances(a, a, signs, 0.0, a.copy())

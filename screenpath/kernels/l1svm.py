@@ -17,7 +17,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and in
 BIAS_SOLVES = 8
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)  # see bias_sums
 def inner(a, b):
     """Return ``a . b``. A threaded library would spend more time on waking its threads."""
     total = 0.0

@@ -45,7 +45,7 @@ def slack(t, lo, hi, alpha):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, forceinline=True)  # it stands in two kernels: a symbol could come from either
 def leap(lo, hi, alpha, t, before, gradient):
     """Go on in the direction of the last steps, from ``before`` to ``alpha``, as far as the dual rises.
 

@@ -105,7 +105,7 @@ class FreeModel(FreeIntercept):
             place = (*place, self.balanced(theta, place[-1]))
         low, high, b, t, point = place
         slope, floor = self._form_errors(w, b)
-        sums = kernels.all_terms(self.c, margins + self.signs * b, self.lo, self.hi, theta, self.norms, slope, floor)
+        sums = self._terms(margins + self.signs * b, theta, slope, floor)
         residue, shift, cost = self.residue(point, theta, t, slope, floor)
         w_sq, *numbers = box_kernels.box_objectives(
             C, w, total, sum_error + shift, *sums[:3], sums[3] + cost, slope, floor, self.bounds
@@ -118,6 +118,15 @@ class FreeModel(FreeIntercept):
         )  # fmt: skip
         found.error += cost + residue * self.largest_kink
         return found
+
+    def _terms(self, forms: np.ndarray, theta: np.ndarray, slope: float, floor: float) -> tuple:
+        """Return the sums of ``kernels.box.box_terms`` over all rows, in parts."""
+        sums = (0.0, 0.0, 0.0, 0.0)
+        for s in range(0, self.size, partition.ROWS):
+            e = min(s + partition.ROWS, self.size)
+            part = box_kernels.box_terms(self.c, forms, self.lo, self.hi, theta, self.norms, slope, floor, s, e)
+            sums = tuple(a + b for a, b in zip(sums, part, strict=True))
+        return sums
 
     def _form_errors(self, w, b: float) -> tuple[float, float]:
         """Return what :meth:`product_errors` does for ``g.w + s b``, as if ``b`` were one coefficient more."""

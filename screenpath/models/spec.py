@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 
-from screenpath.data.needs import BOX, FREE, FREE_MIRRORED, MIRRORED, Needs
+from screenpath.data.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, MIRRORED, Needs
 from screenpath.errors import UsageError
 from screenpath.models.options import INTERVAL, PATH, completed
 
@@ -78,6 +78,7 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
             "rule": Later("rules.intercept", "parse_free_kernel_rule"),
             "solver": Later("solvers.smo_free", "make_free_kernel_solver"),
             "kernel_modules": modules,
+            "needs": FREE_KERNEL,
         }
     return replace(
         spec,

@@ -347,7 +347,8 @@ def _features(run, step: dict, top: int) -> tuple[list, int, list]:
         )
         for number, j, row in zip(numbers, order, entered, strict=True)
     ]
-    return found, int(np.count_nonzero(size)), intercepts.tolist()
+    none = run.kernel and intercept_words(run) != "free"
+    return found, int(np.count_nonzero(size)), [] if none else intercepts.tolist()
 
 
 def _entries(run, features, blocks: int) -> list:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from screenpath.errors import UsageError
 from screenpath.kernels.compiled import NOTHING
-from screenpath.rules.base import StaticRule
+from screenpath.rules.base import Composed, StaticRule
 from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV
 from screenpath.rules.pathwise import BoxScreening, Heuristic, Pathwise
 
@@ -17,22 +17,10 @@ KERNEL = ("dvi", "bt1", "bt2", "it")
 
 
 @dataclass(frozen=True, slots=True)
-class Screening(BoxScreening):
-    """What is screened when.
-
-    Parameters
-    ----------
-    static : rule or None
-        Applied once before each solve, from the previous grid point.
-    dynamic : bool
-        Apply the gap ball of the current iterate while solving.
-    name : str
-        As the user wrote it.
-    """
+class Screening(Composed, BoxScreening):
+    """What is screened when, of a box model."""
 
     static: StaticRule | None
-    dynamic: bool
-    name: str
 
     @property
     def compiled(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from screenpath.kernels.compiled import GIVEN
@@ -126,3 +127,22 @@ class PathScreening(Protocol):
             If no walk can have left it.
         """
         return
+
+
+@dataclass(frozen=True, slots=True)
+class Composed(PathScreening):
+    """What is screened when.
+
+    Parameters
+    ----------
+    static : rule or None
+        Applied once before each solve, from the previous grid point.
+    dynamic : bool
+        Apply the gap ball of the current iterate while solving.
+    name : str
+        As the user wrote it.
+    """
+
+    static: Any
+    dynamic: bool
+    name: str

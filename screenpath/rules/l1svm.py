@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.geometry import Ball, Point
-from screenpath.rules.base import PathScreening
+from screenpath.rules.base import Composed
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
 # rounding error.
@@ -59,22 +59,10 @@ def contradicted(model, accurate, lam: float, decided) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureScreening(PathScreening):
-    """What is screened when.
-
-    Parameters
-    ----------
-    static : rule or None
-        Applied once before each solve, from the previous grid point.
-    dynamic : bool
-        Apply the gap ball of the current iterate while solving.
-    name : str
-        As the user wrote it.
-    """
+class FeatureScreening(Composed):
+    """What is screened when, of the L1 model."""
 
     static: VariationalInequality | None
-    dynamic: bool
-    name: str
 
     def before(self, model, reference, parameter):
         """Screen from the previous grid point, before the solve; from ``lambda_max`` up the closed form decides all."""

@@ -54,20 +54,27 @@ def calibrated(method: str, forms, positive, weights=None):
 
 
 def fitted_sigmoid(forms, positive, weights) -> Sigmoid:
-    """Fit the sigmoid by maximum likelihood, targets drawn in by a sample a class (Platt 1999; Lin et al. 2007)."""
+    """Fit the sigmoid by maximum likelihood, targets drawn in by a sample a class (Platt 1999; Lin et al. 2007).
+
+    Sums are numpy's own: those of a linear algebra library depend on where in memory the numbers lie, and with them the
+    last digit would from one run to the next.
+    """
     many, few = weights[positive].sum(), weights[~positive].sum()
     targets = np.where(positive, (many + 1.0) / (many + 2.0), 1.0 / (few + 2.0))
     size = max(float(np.abs(forms).max(initial=0.0)), np.finfo(np.float64).tiny)  # the scale of values that may be huge
-    columns = np.column_stack([forms / size, np.ones(forms.size)])
+    x = forms / size
     at = np.array([0.0, np.log((many + 1.0) / (few + 1.0))])
-    value = _loss(columns @ at, targets, weights)
+    value = _loss(at[0] * x + at[1], targets, weights)
     for _ in range(STEPS):
-        p = _logistic(columns @ at)
-        slope = columns.T @ (weights * (p - targets))
-        bend = (columns.T * (weights * p * (1.0 - p))) @ columns
+        p = _logistic(at[0] * x + at[1])
+        off, spread = weights * (p - targets), weights * p * (1.0 - p)
+        slope = np.array([np.sum(off * x), np.sum(off)])
+        bend = np.array([[np.sum(spread * x * x), np.sum(spread * x)], [np.sum(spread * x), np.sum(spread)]])
         move = np.linalg.lstsq(bend, -slope, rcond=None)[0]  # equal values of all samples leave the slope open
         allowed = value + ROUNDING * abs(value)  # near the end the loss no longer tells better from worse
-        while (new := _loss(columns @ (at + move), targets, weights)) > allowed and np.abs(move).max() > 0.0:
+        while (new := _loss((at + move)[0] * x + (at + move)[1], targets, weights)) > allowed and np.abs(
+            move
+        ).max() > 0.0:
             move *= 0.5
         at, value = at + move, new
         if np.abs(move).max() <= ROUNDING * np.abs(at).max():
@@ -100,4 +107,4 @@ def _logistic(z: np.ndarray) -> np.ndarray:
 
 
 def _loss(z, targets, weights) -> float:
-    return float(weights @ (np.logaddexp(0.0, z) - targets * z))
+    return float(np.sum(weights * (np.logaddexp(0.0, z) - targets * z)))

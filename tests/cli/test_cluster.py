@@ -45,24 +45,24 @@ def test_local_cluster(call, data, shards):
     assert all(int(row["bytes_moved"]) > 8 * 120 for row in read_csv(folder / "steps.csv"))
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, storage):
+def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards):
     """A path in memory, on shards and on two workers: the same solutions, the latter two to the byte."""
-    options = ("--grid", 4, "--cmax", 1, "--intercept", "free", "--storage", storage, "--scale", "maxabs", "--quiet")
-    assert call("svm", data, *options, "-o", "memory").code == 0
-    assert call("svm", shards, *options, "-o", "shards-run").code == 0
-    kept, sharded = read_csv("memory/steps.csv"), read_csv("shards-run/steps.csv")
-    for one, other in zip(kept, sharded, strict=True):
-        assert one["status"] == other["status"] == "certified"
-        assert float(one["primal"]) == pytest.approx(float(other["primal"]), rel=1e-9)
-        assert float(one["intercept_low"]) == pytest.approx(float(other["intercept_low"]), rel=1e-6)
-    if storage == "sparse":
-        return
-    folder = data.parent / "cluster-run"
-    done = screenpath("svm", shards, *options, "-o", folder, "--local-cluster", 2, cwd=data.parent)
-    assert done.returncode == 0, done.stderr
-    assert rows_without(folder / "steps.csv", "bytes_moved") == rows_without("shards-run/steps.csv")
-    assert (folder / "coefficients.csv").read_bytes() == (data.parent / "shards-run/coefficients.csv").read_bytes()
+    options = ("--grid", 4, "--cmax", 1, "--intercept", "free", "--scale", "maxabs", "--quiet")
+    for storage in ("sparse", "dense"):
+        for name, source in (("memory", data), ("shards-run", shards)):
+            done = call("svm", source, *options, "--storage", storage, "-o", name, "--force")
+            assert done.code == 0, done.err
+        for one, other in zip(read_csv("memory/steps.csv"), read_csv("shards-run/steps.csv"), strict=True):
+            assert one["status"] == other["status"] == "certified"
+            assert float(one["primal"]) == pytest.approx(float(other["primal"]), rel=1e-9)
+            assert float(one["intercept_low"]) == pytest.approx(float(other["intercept_low"]), rel=1e-6)
+    folders = data.parent / "one", data.parent / "two"
+    for folder, more in zip(folders, ((), ("--local-cluster", 2)), strict=True):
+        done = screenpath("svm", shards, *options, "-o", folder, *more, cwd=data.parent)
+        assert done.returncode == 0, done.stderr
+    found = [rows_without(folder / "steps.csv", "bytes_moved") for folder in folders]
+    assert found[0] == found[1]
+    assert (folders[0] / "coefficients.csv").read_bytes() == (folders[1] / "coefficients.csv").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def where(tmp_path_factory):
 @pytest.fixture(scope="module")
 def forked(where):
     """The process that forks."""
-    warm = [["convert", f"{name}sparse", f"{name}data.shards", "--block-mb", "1", "--quiet"]
+    warm = [["convert", f"{name}sparse", f"{name}data.shards", "--block-mb", "1", "--force", "--quiet"]
             for name in ("", "few-", "tiny-")]  # fmt: skip
     warm += [arguments(*case, "tiny-") for case in CASES]
     warm.append(["predict", "tiny-svm-sparse-path", "tiny-sparse", "--step", "0", "--quiet"])

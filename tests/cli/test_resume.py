@@ -250,7 +250,7 @@ def test_failed_run_is_recorded(call, data, monkeypatch):
 
 
 def test_out_of_memory_is_one_message(call, data, monkeypatch):
-    def full(*arguments):
+    def full(*arguments, **more):
         raise MemoryError
 
     monkeypatch.setattr("screenpath.runs.load.prepare", full)

@@ -49,7 +49,7 @@ def problem(seed, n=60):
     return X + 1.0, signs
 
 
-FINE = log_grid(0.01, 10.0, 100)
+FINE = log_grid(0.01, 10.0, 70)
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def true_errors(kernel: bool, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kernel", [False, True])
-@pytest.mark.parametrize("tol", [0.1, 1e-2, 1e-6])
+@pytest.mark.parametrize("tol", [0.1, 1e-6])
 def test_the_bound_never_exceeds_the_true_error(kernel, tol):
     for seed in range(1 if kernel else 2):
         X, signs = problem(seed)

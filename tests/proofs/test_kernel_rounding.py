@@ -166,7 +166,7 @@ def test_sums_of_a_path_are_within_their_bounds(function, keep, dtype):
             assert c.product_error <= (1e-11 if function.name == "rbf" else 1e-13) * float(model.hi @ model.norms)
             square = sum(F(float(t)) * p for t, p in zip(c.theta, exact, strict=True))
             assert abs(F(c.total_sq) - square) <= F(c.total_error)
-    assert updated > 10
+    assert updated > 3  # in the tail of the path the sums are scaled
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

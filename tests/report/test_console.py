@@ -26,6 +26,7 @@ class Done:
     status: str = "certified"
     epochs: int = 3
     passes: float = 1.5
+    solver: str = "newton"
     screen_s: float = 1.0
     solve_s: float = 2.0
     certify_s: float = 3.0

@@ -68,8 +68,8 @@ def attack(seeds, rule) -> tuple[int, int]:
 
 @pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
 def test_no_decision_is_wrong(rule):
-    made, wrong = attack(range(60), rule().region)
-    assert made > (500 if rule is FreeBT2 else 1500) and wrong == 0
+    made, wrong = attack(range(40), rule().region)
+    assert made > (500 if rule is FreeBT2 else 1200) and wrong == 0
 
 
 @pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
@@ -79,7 +79,7 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
             return LeverPencil(less(region.first), less(region.second))
         return replace(region, ball=replace(region.ball, radius=0.9 * region.ball.radius))
 
-    assert attack(range(60), lambda *given: less(rule().region(*given)))[1] > 0
+    assert attack(range(40), lambda *given: less(rule().region(*given)))[1] > 0
 
 
 @pytest.mark.parametrize("solver", ["auto", "smo"])

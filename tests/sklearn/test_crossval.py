@@ -96,8 +96,8 @@ def test_the_bound_is_refined_as_by_the_library(cancer, tmp_path):
         SVMClassifierCV(3, certify_to=2.0, bias=1.0).fit(X, y)
     with pytest.raises(ValueError, match="range of C"):
         SVMClassifierCV([1.0], certify=True, bias=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="free intercept: use bias=1.0"):
-        SVMClassifierCV(3, certify=True).fit(X, y)
+    free = SVMClassifierCV([0.1, 1.0, 10.0], certify=True, scale="standard", cv=3).fit(X, y)
+    assert 0.0 <= free.certificate_["lower_bound"] <= free.certificate_["best_error"] < 0.1
 
 
 def test_dense_and_sparse_rows_and_processes_give_the_same(cancer):
