@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 try:
     import matplotlib
@@ -13,6 +14,7 @@ try:
 except ImportError:  # a page without pictures
     pyplot = None
 
+LONG = re.compile(r"(\d\.\d\d)\d+")  # a number with more than two decimals
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
@@ -24,9 +26,13 @@ def grid(rows: int, columns: int, width: float = 2.7, height: float = 2.1, **mor
 
 
 def saved(figure, folder, name: str) -> str:
-    """Write a figure and return the name of its file."""
-    figure.savefig(folder / name, metadata={"Date": None} if name.endswith(".svg") else None, dpi=90)
+    """Write a figure and return the name of its file; a vector's numbers have two decimals, which no eye misses."""
+    target = folder / name
+    figure.savefig(target, metadata={"Date": None} if name.endswith(".svg") else None, dpi=90)
     pyplot.close(figure)
+    if name.endswith(".svg"):
+        text = target.read_text(encoding="utf-8")
+        target.write_text(LONG.sub(r"\1", text), encoding="utf-8")
     return name
 
 
