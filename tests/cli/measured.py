@@ -9,6 +9,8 @@ each line that it reads (a JSON list) and answers with a JSON line {"code": ...,
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import os
 import runpy
@@ -84,6 +86,9 @@ def main() -> None:
     for argv in json.loads(sys.argv[1]):
         code = run(argv)
         assert code in (0, 3), (argv, code)
+    gc.collect()  # commands are not to find free memory that these have left
+    if sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)  # the C library of GNU has it
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

@@ -162,7 +162,9 @@ def check(commands, argv: list, share: float = SHARE) -> None:
         assert found["peak"] <= limit * MB, (limit, found)
         if found["code"] == free["code"]:
             return
-        assert found["code"] == 1 and found["err"].startswith("error: ") and "Traceback" not in found["err"], found
+        # A comparison has said which runs it has begun before one of them is refused.
+        said = re.sub(r"\A(run \d+/\d+: \w+\n)*", "", found["err"])
+        assert found["code"] == 1 and said.startswith("error: ") and "Traceback" not in said, found
         limit = int(re.findall(r"use --max-memory (\d+)M", found["err"])[-1])
     raise AssertionError(f"{ATTEMPTS} times a limit is said to be enough that is not: {found}")
 
@@ -181,9 +183,9 @@ def test_a_limit_is_kept_by_all_processes_together(forked, where):
 
 
 def test_predict_takes_what_one_step_takes(forked, where):
-    steps = ("--grid", "80", "--cmin", "1e-6", "--cmax", "1e-4")
+    steps = ("--grid", "160", "--cmin", "1e-6", "--cmax", "1e-4")
     made = forked.run([*arguments("svm", "sparse", "path"), *steps])
     lines = (where / "svm-sparse-path" / "coefficients.csv").read_bytes().count(b"\n")
-    assert made["code"] == 0 and 24 * lines > 20 * MB  # three numbers a line
+    assert made["code"] == 0 and 24 * lines > 40 * MB  # three numbers a line
     found = forked.run(["predict", "svm-sparse-path", "few-sparse", "--step", "7", "--quiet", "-o", "predicted.csv"])
-    assert found["code"] == 0 and found["peak"] < forked.idle + 13 * MB, found
+    assert found["code"] == 0 and found["peak"] < forked.idle + 20 * MB, found

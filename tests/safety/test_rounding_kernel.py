@@ -113,8 +113,9 @@ def test_tighter_tolerances_are_met_with_sums_in_twice_the_precision():
         for step, certificate in walked(model, np.geomspace(1e-6, 1e3, 10), 1e-10):
             C = step.parameters["C"]
             plain = model.certify(C, None, certificate.theta)
-            sharpened += not meets(plain, 1e-10) and step.status == "certified"
-            assert certificate.gap <= plain.gap
+            if not meets(plain, 1e-10) and step.status == "certified":  # where it meets, sums may come from updates
+                sharpened += 1
+                assert certificate.gap < plain.gap
             assert faults(model, C, 1e-10, step, certificate, ExactKernel(model, X, C)) == []
         assert sharpened > 0
 
