@@ -115,8 +115,7 @@ def main() -> None:
     figures(study, found, *gamma, "--betas", given.betas, "--alphas", given.real_alphas)
     if study.there("pcmac", study.data / REAL["pcmac"][0]):
         table4(study, "pcmac", study.data / REAL["pcmac"][0], given.references, "--solver", "acc-sdca", *gamma)
-    study.section("What does not reproduce, and why", NOTES)
-    study.close()
+    study.finish(NOTES)
 
 
 def speeds(study, name, paper, rows, published) -> None:

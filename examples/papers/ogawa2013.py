@@ -93,8 +93,7 @@ def main() -> None:
         lambda to: pictures.lines(to, "ogawa2013-figs5-8-time.svg", times, logy=True),
         "Figs. 5-8, bottom: seconds of each point",
     )
-    study.section("What does not reproduce, and why", NOTES)
-    study.close()
+    study.finish(NOTES)
 
 
 def table(study, name: str, rows) -> None:

@@ -82,8 +82,7 @@ def main() -> None:
         if study.there(name, study.data / place):
             figure(study, name, study.data / place, *points, *more)
             break
-    study.section("What does not reproduce, and why", NOTES)
-    study.close()
+    study.finish(NOTES)
 
 
 def figure(study, name, file, *options) -> None:
