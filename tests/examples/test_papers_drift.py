@@ -30,7 +30,7 @@ CHECKS = [
     ("ogawa2014_linear", "Figure 5", ("toy",), 1, "toy", ("--rule bt1",), "screening_rate"),
     ("ogawa2014_kernel", "Figure 4", ("bcd, 1/d", "0.9"), 4, "bcd, 1/d", ("--rule it", "--reference 9 "),
      "screening_rate of the last"),
-    ("hong2019", "Figures 1-10", ("pcmac",), 1, "pcmac", ("--rule sifs", "--first features"), "scaling_ratio"),
+    ("hong2019", "Figures 1-1", ("pcmac",), 1, "pcmac", ("--rule sifs", "--first features"), "scaling_ratio"),
     ("zhao2014", "Tables 2-4", ("pcmac", "real-sim", "scr"), 11, "pcmac", (), "scr"),
     ("zhao2014", "Tables 2-4", ("pcmac", "real-sim", "default"), 11, "pcmac", (), "default"),
 ]  # fmt: skip
