@@ -169,7 +169,7 @@ NOTES = """\
 - **C-form and s-form**: the C-form proves the loss of the feasible point before the rule is used, the s-form tries it
   and proves it by the certificate of each point, or gives the rule up. Both begin behind a first point that is solved.
   An exact line search needs the loss at the optimum; `loss known` in the figures' table is what it would give. The
-  bound costs a few hundredths on magic04 and nothing on the toy and pcmac; on ijcnn1 it costs a quarter of what could
+  bound costs a few hundredths on the toy and magic04 and nothing on pcmac; on ijcnn1 it costs a quarter of what could
   be rejected, on bcd nearly all, where the s-form finds as much as there is.
 - The four sets are B.C.D., PCMAC, MAGIC and IJCNN1 (Ogawa 2014, Fig. 6, names them); which of the four savings is
   whose is not in the text at hand, nor are scalings. Where points are not certified, the solver ran out of its sweeps

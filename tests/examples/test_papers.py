@@ -106,7 +106,15 @@ def test_zhao2014(page_of, stand_ins):
     page = page_of("zhao2014", "--sets", "pcmac,chowdary", "--grid", 4)
     assert [cells(page, "pcmac", "real-sim", name)[3] for name in ("org", "warm+scr", "default")] == ["4 of 4"] * 3
     assert cells(page, "pcmac", "real-sim", "warm+scr")[-1] == "4.8"
-    assert not any(line.startswith("| chowdary") for line in page)
+    assert not any(line.startswith(("| chowdary", "| moved")) for line in page)
+
+
+def test_zhao2014_moves_a_set_away_from_zero(page_of, stand_ins, tmp_path):
+    (tmp_path / "data" / "binary" / "breast_cancer.libsvm.gz").rename(tmp_path / "data/binary/chowdary.libsvm.gz")
+    page = page_of("zhao2014", "--sets", "chowdary", "--grid", 2, "--limit", 0.5)
+    assert cells(page, "moved", "", "default")[3] == "2 of 2"
+    first = (tmp_path / "out" / "zhao2014" / "chowdary-moved.libsvm").read_text().split()
+    assert first[1].startswith("1:10000") and any(line.startswith("- **Centring**") for line in page)
 
 
 def test_a_page_that_fails_stays_as_it_was(page_of, stand_ins, tmp_path, monkeypatch):
