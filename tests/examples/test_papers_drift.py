@@ -6,6 +6,7 @@ program, and ``make papers`` makes it anew.
 
 import csv
 import json
+import re
 import shlex
 
 import pytest
@@ -93,3 +94,10 @@ def test_every_page_names_its_build():
     for page in sorted(PAGES.glob("*.md")):
         assert page.read_text(encoding="utf-8").splitlines()[2].startswith("screenpath ")
         assert ", commit " in page.read_text(encoding="utf-8"), page
+
+
+def test_every_picture_is_on_its_page():
+    linked = {
+        name for page in PAGES.glob("*.md") for name in re.findall(r"\]\(([^)/]+\.(?:svg|png))\)", page.read_text())
+    }
+    assert linked == {file.name for file in PAGES.iterdir() if file.suffix != ".md"}
