@@ -245,9 +245,10 @@ NOTES = """\
 - **syn2 and the multi-class sets** are sparse rows: only the 2 % of informative features are full, and of syn2's values
   half are theirs. What is left when all others are screened is half of a pass there and a tenth on the multi-class
   sets, however small the share of the features; a solver over dense rows, as the published seconds suggest, saves in
-  proportion to features. The gain of SIFS on the multi-class parts is about half of the published one or more.
-- **Short steps matter**: a rule reaches as far as its reference is near. With a tenth of the values of alpha the
-  multi-class sets keep four tenths of their features, and the gain is 1.5.
+  proportion to features. SIFS gains half of what is published on the first two multi-class sets; on syn-multi3 the
+  published solver alone converges badly, ours takes some 17 epochs a pair.
+- **Short steps matter**: a rule reaches as far as its reference is near. With a tenth of the values of alpha most
+  features of the multi-class sets stay, and SIFS gains next to nothing (--alphas 10).
 - **Published speed-ups of hundreds** on real sets are not reached: with warm starts an unscreened pair takes a
   handful of epochs over sparse rows, which leaves SIFS less to save; the paper's seconds a pair (30 s on rcv1-train)
   are hundreds of passes. It gains most where most is to gain, on news20.
