@@ -112,7 +112,7 @@ def main() -> None:
         if not study.there(name, file):
             continue
         found[name] = {"sifs": study.path(name, "sparse-svm", file, "sifs", *gamma, *grid)}
-        turns = ("--start", "warm,cold") if name == "pcmac" else ONCE
+        turns = ("--start", "warm,cold", *ONCE) if name == "pcmac" else ONCE
         table(study, name, paper, file, rules, published, found[name]["sifs"], given, *gamma, *turns)
         if name == "pcmac":
             rows = study.compare(name, "sparse-svm", file, rules, "--solver", "sdca", *gamma, *grid, *turns)
