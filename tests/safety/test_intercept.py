@@ -121,9 +121,9 @@ def less(region):
 def tight_decisions(rule) -> tuple[int, int]:
     """Return decisions made, and wrong ones, where the optimum lies at the end of its region.
 
-    Rows at the origin, which is their mean, hold the intercept at 0, and two far rows pull the only weight: ``w = 2 C``.
-    From there a ball reaches from ``w`` at one C to ``w`` at the other. Rows that hardly count have their kinks at both
-    sides of either end.
+    Rows at the origin, which is their mean, hold the intercept at 0, and two far rows pull the only weight:
+    ``w = 2 C``. From there a ball reaches from ``w`` at one C to ``w`` at the other. Rows that hardly count have their
+    kinks at both sides of either end.
     """
     made = wrong = 0
     for C0, C in ((1.0, 1.5), (1.0, 3.0), (2.0, 1.2), (0.01, 0.011), (5.0, 20.0)):
