@@ -82,6 +82,7 @@ papers: $(VENV)/.installed-test
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000
+	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm
 	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
 	$(BIN)/python tests/safety/fuzz_rounding.py --steps 100000
 	$(BIN)/python tests/safety/fuzz_rounding.py --kernels --steps 20000

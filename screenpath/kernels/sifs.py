@@ -141,9 +141,9 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
 
     A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
     the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
-    ``first`` asks for a first look at all of them; ``moved`` tells whether the centres have moved (else ``move_first``
-    and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that stay are moved to
-    its beginning.
+    ``first`` asks for a first look at all of them, with whole balls; ``moved`` tells whether the centres have moved
+    (else ``move_first`` and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that
+    stay are moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
     data, indices, indptr = columns
@@ -398,8 +398,8 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                 centred(col_part, col_total, moved, move_first, move_second, sigma_first, sigma_second, answering, n,
                         part, first_move, second_move)  # fmt: skip
             n_cols, summed, stay, undecided = decide_features(
-                columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, free or moved,
-                move_first if plain else first_move, move_second if plain else second_move,
+                columns, psi, u, u_slack, u_ones, ones_part, theta_part, plain and dropped == 0 and not moved,
+                free or moved, move_first if plain else first_move, move_second if plain else second_move,
                 col_part if plain else part, col_sq, col_norm, n, beta, one_sq, two_sq, far_sq, paper, gap, extent,
                 bounds, keep, live, active, new_cols,
             )  # fmt: skip

@@ -255,12 +255,12 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
             values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
             for r in range(values.size):
                 block[at(r) if full else at(lines[r])] += v * values[r]
-        answer, size = 0.0, 0.0  # of the intercept
+        answer, counted = 0.0, 0.0  # of the intercept
         for i in range(n if free else 0):
             if place[i] >= 0:
                 answer += weights[i] * scores[i]
-                size += weights[i]
-        answer = answer / size if size > 0.0 else 0.0
+                counted += weights[i]
+        answer = answer / counted if counted > 0.0 else 0.0
         for i in range(n):
             own = labels[i]
             if classes == 1:

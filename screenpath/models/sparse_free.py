@@ -25,6 +25,7 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels import sparse_intercept as kernels
+from screenpath.models.intercept import best_of
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_types import Level, SparseCertificate
 from screenpath.numbers.rounding import UNIT
@@ -79,8 +80,13 @@ class FreeSparseModel(SparseModel):
         else:
             b = intercept
             scores += b
-        fall, rise = kernels.level_ends(scores, self.labels, self.weights, self.gamma)
-        return Level(b, b - max(fall, 0.0), b + max(rise, 0.0))
+        fall, rise = (max(room, 0.0) for room in kernels.level_ends(scores, self.labels, self.weights, self.gamma))
+        low, high = b - fall, b + rise
+        if intercept is None and low < high:
+            middle = best_of(low, high)
+            scores += middle - b
+            b = middle
+        return Level(b, low, high)
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
         """Let the rows that lose least take what rounding has left of the signed sum; tell whether one did."""

@@ -1,5 +1,7 @@
 """Search for unsafe decisions under a free intercept: rules x models x reference accuracies x weights, at random.
 
+The rules of the box models, and those of the sparse SVM: there a decision may be a feature as well.
+
 Usage: python tests/safety/fuzz_intercept.py --decisions 1000000 [--seed 1000]
 
 A decision is one row that one region fixes. It is wrong where an optimum, known to 1e-10, has the row on the other side
@@ -11,22 +13,37 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.safety import test_intercept, test_sparse_free
 from tests.safety.problems import judged
-from tests.safety.test_intercept import RULES, attack
+from tests.safety.test_intercept import RULES
 
 BATCH = 20  # problems
+ATTACKS = {name: partial(test_intercept.attack, rule=rule) for name, rule in RULES.items()} | {
+    "sparse-svm": test_sparse_free.attack
+}
 
 
-def fuzz(decisions: int, seed: int = 1000, report=None):
-    """Make at least so many decisions; return how many by rule, and a list of faults (first seed, rule, how many)."""
+def fuzz(decisions: int, seed: int = 1000, report=None, only=None):
+    """Make at least so many decisions, with some rules alone if ``only`` names them.
+
+    Returns
+    -------
+    made : Counter
+        Decisions by rule.
+    faults : list
+        (first seed, rule, how many).
+    """
     made, faults, first = Counter(), [], seed
     while sum(made.values()) < decisions:
-        for name, rule in RULES.items():
-            count, wrong = attack(range(first, first + BATCH), rule)
+        for name, attack in ATTACKS.items():
+            if only is not None and name not in only:
+                continue
+            count, wrong = attack(range(first, first + BATCH))
             made[name] += count
             faults += [(first, name, wrong)] if wrong else []
         first += BATCH
@@ -40,9 +57,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--rules", help="some of the rules, joined by commas; `sparse-svm` is that model's")
     arguments = parser.parse_args()
-    made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr))
-    for rule in RULES:
+    only = arguments.rules.split(",") if arguments.rules else None
+    made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr), only)
+    for rule in made:
         print(f"{rule:12s} {made[rule]:10d} decisions")
     print(f"{'all':12s} {sum(made.values()):10d} decisions, {sum(fault[2] for fault in faults)} wrong")
     return judged(faults, "from seed {}: {}, {} wrong decisions")
