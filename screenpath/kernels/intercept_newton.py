@@ -284,6 +284,61 @@ def _direction(X, data, indices, indptr, sparse, inside, members, moved, H, scra
 
 
 @kernel(fastmath=SUMS)
+def evaluate(c, s, b, lo, hi, alpha, t):
+    """Bring the distances ``t`` from the kinks to the products ``s`` and the intercept.
+
+    Returns the sums of ``phi_i(t_i)``, ``alpha_i t_i`` and ``alpha_i c_i``, and the farthest that one has moved.
+    """
+    loss, linear, ell, far = 0.0, 0.0, 0.0, 0.0
+    for i in range(at(t.size)):
+        value = c[i] - s[i] - b
+        far = max(far, abs(value - t[i]))
+        t[i] = value
+        loss += max(lo[i] * value, hi[i] * value)
+        linear += alpha[i] * value
+        ell += alpha[i] * c[i]
+    return loss, linear, ell, far
+
+
+@kernel(fastmath=SUMS)
+def part(t, status, lo, hi, alpha, border, ends, near, moved):
+    """List the rows near their kink, and those of the others that are not at the end they belong to.
+
+    Parameters
+    ----------
+    t, lo, hi, alpha : ndarray of shape (n,)
+    status : ndarray of int8 of shape (n,)
+        Which end a row is known to belong to, 0 for none.
+    border : float
+        Distance up to which a row is near; all between their ends are.
+    ends : ndarray of shape (n,)
+        Written: the end that a row belongs to.
+    near, moved : ndarray of int64 of shape (n,)
+        Written.
+
+    Returns
+    -------
+    count, away : int
+        Of the two lists.
+    fixed, least, most : float
+        Sum of the ends of the others; of the lower, and the upper ends of the near ones.
+    """
+    count, away, fixed, least, most = 0, 0, 0.0, 0.0, 0.0
+    for i in range(at(t.size)):
+        upper = status[i] > 0 if status[i] != 0 else t[i] > 0.0
+        ends[i] = end = hi[i] if upper else lo[i]
+        between = (lo[i] < alpha[i]) & (alpha[i] < hi[i])
+        is_near = (status[i] == 0) & (lo[i] < hi[i]) & ((abs(t[i]) <= border) | between)
+        near[at(count)], moved[at(away)] = i, i
+        count += is_near
+        away += (not is_near) & (alpha[i] != end)
+        fixed += 0.0 if is_near else end
+        least += lo[i] if is_near else 0.0
+        most += hi[i] if is_near else 0.0
+    return count, away, fixed, least, most
+
+
+@kernel(fastmath=SUMS)
 def minimise_centred(
     X, data, indices, indptr, sparse, offset, rest, b, w, v, tol, sigma, limit, c, lo, hi, alpha, s, board
 ):  # fmt: skip
@@ -385,6 +440,9 @@ def warm_up():
     a, csr = np.array([1.0, -1.0]), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
     lo, hi = np.array([0.0, -1.0]), np.array([1.0, 0.0])
     balanced(a, 1.0, lo, hi, 0.0, 0.0, 0.0)
+    rows, status = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int8)
+    evaluate(a, a, 1.0, lo, hi, a, a.copy())
+    part(a, status, lo, hi, a, 1.0, a.copy(), rows, rows.copy())
     for sparse in (False, True):
         minimise_centred(
             np.eye(2), *csr, sparse, 0.0, 0.0, 0.0, np.zeros(2), np.zeros(2), 1e-6, 1.0, 9, a, lo, hi, np.zeros(2),

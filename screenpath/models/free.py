@@ -16,6 +16,7 @@ import numpy as np
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
+from screenpath.kernels import lever as lever_kernels
 from screenpath.kernels import partition
 from screenpath.models import ends
 from screenpath.models.base import Region
@@ -23,7 +24,7 @@ from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
 from screenpath.models.lever import LeverBall, Levered, LeverPencil
-from screenpath.models.reduced import Reduced
+from screenpath.models.reduced import Reduced, arrays_of
 from screenpath.numbers.rounding import UNIT
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
@@ -94,15 +95,17 @@ class FreeModel(FreeIntercept):
             w = C * self.updated_sum(theta, reference)[0]
         if margins is None:
             margins = self.margins(w)
-        place = self.placed(margins)
-        point = self.balanced(theta, place[-1])
+        likely = kernels.inside(theta, self.lo, self.hi)
+        place = self.placed(margins, likely)
+        point = self.balanced(theta, place[-1], likely)
         total, updates, error = self.updated_sum(point.theta, reference)
         return self._certificate(C, w, point.theta, total, updates, margins, error, (*place, point))
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> FreeCertificate:
         if place is None:
-            place = self.placed(margins)
-            place = (*place, self.balanced(theta, place[-1]))
+            likely = kernels.inside(theta, self.lo, self.hi)
+            place = self.placed(margins, likely)
+            place = (*place, self.balanced(theta, place[-1], likely))
         low, high, b, t, point = place
         slope, floor = self._form_errors(w, b)
         sums = self._terms(margins + self.signs * b, theta, slope, floor)
@@ -182,13 +185,13 @@ class FreeModel(FreeIntercept):
         """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
         center, own = region.ball.center, self.signless
         tau, slack, down, up = np.empty((4, self.size))
-        kernels.seen_from(
+        lever_kernels.seen_from(
             own.kinks, self.signs, center.products, 1.0, self.norms, region.ball.extent, self.rounding, region.theta,
             region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
         mean, spread, typical = self.around
         seen = Levered(
-            tau, down, up, slack, typical, self.norms, spread, mean, self.signless_rows,
+            tau, down, up, slack, typical, self.norms, spread, mean, self.signless_place,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
         return seen.decide(region.ball.radius, region.sizes)
@@ -218,6 +221,14 @@ class FreeModel(FreeIntercept):
         least, most = own.best(low)[0], own.best(high)[1]
         return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
 
+    def signless_place(self, index: np.ndarray) -> tuple:
+        """Return arrays with rows, as kernels take them, and where in them some are; copies if not in memory."""
+        stored = self.rows.stored
+        if stored is None:
+            return arrays_of(self.signless_rows(index)), np.arange(index.size)
+        self.rows.touched += index.size
+        return arrays_of(stored), self._where(index)
+
     def signless_rows(self, index: np.ndarray):
         """Return a copy of rows without their signs."""
         return self.rows.take(self._where(index), np.ones(index.size))
@@ -229,7 +240,8 @@ class FreeModel(FreeIntercept):
         fixed = plain.theta.copy()
         fixed[index] = 0.0
         mean, spread, typical = self.around
-        plain.place = None  # a copy of the rows is needed, without their signs
+        if plain.place is not None:  # the rows are needed without their signs
+            plain.place = (*plain.place[:2], np.ones(index.size, dtype=np.int8))
         return FreeReduced(
             *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),
             signs=self.signs[index], rest=-C * kernels.excess(fixed, self.signs)[0],

@@ -11,7 +11,7 @@ from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.models.box import BoxModel
 from screenpath.models.box_types import Certificate, Screened
-from screenpath.models.intercept import Balanced, Signless, balanced, best_of
+from screenpath.models.intercept import NONE, Balanced, Signless, balanced, best_of
 from screenpath.models.lever import LeverBall, LeverPencil
 from screenpath.models.options import INTERVAL
 from screenpath.numbers.rounding import UNIT
@@ -61,13 +61,19 @@ class FreeIntercept(BoxModel):
         t = self.placed(np.zeros(self.size))[-1]
         self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
 
-    def balanced(self, theta, t) -> Balanced:
-        """Return a dual point near ``theta`` that sums to nothing, ``t`` being the distances from the kinks."""
-        return balanced(theta, t, self.lo, self.hi, self.signs, self.largest)
+    def balanced(self, theta, t, likely=NONE) -> Balanced:
+        """Return a dual point near ``theta`` that sums to nothing, ``t`` being the distances from the kinks.
 
-    def placed(self, products: np.ndarray) -> tuple:
-        """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``."""
-        low, high = self.signless.interval(products)
+        ``likely`` are rows that are looked at first.
+        """
+        return balanced(theta, t, self.lo, self.hi, self.signs, self.largest, likely)
+
+    def placed(self, products: np.ndarray, likely=NONE) -> tuple:
+        """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``.
+
+        ``likely`` are rows with their kinks around it.
+        """
+        low, high = self.signless.interval(products, likely)
         b = best_of(low, high)
         t = np.empty(self.size)
         kernels.distances(self.c, products, self.signs, b, t)
@@ -167,8 +173,8 @@ class FreeIntercept(BoxModel):
             balls = region.balls(known)
         else:
             balls = [self._with_products(region)]
-        status = np.zeros(self.size, dtype=np.int8)
-        for ball in balls:
+        status = self.decide(balls[0])
+        for ball in balls[1:]:
             status = np.where(status != 0, status, self.decide(ball))
         return self.screened(status)
 
@@ -182,7 +188,7 @@ class FreeIntercept(BoxModel):
 
     def screened(self, signless: np.ndarray) -> Screened:
         """Return decisions of rows without their signs as those of the rows with them."""
-        status = (signless * self.signs).astype(np.int8)
+        status = signless * self.signs
         return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
 
     @abstractmethod

@@ -14,6 +14,7 @@ import numpy as np
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
+from screenpath.kernels import lever as lever_kernels
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.kernel import KernelModel, KernelReduced, Multiplied, sum_error
@@ -126,7 +127,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         """Return what a ball and its levers decide of rows without their signs."""
         ball, own = region.ball, self.signless
         tau, slack, down, up = np.empty((4, self.size))
-        kernels.seen_from(
+        lever_kernels.seen_from(
             own.kinks, self.signs, ball.center.products, 1.0, self.norms, self.extent(ball), self.rounding,
             region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from screenpath.kernels import intercept as kernels
 from screenpath.numbers.rounding import UNIT
 
 ROUNDED = 1e-9  # sums up to this part of a dual variable's range are rounding: one row takes them
+NONE = np.empty(0, dtype=np.int64)
 TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
 
@@ -67,13 +68,16 @@ class Signless:
         slack = 4.0 * c.size * UNIT * (level - least)
         return cls(signs, kinks, low, high, high - low, level, slack)
 
-    def interval(self, products: np.ndarray) -> tuple[float, float]:
-        """Return both ends of the best intercepts for a ``w``, from its products with the rows that have signs."""
-        return self.best(self.kinks - self.signs * products)
+    def interval(self, products: np.ndarray, likely=NONE) -> tuple[float, float]:
+        """Return both ends of the best intercepts for a ``w``, from its products with the rows that have signs.
 
-    def best(self, beta: np.ndarray) -> tuple[float, float]:
+        ``likely`` are rows with their kinks around them: with good ones the ends are soon found.
+        """
+        return self.best(kernels.places(self.kinks, self.signs, products), likely)
+
+    def best(self, beta: np.ndarray, likely=NONE) -> tuple[float, float]:
         """Return both ends of the best intercepts where the rows have their kinks at ``beta``."""
-        return kernels.best_interval(beta, self.width, self.level, self.slack)
+        return kernels.best_interval(beta, self.width, self.level, self.slack, likely)
 
 
 def best_of(low: float, high: float) -> float:
@@ -99,7 +103,7 @@ class Balanced:
     rows: tuple
 
 
-def balanced(theta, t, lo, hi, signs, largest: float) -> Balanced:
+def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
     """Return a dual point of the box whose signed sum is 0: rows nearest to their kink are moved, for the least loss.
 
     Parameters
@@ -111,13 +115,15 @@ def balanced(theta, t, lo, hi, signs, largest: float) -> Balanced:
     lo, hi, signs : ndarray of shape (N,)
     largest : float
         Of the ends of the box.
+    likely : ndarray of int64
+        Rows that are looked at before all others.
     """
     own = False
     found, error = kernels.excess(theta, signs)
     for _ in range(TRIES):
         if not abs(found) > 4.0 * UNIT * largest + error:
             break
-        row = kernels.nearest_movable(t, theta, lo, hi, signs, abs(found))[0 if found > 0.0 else 1]
+        row = kernels.nearest_movable(t, theta, lo, hi, signs, abs(found), likely)[0 if found > 0.0 else 1]
         theta, own = theta if own else theta.copy(), True
         if row >= 0 and abs(found) <= ROUNDED * largest:
             theta[row] = min(max(theta[row] - signs[row] * found, lo[row]), hi[row])
@@ -127,7 +133,7 @@ def balanced(theta, t, lo, hi, signs, largest: float) -> Balanced:
     residue = abs(found) + error
     if residue == 0.0:
         return Balanced(theta, 0.0, ())
-    fall, rise = kernels.nearest_movable(t, theta, lo, hi, signs, residue)
+    fall, rise = kernels.nearest_movable(t, theta, lo, hi, signs, residue, likely)
     rows = (fall, rise) if error >= abs(found) else ((fall,) if found > 0.0 else (rise,))
     return Balanced(theta, residue if min(rows) >= 0 else np.inf, rows)
 

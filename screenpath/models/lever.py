@@ -19,9 +19,8 @@ from math import sqrt
 
 import numpy as np
 
-from screenpath.kernels import intercept as kernels
+from screenpath.kernels import lever as kernels
 from screenpath.models.geometry import ROUNDING, Ball, between
-from screenpath.models.reduced import arrays_of
 from screenpath.numbers.rounding import OUTWARD, UNIT
 
 # Sizes kappa of the levers that are tried, times 2 r over the typical distance of a row from the mean (dual at C = 1).
@@ -119,8 +118,8 @@ class Levered(Seen):
         ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
     mean : ndarray of shape (d,)
         Any fixed point; near the middle of the rows the bounds are sharp.
-    take : callable
-        ``take(index)`` returns a copy of rows: shape (k, d), or tuple (data, indices, indptr).
+    place : callable
+        ``place(index)`` returns arrays with rows, as kernels take them, and where in them those of ``index`` are.
     product : float
         Relative error of a product with a row.
     """
@@ -128,7 +127,7 @@ class Levered(Seen):
     norms: np.ndarray
     spread: np.ndarray
     mean: np.ndarray
-    take: Callable
+    place: Callable
     product: float
 
     def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
@@ -136,23 +135,22 @@ class Levered(Seen):
         radius = max(radius, LEAST)
         fore, aft = chosen(self, radius, sizes)
         count = fore.offsets.shape[0]
-        rows = arrays_of(self.take(np.concatenate([fore.rows, aft.rows])))
+        rows, where = self.place(np.concatenate([fore.rows, aft.rows]))
         offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
         lengths, away = np.empty((2, 2 * count))
-        for lever, first, half in ((fore, 0, slice(0, count)), (aft, fore.rows.size, slice(count, None))):
+        split, first = fore.rows.size, slice(0, count)
+        for lever, of, half in ((fore, where[:split], first), (aft, where[split:], slice(count, None))):
             kernels.lever_centers(
-                *rows, first, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
+                *rows, of, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
             )
         status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
         left = kernels.decide_by_levers(self.tau, self.slack, self.spread, radius, count, offsets, away, status, unsure)
         if left:
-            index = unsure[:left]
-            found = np.empty(left, dtype=np.int8)
+            rows, where = self.place(unsure[:left])
             kernels.decide_exactly(
-                *arrays_of(self.take(index)), self.norms[index], self.tau[index], self.slack[index], radius,
-                count, offsets, centers, lengths, 4.0 * self.product, ROUNDING, found,
+                *rows, where, unsure[:left], self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
+                lengths, 4.0 * self.product, ROUNDING, status,
             )  # fmt: skip
-            status[index] = found
         return status
 
 

@@ -72,11 +72,11 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
     own: dict = {
         "rule": Later("rules.intercept", "parse_free_rule"),
         "solver": Later("solvers.intercept", "make_free_solver"),
-        "kernel_modules": ("box", "intercept", "intercept_newton"),
+        "kernel_modules": ("box", "intercept", "intercept_newton", "lever"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
     if spec.rows is not None:
-        modules = (*spec.kernel_modules, "intercept", "smo_free")
+        modules = (*spec.kernel_modules, "intercept", "lever", "smo_free")
         own = {
             "rule": Later("rules.intercept", "parse_free_kernel_rule"),
             "solver": Later("solvers.smo_free", "make_free_kernel_solver"),

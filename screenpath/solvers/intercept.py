@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels import intercept
 from screenpath.kernels import intercept_newton as kernels
 from screenpath.kernels import rows as row_kernels
 from screenpath.kernels.barrier import make_board
@@ -27,7 +28,7 @@ from screenpath.kernels.newton import (
     SIGMA_MOST,
     ZONE,
 )  # fmt: skip
-from screenpath.kernels.newton_system import DIRECT, GRAM
+from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.models.free import FreeReduced
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.lever import Levered
@@ -87,33 +88,28 @@ class _Run:
     """
 
     def __init__(self, reduced: FreeReduced, dynamic: bool):
-        signs = reduced.signs.astype(np.float64)
-        flipped = signs < 0.0
-        self.reduced, self.rows = reduced, reduced.rows
-        self.c, self.alpha, self.s = signs * reduced.c, signs * reduced.start_alpha, signs * reduced.start_margins
-        self.lo = np.where(flipped, -reduced.hi, reduced.lo)
-        self.hi = np.where(flipped, -reduced.lo, reduced.hi)
+        signs = reduced.signs
+        stored, self.where, _ = reduced.stored()
+        self.reduced, self.arrays = reduced, arrays_of(stored)
+        self.c, self.lo, self.hi = np.empty((3, reduced.size))
+        intercept.signless(reduced.c, reduced.lo, reduced.hi, signs, self.c, self.lo, self.hi)
+        self.alpha, self.s = signs * reduced.start_alpha, signs * reduced.start_margins
         self.w, self.v, self.b = reduced.start_w.copy(), reduced.start_sum.copy(), reduced.start_intercept
-        self.status = np.zeros(reduced.size, dtype=np.int8)
+        self.status, self.t = np.zeros(reduced.size, dtype=np.int8), np.zeros(reduced.size)
         self.iterations, self.touched = 0, 0.0
         self.gap, self.last, self.primal, self.drift = math.inf, math.inf, 0.0, math.inf
         self.feasible, self.idle, self.stalls = False, False, 0
         self.best: tuple = ()
 
-    @property
-    def t(self) -> np.ndarray:
-        """Return the distances from the kinks."""
-        return self.c - self.s - self.b
-
     def stops(self, tol: float, budget: Budget) -> bool:
         """Evaluate the pair, and tell whether it is good enough, or nothing more can be done."""
-        t, apart = self.t, self.w - self.v
-        loss = float(np.maximum(self.lo * t, self.hi * t).sum())
-        linear, ell = float((self.alpha * t).sum()), float((self.alpha * self.c).sum())
+        loss, linear, ell, far = kernels.evaluate(self.c, self.s, self.b, self.lo, self.hi, self.alpha, self.t)
+        if self.feasible:
+            self.drift = far
+        apart = self.w - self.v
         self.last = self.gap
-        self.gap = 0.5 * float((apart * apart).sum()) + loss - linear
-        self.primal = float(0.5 * (self.w * self.w).sum() - (self.v * self.w).sum()) + ell - linear + loss
-        self.primal += self.reduced.offset
+        self.gap = 0.5 * inner(apart, apart) + loss - linear
+        self.primal = 0.5 * inner(self.w, self.w) - inner(self.v, self.w) + ell - linear + loss + self.reduced.offset
         budget.note(self.gap, self.primal, self.touched)
         if self.feasible and self.gap <= tol * abs(self.primal):
             return True
@@ -154,44 +150,49 @@ class _Run:
         seen = Levered(
             self.c - self.s, np.where(free, self.alpha - self.lo - off, 0.0),
             np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.typical, reduced.norms, reduced.spread,
-            reduced.mean, self._taken, reduced.product,
+            reduced.mean, self._place, reduced.product,
         )  # fmt: skip
         found = np.where(free, seen.decide(radius), 0)
         self.status = np.where(found != 0, found, self.status).astype(np.int8)
 
-    def _taken(self, index: np.ndarray):
+    def _place(self, index: np.ndarray) -> tuple:
+        """Return the arrays of the rows, and where in them some are."""
         self.touched += index.size
-        if not self.reduced.sparse:
-            return self.rows[index]
-        data, indices, indptr = self.rows
-        size = int((indptr[index + 1] - indptr[index]).sum())
+        return self.arrays, self.where[index]
+
+    def _taken(self, index: np.ndarray) -> tuple:
+        """Return the arrays of a copy of rows."""
+        self.touched += index.size
+        dense, data, indices, indptr, sparse = self.arrays
+        where = self.where[index]
+        if not sparse:
+            return arrays_of(dense[where])
+        size = int((indptr[where + 1] - indptr[where]).sum())
         out = np.empty(size), np.empty(size, dtype=indices.dtype), np.empty(index.size + 1, dtype=np.int64)
-        row_kernels.csr_take(data, indices, indptr, index, np.ones(index.size), *out)
-        return out
+        row_kernels.csr_take(data, indices, indptr, where, np.ones(index.size), *out)
+        return arrays_of(out)
 
     def improve(self, tol: float, budget: Budget) -> None:
         """Put rows far from their kink at the end they belong to, and solve for the others."""
         near, rest = self._parted()
-        rows = self._taken(near)
+        dense, *csr = self._taken(near)
         sigma = self._first_sigma(near)
         c, lo, hi, alpha, s = (values[near] for values in (self.c, self.lo, self.hi, self.alpha, self.s))
-        offset = self.reduced.offset + float((self.alpha * self.c).sum() - (alpha * c).sum())
         limit = min(budget.epochs - self.iterations, CALL_ITERATIONS)
-        before = self.t
         # Dense rows are shifted by their mean, and the intercept with them: far from the origin nothing cancels.
-        shift = np.zeros(self.w.size) if self.reduced.sparse else self.reduced.mean
+        moved = 0.0
         if not self.reduced.sparse:
-            rows = rows - shift
-        moved = float((shift * self.w).sum())
+            dense = dense - self.reduced.mean
+            moved = inner(self.reduced.mean, self.w)
         s -= moved
+        offset = self.reduced.offset + inner(self.alpha, self.c) - inner(alpha, c)
         done, touched, b, _ = kernels.minimise_centred(
-            *arrays_of(rows), offset, rest, self.b + moved, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha,
-            s, make_board(1),
+            dense, *csr, offset, rest, self.b + moved, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha, s,
+            make_board(1),
         )  # fmt: skip
-        self.b = b - float((shift * self.w).sum())
+        self.b = b if self.reduced.sparse else b - inner(self.reduced.mean, self.w)
         self.alpha[near] = alpha
-        self.s = self.reduced.products(self.w)
-        self.drift = float(np.abs(self.t - before).max(initial=0.0))
+        row_kernels.listed_products(*self.arrays, self.where, self.w, self.s)
         self.idle = done == 0 and near.size == self.c.size
         self.iterations, self.touched = self.iterations + done, self.touched + touched + self.c.size
         self.feasible = True
@@ -201,35 +202,33 @@ class _Run:
 
         The sum must be one that they can have, and the rows of the working set are more where it is not.
         """
-        t, d = self.t, self.w.size
-        size, open_rows = np.abs(t), (self.status == 0) & (self.lo < self.hi)
-        ends = np.where(
-            self.status != 0, np.where(self.status < 0, self.lo, self.hi), np.where(t > 0, self.hi, self.lo)
-        )
-        inside = (self.lo < self.alpha) & (self.alpha < self.hi)
-        want = max(NEAR_PER_FEATURE * d, int(NEAR_SHARE * t.size), NEAR_LEAST)
+        n, d = self.t.size, self.w.size
+        want = max(NEAR_PER_FEATURE * d, int(NEAR_SHARE * n), NEAR_LEAST)
         border = math.inf
         if self.drift < math.inf:
             border = self.drift
-        elif not self.feasible and want < t.size and self.gap < POOR_START * abs(self.primal):
-            border = float(np.partition(size, want)[want])
+        elif not self.feasible and want < n and self.gap < POOR_START * abs(self.primal):
+            border = float(np.partition(np.abs(self.t), want)[want])
+        ends, near, moved = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         while True:
-            near = open_rows & ((size <= border) | inside)
-            values = np.where(near, 0.0, ends)
-            rest = self.reduced.rest - float(values.sum())
-            least, most = float(self.lo[near].sum()), float(self.hi[near].sum())
+            count, away, fixed, least, most = kernels.part(
+                self.t, self.status, self.lo, self.hi, self.alpha, border, ends, near, moved
+            )
+            rest = self.reduced.rest - fixed
             if least <= rest <= most or border == math.inf:
                 break
-            border = 4.0 * border if border < size.max() else math.inf
+            border = 4.0 * border if border < np.abs(self.t).max() else math.inf
         rest = min(max(rest, least), most)  # beyond rounding, every decision being right, there is nothing to cut off
-        index = np.flatnonzero(~near & (self.alpha != ends))
-        if index.size:
+        index = moved[:away]
+        if away:
             step = ends[index] - self.alpha[index]
-            rows = self._taken(index)
-            add = row_kernels.csr_sum if self.reduced.sparse else row_kernels.dense_sum
-            add(*(rows if self.reduced.sparse else (rows,)), step, self.v, 0, index.size)
+            dense, *csr, sparse = self._taken(index)
+            if sparse:
+                row_kernels.csr_sum(*csr, step, self.v, 0, away)
+            else:
+                row_kernels.dense_sum(dense, step, self.v, 0, away)
             self.alpha[index] = ends[index]
-        return np.flatnonzero(near), rest
+        return near[:count], rest
 
     def _first_sigma(self, near: np.ndarray) -> float:
         """Return the proximal parameter whose zone between the clips holds a few rows a feature."""

@@ -13,7 +13,7 @@ from screenpath.kernels import intercept as intercept_kernels
 from screenpath.kernels import smo_free as kernels
 from screenpath.models.free_kernel import FreeKernelReduced
 from screenpath.models.geometry import ROUNDING
-from screenpath.models.intercept import balanced_to
+from screenpath.models.intercept import NONE, balanced_to
 from screenpath.models.kernel import sum_error
 from screenpath.models.lever import KernelLevered
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
@@ -55,7 +55,7 @@ class FreeRun(Run):
         if not self.width.any():
             return 0.0
         beta, slack = self.signed * (self.reduced.c - products), 4.0 * UNIT * self.width.size * float(self.width.sum())
-        low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack)
+        low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack, NONE)
         return low + 0.5 * (high - low)
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:
@@ -96,7 +96,9 @@ class FreeRun(Run):
         residue = abs(found - r.rest) + error + 4.0 * UNIT * abs(r.rest)
         t, free = self.kinks - self.products, self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
-        rows = [k for k in intercept_kernels.nearest_movable(t, self.alpha, lo, hi, self.signs, residue) if k >= 0]
+        near = intercept_kernels.inside(self.alpha, lo, hi)
+        found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, self.signs, residue, near)
+        rows = [k for k in found if k >= 0]
         status = np.zeros(r.size, dtype=np.int8)
         if len(rows) < 2:
             return status

@@ -1,0 +1,326 @@
+"""What levers decide of each row beside a free intercept (``models.lever``); rows are signless, as in ``intercept``."""
+
+import numpy as np
+
+from screenpath.kernels import at, kernel
+from screenpath.kernels.box import UNIT
+from screenpath.kernels.newton_system import add
+
+CHOSEN = 64  # rows at most that a lever is made of
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@kernel
+def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, lo, hi, off, tau, slack, down, up):
+    """Write what levers ask of each row: distance from its kink at ``factor`` times a point, slack, and room.
+
+    Parameters
+    ----------
+    kinks, lo, hi : ndarray of shape (n,)
+        Signless; the others have signs.
+    size, rounding : float
+        A product is off by at most ``rounding (norm size + |kink|)``.
+    off : float
+        Taken from the room on either side.
+    """
+    for i in range(at(tau.size)):
+        tau[i] = kinks[i] - signs[i] * (factor * products[i])
+        slack[i] = rounding * (norms[i] * size + abs(kinks[i]))
+        value = C * (signs[i] * theta[i])
+        down[i] = value - C * lo[i] - off
+        up[i] = C * hi[i] - value - off
+
+
+@kernel
+def foremost(tau, room):
+    """Return up to ``CHOSEN`` rows with room, of the largest ``tau``, in falling order."""
+    rows, values, count = np.empty(CHOSEN, dtype=np.int64), np.empty(CHOSEN), 0
+    for i in range(tau.size):
+        if room[i] > 0.0 and (count < CHOSEN or tau[i] > values[count - 1]):
+            count = min(count + 1, CHOSEN)
+            j = count - 1
+            while j > 0 and values[j - 1] < tau[i]:
+                values[j], rows[j] = values[j - 1], rows[j - 1]
+                j -= 1
+            values[j], rows[j] = tau[i], i
+    return rows[:count].copy()
+
+
+@kernel
+def lever_weights(tau, slack, room, sizes, side, rounding, offsets, weights):
+    """Choose the weights of a lever of each size, from rows in the order of their use.
+
+    Parameters
+    ----------
+    tau, slack, room : ndarray of shape (m,)
+        Of these rows; ``room`` is above 0.
+    sizes : ndarray of shape (k,)
+        ``kappa`` in rising order. Where the rows cannot carry more than before, the lever says nothing: ``kappa`` is 0.
+    side : float
+        1 where they bound from below, -1 from above.
+    rounding : float
+    offsets : ndarray of shape (k, 2)
+        Written: ``tau`` at the centre, what rounding may have made of it included; and ``kappa``, a little less than
+        what the rows carry.
+    weights : ndarray of shape (k, m)
+        Written: they sum up to 1, or are 0 for a lever that says nothing.
+    """
+    carried = 0.0
+    for k in range(sizes.size):
+        total, left = 0.0, sizes[k]
+        for r in range(tau.size):
+            total += min(max(left, 0.0), room[r])
+            left -= room[r]
+            weights[k, r] = 0.0
+        offsets[k, 0] = offsets[k, 1] = 0.0
+        if total <= carried * (1.0 + rounding):
+            continue
+        carried, left, off, offset = total, sizes[k], 0.0, 0.0
+        for r in range(tau.size):
+            weight = min(max(left, 0.0), room[r]) / total
+            left -= room[r]
+            if weight <= 0.0:
+                break
+            weights[k, r] = weight
+            offset += weight * tau[r]
+            off = max(off, slack[r])
+        offsets[k, 0], offsets[k, 1] = offset - side * off, total * (1.0 - rounding)
+
+
+@kernel(fastmath=SUMS)
+def lever_centers(X, data, indices, indptr, sparse, where, weights, mean, rounding, centers, lengths, away):
+    """Form the centres of levers.
+
+    Parameters
+    ----------
+    X, data, indices, indptr, sparse
+        Rows.
+    where : ndarray of int64 of shape (m,)
+        Which of them those of the levers are.
+    weights : ndarray of shape (k, m)
+    mean : ndarray of shape (d,)
+    rounding : float
+    centers : ndarray of shape (k, d)
+        Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
+    """
+    base = 0.0
+    for j in range(mean.size):
+        base += mean[j] * mean[j]
+    for k in range(weights.shape[0]):
+        for j in range(mean.size):
+            centers[k, j] = 0.0
+        for r in range(weights.shape[1]):
+            if weights[k, r] > 0.0:
+                add(X, data, indices, indptr, sparse, where[r], weights[k, r], centers[k])
+        square, apart = 0.0, 0.0
+        for j in range(mean.size):
+            square += centers[k, j] * centers[k, j]
+            apart += (centers[k, j] - mean[j]) ** 2
+        lengths[k] = np.sqrt(square)
+        away[k] = np.sqrt(apart) + rounding * (lengths[k] + np.sqrt(base))
+
+
+@kernel
+def lever_width(distance, radius, kappa):
+    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for the distance of ``x`` from the lever's centre."""
+    if kappa * distance >= 2.0 * radius:
+        return radius * distance
+    return radius * radius / kappa + 0.25 * kappa * distance * distance
+
+
+@kernel
+def _longest(offsets, start, stop):
+    """Return which of some levers has the largest ``kappa``."""
+    found = start
+    for k in range(start, stop):
+        if offsets[k, 1] > offsets[found, 1]:
+            found = k
+    return found
+
+
+@kernel(fastmath={"contract", "nsz"})
+def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, status, anew):
+    """Decide rows by one lever on one side, for the distances that are known to be enough."""
+    known, inverse = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
+    for i in range(at(tau.size)):
+        D = spread[i] + distance
+        width = radius * D if kappa * D >= 2.0 * radius else inverse + 0.25 * kappa * D * D
+        found = np.int8(-side) if side * (offset - tau[i]) - slack[i] > width else np.int8(0)
+        before = np.int8(status[i] * known)
+        status[i] = before if before != 0 else found
+
+
+@kernel
+def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, status, unsure):
+    """Decide rows by their distance from one fixed centre, from which the levers' centres are not far.
+
+    Parameters
+    ----------
+    tau : ndarray of shape (n,)
+        ``c_i - x_i.c`` at the ball's centre c.
+    slack : ndarray of shape (n,)
+        What rounding may have added to either side of a comparison.
+    spread : ndarray of shape (n,)
+        At least the distance of each row from the fixed centre.
+    radius : float
+    levers : int
+        How many levers bound ``x.w + b`` from below; as many follow that bound it from above.
+    offsets : ndarray of shape (2 * levers, 2)
+        ``tau`` at the centre of each lever, and its ``kappa``; a ``kappa`` of 0 says nothing.
+    distances : ndarray of shape (2 * levers,)
+        At least the distance of each lever's centre from the fixed centre.
+    status : ndarray of int8 of shape (n,)
+        Written: -1 where ``x.w + b > c`` is certain, +1 where ``<`` is.
+    unsure : ndarray of int64 of shape (n,)
+        Written: rows that the exact distances might decide.
+
+    Returns
+    -------
+    count : int
+        Of these.
+    """
+    # The longest levers decide most of what can be decided: without branches for all, then in turn for the others.
+    fore, aft = _longest(offsets, 0, levers), _longest(offsets, levers, 2 * levers)
+    _decide_by_one(tau, slack, spread, radius, 1.0, offsets[fore, 0], offsets[fore, 1], distances[fore], status, True)
+    _decide_by_one(tau, slack, spread, radius, -1.0, offsets[aft, 0], offsets[aft, 1], distances[aft], status, False)
+    count = 0
+    for i in range(tau.size):
+        if status[i] != 0:
+            continue
+        possible = False
+        for k in range(offsets.shape[0]):
+            kappa = offsets[k, 1]
+            if kappa <= 0.0:
+                continue
+            side = 1.0 if k < levers else -1.0
+            room = side * (offsets[k, 0] - tau[i]) - slack[i]
+            if room <= 0.0:
+                continue
+            if room > lever_width(spread[i] + distances[k], radius, kappa):
+                status[i] = np.int8(-side)
+                possible = False
+                break
+            possible |= room > lever_width(max(spread[i] - distances[k], 0.0), radius, kappa)
+        if possible:
+            unsure[count] = i
+            count += 1
+    return count
+
+
+@kernel(fastmath=SUMS, forceinline=True)
+def _apart(X, data, indices, indptr, sparse, i, center, norm, length, off):
+    """Return the squared distance of a row from a point, both of known norm."""
+    if sparse:
+        product, most = 0.0, norm + length
+        for q in range(at(indptr[i]), at(indptr[i + 1])):
+            product += data[q] * center[at(indices[q])]
+        return max(norm * norm - 2.0 * product + length * length + off * most * most, 0.0)
+    square, x = 0.0, X[at(i)]
+    for j in range(at(center.size)):
+        apart = x[j] - center[j]
+        square += apart * apart
+    return square
+
+
+@kernel
+def decide_exactly(
+    X, data, indices, indptr, sparse, where, index, norms, tau, slack, radius, levers, offsets, away, centers, lengths,
+    off, rounding, status,
+):  # fmt: skip
+    """Decide some rows by their distance from the centre of the lever that is the likeliest to do so.
+
+    All distances from the fixed centre being right angles, it would be the one whose reach, the square of the distance
+    up to which it decides, is the largest beside the square of its own distance.
+
+    Parameters
+    ----------
+    X, data, indices, indptr, sparse
+        Rows.
+    where, index : ndarray of int64 of shape (k,)
+        Which of them are to be decided, and their places in all that follows.
+    norms, tau, slack : ndarray of shape (n,)
+    radius, levers, offsets
+        As of :func:`decide_by_levers`.
+    away : ndarray of shape (2 * levers,)
+        Distances of the levers' centres from the fixed one, to choose by.
+    centers : ndarray of shape (2 * levers, d)
+    lengths : ndarray of shape (2 * levers,)
+        Their norms.
+    off : float
+        Relative error of a squared distance against the squared sum of the norms, where it is formed of products.
+    rounding : float
+        Relative error of anything else.
+    status : ndarray of int8 of shape (n,)
+        Written.
+    """
+    # A lever's width is `room` at a distance whose square is quadratic in room, or linear where the lever is short.
+    count, slope = offsets.shape[0], 1.0 / (radius * radius)
+    low, factor = np.empty(count), np.empty(count)
+    for k in range(count):
+        kappa = offsets[k, 1]
+        low[k], factor[k] = (radius * radius / kappa, 4.0 / kappa) if kappa > 0.0 else (np.inf, 0.0)
+    for r in range(at(index.size)):
+        i = index[r]
+        best, most, reach = -1, -np.inf, 0.0
+        for k in range(count):
+            room = offsets[k, 0] - tau[i]
+            room = (room if k < levers else -room) - slack[i]
+            if room <= low[k]:
+                continue
+            square = factor[k] * (room - low[k]) if room < 2.0 * low[k] else room * room * slope
+            square *= 1.0 - rounding
+            more, least = square - away[k] * away[k], norms[i] - lengths[k]
+            if more > most and least * least <= square:  # else not even the least distance by the norms would do
+                best, most, reach = k, more, square
+        if best < 0:
+            continue
+        square = _apart(X, data, indices, indptr, sparse, where[r], centers[at(best)], norms[i], lengths[best], off)
+        # What rounding e of a distance D adds to its square: (D + e)^2 <= (1 + r) D^2 + (1 + 1/r) e^2.
+        if square + rounding * (square + 2.0 * (norms[i] + lengths[best]) ** 2) < reach:
+            status[i] = np.int8(-1 if best < levers else 1)
+
+
+@kernel
+def decide_by_products(tau, slack, norms, products, square, off, radius, side, offset, kappa, rounding, status):
+    """Decide rows by one lever whose products with them are known, as behind a kernel.
+
+    Parameters
+    ----------
+    tau, slack, norms : ndarray of shape (n,)
+    products : ndarray of shape (n,)
+        Of the lever's centre with the rows.
+    square : float
+        At least the centre's squared norm.
+    off : float
+        Relative error of a product, to the norm of its row.
+    radius, side, offset, kappa, rounding : float
+    status : ndarray of int8 of shape (n,)
+        Updated where it is 0.
+    """
+    length = np.sqrt(square)
+    for i in range(tau.size):
+        room = side * (offset - tau[i]) - slack[i]
+        if status[i] != 0 or room <= 0.0:
+            continue
+        apart = norms[i] * norms[i] - 2.0 * products[i] + square + 2.0 * off * norms[i]
+        distance = np.sqrt(max(apart, 0.0) + 8.0 * UNIT * (norms[i] + length) ** 2) * (1.0 + rounding)
+        if room > lever_width(distance, radius, kappa):
+            status[i] = np.int8(-side)
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    foremost(a, a)
+    seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
+    lever_width(1.0, 1.0, 1.0)
+    offsets, rows, csr = np.ones((2, 2)), np.eye(2), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
+    decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
+    lever_weights(a, a, a, a, 1.0, 1e-12, offsets.copy(), rows.copy())
+    decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
+    where = np.zeros(2, dtype=np.int64)
+    for sparse in (False, True):
+        lever_centers(rows, *csr, sparse, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
+        decide_exactly(
+            rows, *csr, sparse, where, where, a, a, a, 1.0, 1, offsets, a, rows, a, 1e-15, 1e-12, status
+        )  # fmt: skip
