@@ -12,7 +12,7 @@ from screenpath.kernels import kernel
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 UNIT = 2.0**-53
 STEPS = 200  # of a root search; a bracket that is halved each time has fewer
-TIGHT = 1e-6  # of a bracket's width: how far outside a root its bound may be
+TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of their extent, and of their size
 
 
 @kernel(fastmath=SUMS)
@@ -47,24 +47,24 @@ def ends(z, side, reach, labels, weights, status):
 def root(z, side, reach, labels, weights, gamma, status, guess):
     """Return an intercept that is best for the scores ``z + side reach`` but for rounding, and the sum of weights.
 
-    Newton's steps within a bracket, which is halved where one of them has not shortened it enough.
+    Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
     """
     low, high, size = ends(z, side, reach, labels, weights, status)
     if not low < high:
         return guess, size
     small = 4.0 * UNIT * size
-    b, width = min(max(guess, low), high), 2.0 * (high - low)
+    b, last = min(max(guess, low), high), 2.0 * (high - low)
     for _ in range(STEPS):
         found, slope = signed_sum(z, side, reach, labels, weights, gamma, status, b)
         if abs(found) <= small:
             break
         low, high = (b, high) if found > 0.0 else (low, b)
-        following = b + found / slope if slope > 0.0 else high + low
-        if high - low > 0.5 * width or not low < following < high:
-            following = low + 0.5 * (high - low)
-        if following == b or not low < following < high:
+        step = found / slope if slope > 0.0 else np.inf
+        if abs(step) > 0.5 * last or not low < b + step < high:
+            step = low + 0.5 * (high - low) - b
+        if b + step == b or not low < b + step < high:
             break
-        width, b = high - low, following
+        last, b = abs(step), b + step
     return b, size
 
 
@@ -92,7 +92,7 @@ def outer(z, side, reach, labels, weights, gamma, status, guess):
             break
         inner, step = beyond, 8.0 * step
     for _ in range(STEPS):
-        if abs(beyond - inner) <= TIGHT * (1e-6 + abs(inner - b)):
+        if abs(beyond - inner) <= TIGHT * abs(inner - b) + NEAR * (1.0 + abs(b)):
             break
         middle = 0.5 * (inner + beyond)
         if side * signed_sum(z, side, reach, labels, weights, gamma, status, middle)[0] > unsure:
@@ -149,10 +149,12 @@ def excess(theta, labels, given):
         if term == 0.0:
             continue
         # Veltkamp and Dekker: what the product has lost.
-        c, d = 134217729.0 * a, 134217729.0 * x
-        a1, x1 = c - (c - a), d - (d - x)
-        a2, x2 = a - a1, x - x1
-        lost = a2 * x2 - (((term - a1 * x1) - a2 * x1) - a1 * x2)
+        lost = 0.0
+        if a != 1.0:
+            c, d = 134217729.0 * a, 134217729.0 * x
+            a1, x1 = c - (c - a), d - (d - x)
+            a2, x2 = a - a1, x - x1
+            lost = a2 * x2 - (((term - a1 * x1) - a2 * x1) - a1 * x2)
         added = total + term
         rest += ((total - added) + term if abs(total) >= abs(term) else (term - added) + total) + lost
         total = added

@@ -139,8 +139,10 @@ class SparseModel(PathModel):
 
     # -- the intercept -------------------------------------------------------------------------------------------
 
-    def placed(self, scores: np.ndarray, intercept: float | None = None) -> Level:
+    def placed(self, scores: np.ndarray, intercept: float | None = None, guess: float = 0.0) -> Level:
         """Add an intercept that is not penalised to the scores, where the model has one; the best unless it is given.
+
+        The search for the best begins at ``guess``.
 
         Returns
         -------
@@ -226,9 +228,10 @@ class SparseModel(PathModel):
         SparseCertificate
         """
         scores, psi, features, room, level = None, None, self.every, 0.0, None
+        guess = 0.0 if reference is None else reference.intercept
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
-            level = self.placed(scores)
+            level = self.placed(scores, guess=guess)
             kernels.respond(scores, self.labels, self.weights, self.n, self.classes, self.gamma, self.free, theta, psi)
             if self.balance(scores, theta):
                 psi = self.weigh(theta)
@@ -248,7 +251,7 @@ class SparseModel(PathModel):
         if scores is None:
             scores = self.scores(w)
         if level is None:
-            level = self.placed(scores, intercept)
+            level = self.placed(scores, intercept, guess)
         loss, loss_slack, *terms = kernels.sample_terms(
             scores, self.labels, self.weights, self.n, self.classes, self.gamma, theta
         )

@@ -73,10 +73,10 @@ class FreeSparseModel(SparseModel):
 
     # -- the intercept and dual points ---------------------------------------------------------------------------
 
-    def placed(self, scores: np.ndarray, intercept: float | None = None) -> Level:
-        """Add the intercept to the scores: the best one, or the one that is given."""
+    def placed(self, scores: np.ndarray, intercept: float | None = None, guess: float = 0.0) -> Level:
+        """Add the intercept to the scores: the best one, which may be near ``guess``, or the one that is given."""
         if intercept is None:
-            b = kernels.settle(scores, self.labels, self.weights, self.gamma, self.free, 0.0)
+            b = kernels.settle(scores, self.labels, self.weights, self.gamma, self.free, guess)
         else:
             b = intercept
             scores += b
@@ -93,8 +93,10 @@ class FreeSparseModel(SparseModel):
         moved = False
         for _ in range(TRIES):
             found, error = kernels.excess(theta, self.labels, self.given)
+            if not abs(found) > error:
+                break
             row, _ = kernels.nearest(scores, theta, self.labels, self.given, self.gamma, found, abs(found))
-            if not abs(found) > error or row < 0:
+            if row < 0:
                 break
             value = min(max(theta[row] - self.labels[row] * found / self.given[row], 0.0), 1.0)
             if value == theta[row]:

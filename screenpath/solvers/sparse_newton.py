@@ -172,8 +172,9 @@ class _Run:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
-        level = m.labels[inside] * m.roots[inside] if m.intercept else inside[:0].astype(np.float64)
-        level /= np.linalg.norm(level) or 1.0
+        level = np.empty(0)
+        if m.intercept and inside.size:  # of length 1; a norm by BLAS takes longer than the whole step
+            level = m.labels[inside] * m.roots[inside] / np.sqrt(m.weights[inside].sum() or 1.0)
         room = kernels.active_values(self.view[2], active)
         self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
