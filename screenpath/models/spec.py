@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 
-from screenpath.data.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, MIRRORED, Needs
+from screenpath.data.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
 from screenpath.errors import UsageError
 from screenpath.models.options import INTERVAL, PATH, completed
 
@@ -102,6 +102,7 @@ def free_sparse_intercept(spec: Spec, options: dict) -> Spec:
         columns=(*spec.columns, *INTERVAL),
         solver=Later("solvers.sparse", "make_free_sparse_solver"),
         kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sparse_newton"),
+        needs=FREE_SPARSE,
     )
 
 

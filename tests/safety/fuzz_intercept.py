@@ -57,9 +57,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--rules", help="some of the rules, joined by commas; `sparse-svm` is that model's")
+    parser.add_argument("--rules", help="of the box models unless named, joined by commas; or sparse-svm")
     arguments = parser.parse_args()
-    only = arguments.rules.split(",") if arguments.rules else None
+    only = arguments.rules.split(",") if arguments.rules else list(RULES)
     made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr), only)
     for rule in made:
         print(f"{rule:12s} {made[rule]:10d} decisions")
