@@ -16,7 +16,7 @@ multiplied by ``s_+ - a``, which vanishes at the optimum; those of ``f_j.a`` by 
 
 from __future__ import annotations
 
-from math import inf, isfinite, sqrt
+from math import ceil, inf, isfinite, sqrt
 
 from screenpath.kernels import l1svm as kernels
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
@@ -32,12 +32,20 @@ class L1Rounding:
     samples, features : int
     length : float, optional
         ``||y||``, of weighted samples; not below the exact one.
+    data : float, default 0
+        Largest relative error of a value of the data; what is up to ``4 UNIT`` is part of ``EXTRA``.
+    doubtful : bool, default False
+        Whether norms of columns hold what is not known of the data, as so many times the rounding of ``column``.
     """
 
-    def __init__(self, samples: int, features: int, length: float | None = None):
+    def __init__(
+        self, samples: int, features: int, length: float | None = None, data: float = 0.0, doubtful: bool = False
+    ):
+        self.data, self.doubtful = data, doubtful
+        self.extra = EXTRA + (max(ceil(data / UNIT) - 4, 0) if data else 0)
         self.samples, self.root = samples, sqrt(samples) if length is None else length
         self.inexact = 0.0 if length is None else 3.0 * UNIT
-        self.column, self.terms = gamma(samples + EXTRA), samples + features + EXTRA
+        self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:
         """Return a bound on the norm of the error of ``s``.
@@ -51,7 +59,8 @@ class L1Rounding:
         bias : float
         """
         lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
-        return gamma(terms + EXTRA) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
+        depth = max(terms, self.samples) if self.doubtful else terms
+        return gamma(depth + self.extra) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
 
     def proof(self, lam: float, scale: float, hoped: float, sums, weights, off: float) -> dict:
         """Return the primal objective, the gap and the bounds on their rounding, as the fields of a certificate.

@@ -22,11 +22,11 @@ def sharpened(model, c):
     Parameters
     ----------
     model : models.l1svm.L1SVM
-    c : models.l1svm.L1Certificate
+    c : models.l1_types.L1Certificate
     """
     lam, signs = c.lam, model.signs
     support = np.flatnonzero(c.w)
-    slack, off = _slacks(model, c, support)
+    slack, off = slacks(model, c, support)
     moved = slack.copy()
     kernels.bias_root(moved, signs, 0.0)
     r = np.maximum(moved, 0.0)
@@ -61,19 +61,23 @@ def sharpened(model, c):
     return replace(c, primal=primal, primal_error=primal_error, gap=gap, rounding=rounding)
 
 
-def _slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
+def slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
     """Return the slack of every sample, rounded once, and bounds on its errors."""
     columns = np.zeros((support.size, model.samples))
     for k, j in enumerate(support):
         values, places = model.column(j)
         columns[k, places] = values
     model.rows.touched += support.size
-    rows = np.column_stack([columns.T, model.signs])
-    weights = -np.append(c.w[support], c.bias)
+    _, astray, unsure = model.bias_of(c.w, c.offset)  # of the bias that is reported
+    rows = np.column_stack([columns.T, model.signs, model.signs])
+    weights = -np.append(c.w[support], [c.offset, -astray])
     found = [accurate.inner(row, weights, one) for row, one in zip(rows, model.ones.tolist(), strict=True)]
     slack, off = (np.array(side) for side in zip(*found, strict=True))
     if model.rounding.inexact:
         off += 2.0 * model.rounding.inexact * (np.abs(rows) @ np.abs(weights) + model.ones)
+    off += model.ones * (float(model.doubts[support] @ np.abs(c.w[support])) + unsure) * OUTWARD
+    if model.rounding.data:
+        off += 2.0 * model.rounding.data * (np.abs(columns.T) @ np.abs(c.w[support]))
     return slack, off
 
 
@@ -90,7 +94,7 @@ def _products(model, lam: float, r, balance: float, apart: float, support, best:
     """
     norm = float(np.linalg.norm(r)) * OUTWARD
     products = model.products(r)
-    unsure = (model.rounding.column * norm + apart) * model.norms
+    unsure = (model.rounding.column * norm + apart) * model.blurs
     # Where the spread says more than the product does, the latter is taken for 0.
     spread = model.spreads * norm
     wide = np.abs(products) + unsure > spread
@@ -109,5 +113,7 @@ def _products(model, lam: float, r, balance: float, apart: float, support, best:
         unsure[j] = error + 2.0 * UNIT * abs(center * balance) + length * apart * (1.0 + model.rounding.column)
         if model.rounding.inexact:
             unsure[j] += 3.0 * model.rounding.inexact * model.norms[j] * (norm + apart)
+        rounded = model.doubts[j] * model.rounding.root + model.rounding.data * model.norms[j]
+        unsure[j] += rounded * (norm + apart) * OUTWARD
     model.rows.touched += int(np.count_nonzero(matters))
     return products, unsure

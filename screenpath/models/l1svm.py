@@ -12,12 +12,13 @@ its projection on the complement of ``z``: the column of ``X`` centred at its we
 weights ``z = y`` and ``|z| = 1``: the paper's problem. With them it is the same problem in which ``z`` takes the place
 of the bias's column ``y``, and ``|z|`` that of 1; so are its regions, which only use that ``theta`` is a projection on
 the feasible set (both balls and the half-space of the rule ``vi``), and that ``z.theta = 0``.
+
+With ``x_j - m_j`` for ``x_j`` the bias is ``b + m.w`` and all else the same: columns come with a number subtracted from
+them where that costs no rounding (:mod:`screenpath.rows.centring`). What is reported and certified is ``w`` and ``b``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
@@ -28,132 +29,12 @@ from screenpath.models.base import PathModel, Resumable
 from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1_rounding import L1Rounding
 from screenpath.models.l1_sharp import sharpened
+from screenpath.models.l1_types import KeptFeatures, L1Certificate, L1Reduced
 from screenpath.models.sparse_rounding import check_range
 from screenpath.numbers import accurate, states
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, Proven, gamma
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
 
 FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
-
-
-@dataclass(slots=True)
-class L1Certificate(Proven):
-    """What is known about one pair on the full data; the reference of the next step.
-
-    Parameters
-    ----------
-    lam : float
-        Parameter at which the pair was certified.
-    w : ndarray of shape (m,)
-    bias : float
-        Minimiser of the objective for this ``w``, as near as a double comes.
-    slack : ndarray of shape (n,)
-        ``|z_i| - z_i (x_i.w + b)``.
-    theta : ndarray of shape (n,)
-        Dual point, divided by ``lam``: feasible but for rounding, see ``models/l1_rounding.py``.
-    products : ndarray of shape (m,)
-        ``f_j . theta``, at most 1 in size.
-    scale : float
-        ``theta`` is ``max(slack, 0)`` times this over ``lam``.
-    slip : float
-        How far ``theta`` is from the feasible point that the gap belongs to, relative to its norm.
-    theta_gap : float
-        Upper bound of the gap between ``w`` and that point: what a region around ``theta`` is made of. A sharpened
-        certificate has a dual point of its own, and a smaller ``gap``.
-    primal, primal_error, gap, rounding : float
-        See :class:`screenpath.numbers.rounding.Proven`.
-    """
-
-    lam: float
-    w: np.ndarray
-    bias: float
-    slack: np.ndarray
-    theta: np.ndarray
-    products: np.ndarray
-    scale: float
-    slip: float
-    theta_gap: float
-    primal: float
-    primal_error: float
-    gap: float
-    rounding: float
-
-    @property
-    def at(self) -> tuple:
-        """Return the numbers of the grid point."""
-        return (self.lam,)
-
-
-@dataclass(slots=True)
-class KeptFeatures:
-    """Features that screening left: their numbers, increasing, of ``size`` in all.
-
-    Those ``resting`` are not solved for, though nothing is known of them: see ``L1SVM.flat``.
-    """
-
-    index: np.ndarray
-    size: int
-    resting: np.ndarray
-
-    @property
-    def status(self) -> np.ndarray:
-        """Return -1 for the features that are gone and 0 for the others, shape (m,), int8."""
-        status = np.full(self.size, -1, dtype=np.int8)
-        status[self.index] = 0
-        status[self.resting] = 0
-        return status
-
-
-@dataclass(slots=True)
-class L1Reduced:
-    """The problem on the surviving features.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (k, n), or tuple (data, indices, begin, end)
-        Signed columns, float64; sparse ones in their order, but not necessarily one right after the other.
-    index : ndarray of int64 of shape (k,)
-        Their numbers in the full problem.
-    signs : ndarray of shape (n,)
-        ``z``, the column of the bias: labels -1 and +1, times the roots of the weights.
-    lam : float
-    norms, spreads : ndarray of shape (k,)
-        Norms of the columns, and of the columns centred at their mean; not below the exact ones.
-    rounding : L1Rounding
-    start_w : ndarray of shape (k,)
-    start_bias : float
-    start_slack : ndarray of shape (n,) or None
-        ``|z| - z (x.w + b)`` of the start; None where a weight of the reference was screened away.
-    start_products : ndarray of shape (k,) or None
-        Products of the columns with ``max(start_slack, 0)``, where they are known.
-    inner_products : callable
-        ``f_a . f_b`` and ``f_a . z`` for some of the columns, over all samples; for sparse columns.
-    fresh : bool
-        Whether the starting point comes from another parameter (a cold start may then ignore it).
-    """
-
-    columns: np.ndarray | tuple
-    index: np.ndarray
-    signs: np.ndarray
-    lam: float
-    norms: np.ndarray
-    spreads: np.ndarray
-    rounding: L1Rounding
-    start_w: np.ndarray
-    start_bias: float
-    start_slack: np.ndarray | None
-    start_products: np.ndarray | None
-    inner_products: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    fresh: bool
-
-    @property
-    def sparse(self) -> bool:
-        """Tell whether the columns are sparse arrays."""
-        return isinstance(self.columns, tuple)
-
-    @property
-    def size(self) -> int:
-        """Return the number of surviving features."""
-        return self.index.size
 
 
 class L1SVM(PathModel, Resumable):
@@ -173,6 +54,8 @@ class L1SVM(PathModel, Resumable):
         ``z``.
     norms, spreads : ndarray of shape (m,)
         Norms of the columns, and of the columns centred at their mean; not below the exact ones.
+    blurs : ndarray of shape (m,)
+        Norms to which rounding is relative: ``norms``, and more where a mean was subtracted from rounded data.
     constant : ndarray of bool of shape (m,)
         Columns whose values are all the same: their weight is 0 at the optimum, the bias does what they could.
     flat : ndarray of bool of shape (m,)
@@ -210,23 +93,28 @@ class L1SVM(PathModel, Resumable):
             )  # fmt: skip
         check_range(columns.norms, "feature")
         length = sqrt(self.total) * (1.0 + gamma(self.samples)) if weighted else None
-        self.rounding = L1Rounding(self.samples, self.size, length)
+        self.doubts = columns.inexact * np.abs(columns.centres)  # of an entry of ``x_j - m_j``, beside its own rounding
+        self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact, bool(self.doubts.any()))
         up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
         self.norms, self.spreads = columns.norms * up + floor, columns.spreads() * up + floor
-        self.spreads += 4.0 * self.rounding.inexact * self.norms  # of a mean times z, which was exact with labels
+        # Of a mean times z, which was exact with labels, and of the data.
+        self.spreads += (4.0 * self.rounding.inexact + 2.0 * self.rounding.data) * self.norms
+        lost = self.doubts * self.rounding.root * OUTWARD
+        self.norms, self.spreads = self.norms + lost, self.spreads + lost
         self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
         self.constant = np.zeros(self.size, dtype=bool)
         for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor).tolist():
             self.constant[j] = self._is_constant(*self.column(j))
         self.flat |= self.constant
         self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
+        self.blurs = self.norms + lost / self.rounding.column * OUTWARD if self.rounding.doubtful else self.norms
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
         self.null_products = self.products(self.ones - self.null_bias * self.signs)
         self.norm_unit = float(
-            np.ldexp(1.0, np.frexp(self.norms.max(initial=0.0))[1])
+            np.ldexp(1.0, np.frexp(self.blurs.max(initial=0.0))[1])
         )  # a range of its own for float32
-        coarse = (np.stack([self.spreads, self.norms]) / self.norm_unit).astype(np.float32)
+        coarse = (np.stack([self.spreads, self.blurs]) / self.norm_unit).astype(np.float32)
         self.coarse_norms = np.nextafter(coarse, np.float32(np.inf))
         self.settled_from, self.lam_max = self._tops()
 
@@ -263,13 +151,15 @@ class L1SVM(PathModel, Resumable):
             values, places = self.column(j)
             parts = self.ones[places] * np.where(self.signs[places] > 0.0, 2.0 * self.negative, 2.0 * self.positive)
             total, error = accurate.inner(values, parts)
-            data = (16.0 if weighted else 4.0) * UNIT * float(np.abs(values) @ parts)
+            mass, lost = float(np.abs(values) @ parts), float(np.sum(parts))
+            data = (16.0 if weighted else 4.0) * UNIT * (mass + abs(self.rows.centres[j]) * lost)
             if weighted:  # the weights of the classes are sums, and the parts and values products
-                error += data + 2.0 * gamma(self.samples) * float(np.abs(values) @ parts)
+                error += (16.0 * UNIT + 2.0 * gamma(self.samples)) * mass
+            error += (self.doubts[j] * lost + self.rounding.data * mass) * OUTWARD
             found[j] = abs(total) / self.total + error / self.total
             return total / self.total, (error + data) / self.total
 
-        errors = 2.0 * self.rounding.root * self.rounding.column * self.norms
+        errors = 2.0 * self.rounding.root * self.rounding.column * self.blurs
         top = accurate.largest(self.null_products, errors, form)
         bounds = np.minimum(np.abs(self.null_products) + errors, self.rounding.root * self.spreads)
         for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)).tolist() if top > 0.0 else ():
@@ -301,28 +191,36 @@ class L1SVM(PathModel, Resumable):
         """
         lam = float(lam)
         if w is None:
-            w, bias = np.zeros(self.size), self.null_bias
-            slack = self.ones - bias * self.signs
+            w, offset = np.zeros(self.size), self.null_bias
+            slack = self.ones - offset * self.signs
             alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.null_products
         else:
             slack = self.ones - self.rows.combine(w)
-            bias = kernels.bias_root(slack, self.signs, 0.0)
+            offset = kernels.bias_root(slack, self.signs, 0.0)
             alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.products(alpha)
+        bias, astray, unsure = self.bias_of(w, offset)
+        missed = (abs(astray) + unsure) * self.rounding.root * OUTWARD
         total, squares, balance = sums
         # What is not known of the products counts as violation: the dual point is feasible with room for it.
         unsure = kernels.blur(total, squares, balance, self.rounding.column)
         largest, hoped, *weights = kernels.weight_terms(
-            w, products, self.norms, self.spreads, unsure, sqrt(squares) * OUTWARD
+            w, products, self.blurs, self.spreads, unsure, sqrt(squares) * OUTWARD
         )
         scale, hoped = dual_scale(lam, total, squares, largest * OUTWARD), dual_scale(lam, total, squares, hoped)
         terms, _, reach, _ = weights
-        proof = self.rounding.proof(lam, scale, hoped, sums, weights, self.rounding.slack(terms, reach, bias))
+        off = self.rounding.slack(terms, reach, offset) + missed
+        proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
+        if scale > 0.0 and proof["gap"] > proof["primal"] + proof["primal_error"]:  # rounding has spoilt the point: 0
+            scale = hoped = 0.0
+            proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
         return L1Certificate(
             lam=lam,
             w=w,
             bias=bias,
+            offset=offset,
+            astray=astray,
             slack=slack,
             theta=alpha * (scale / lam),
             products=products * (scale / lam),
@@ -331,6 +229,17 @@ class L1SVM(PathModel, Resumable):
             theta_gap=proof["gap"],
             **proof,
         )
+
+    def bias_of(self, w: np.ndarray, offset: float) -> tuple[float, float, float]:
+        """Return the bias beside columns as they come, ``offset - m.w`` rounded once; what it lacks; how well that is
+        known.
+        """
+        moved = np.flatnonzero((w != 0.0) & (self.rows.centres != 0.0))
+        if not moved.size:
+            return offset, 0.0, 0.0
+        centres, w = self.rows.centres[moved], w[moved]
+        bias, _ = accurate.inner(-centres, w, offset)
+        return bias, *accurate.inner(np.append(-centres, -1.0), np.append(w, bias), offset)
 
     def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
         """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
@@ -377,7 +286,7 @@ class L1SVM(PathModel, Resumable):
     def screen(self, region, slack: float = ROUNDING) -> KeptFeatures:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
         lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
-        goal = 1.0 - slack * (1.0 + self.norms * region.extent)
+        goal = 1.0 - slack * (1.0 + self.blurs * region.extent)
         return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
 
     def kept(self, index: np.ndarray) -> KeptFeatures:
@@ -410,9 +319,10 @@ class L1SVM(PathModel, Resumable):
             lam=lam,
             norms=self.norms[index],
             spreads=self.spreads[index],
+            blurs=self.blurs[index],
             rounding=self.rounding,
             start_w=start,
-            start_bias=reference.bias,
+            start_bias=reference.offset,
             start_slack=reference.slack if intact else None,
             start_products=reference.products[index] * (reference.lam / reference.scale) if known else None,
             inner_products=lambda chosen: self.rows.inner_products(index[chosen]),

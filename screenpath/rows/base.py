@@ -186,7 +186,7 @@ class KernelRows(Counted, Protocol):
 
 @runtime_checkable
 class FeatureColumns(Counted, Protocol):
-    """Signed feature columns ``f_j = y * x^j`` of a model that screens features; ``touched`` counts columns.
+    """Signed feature columns ``f_j = y * (x^j - m_j)`` of a model that screens features; ``touched`` counts columns.
 
     Attributes
     ----------
@@ -195,12 +195,18 @@ class FeatureColumns(Counted, Protocol):
     sparse : bool
     signs : ndarray of shape (d,)
     norms : ndarray of shape (n,)
+    centres : ndarray of shape (n,)
+        ``m``: subtracted without rounding.
+    inexact : float
+        Largest relative error of a value before that.
     """
 
     d: int
     sparse: bool
     signs: np.ndarray
     norms: np.ndarray
+    centres: np.ndarray
+    inexact: float
 
     @abstractmethod
     def products(self, v: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
+from screenpath.rows.centring import blocks, centre_sparse, dense_centres
 from screenpath.rows.memory import MemoryRows
 
 FEWER = "stop at a larger lambda, where fewer features have a weight"
@@ -19,9 +20,10 @@ KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
 class Columns(MemoryRows, FeatureColumns):
-    r"""Signed feature columns ``f_j = z * x^j``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
+    r"""Signed feature columns ``f_j = z * (x^j - m_j)``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
-    They are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
+    Most of the ``m_j`` are 0, see :mod:`screenpath.rows.centring`; what they come to is for the bias of a model. The
+    columns are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
     ``weighted_sum`` (columns with a zero weight are not touched), and ``touched`` counts columns.
 
     Parameters
@@ -33,11 +35,15 @@ class Columns(MemoryRows, FeatureColumns):
     threads : int, default 1
     weights : ndarray of shape (samples,), optional
         ``s``, at least 0.
+    inexact : float, default 0
+        Largest relative error of a value of ``X``.
 
     Attributes
     ----------
     n, d : int
         Features and samples.
+    centres : ndarray of shape (n,)
+        ``m``.
     norms : ndarray of shape (n,)
         ``||f_j||``.
     signs : ndarray of shape (samples,)
@@ -49,7 +55,7 @@ class Columns(MemoryRows, FeatureColumns):
         For weights on float32 values: their products would be rounded to float32.
     """
 
-    def __init__(self, X, signs, threads: int = 1, weights=None):
+    def __init__(self, X, signs, threads: int = 1, weights=None, inexact: float = 0.0):
         signs = np.asarray(signs).astype(X.dtype)
         if weights is not None:
             if X.dtype != np.float64:
@@ -57,22 +63,26 @@ class Columns(MemoryRows, FeatureColumns):
             signs = signs * np.sqrt(weights)
         if sp.issparse(X):
             transposed = sp.csr_array(X).T.tocsr()
+            kept = transposed.data, transposed.indices, transposed.indptr
+            centres = centre_sparse(*kept, X.shape[0], weights)
             for start in range(0, transposed.nnz, VALUES_AT_ONCE):
                 part = slice(start, start + VALUES_AT_ONCE)
                 transposed.data[part] *= signs[transposed.indices[part]]
         else:
-            transposed = np.multiply(X.T, signs, order="C")
-        super().__init__(transposed, threads)
-        self.signs = signs.astype(np.float64)
+            transposed, centres = np.multiply(X.T, signs, order="C"), dense_centres(X, weights)
+            for index in blocks(np.flatnonzero(centres), X.shape[0]):
+                transposed[index] = (X[:, index] - centres[index]).T * signs
+        super().__init__(transposed, threads, inexact)
+        self.signs, self.centres = signs.astype(np.float64), centres.astype(np.float64)
         self.forget()
 
     @classmethod
     def of_rows(cls, rows: MemoryRows, signs, threads: int = 1, weights=None) -> Columns:
         """Return the signed columns of sample rows (a copy: the rows stay as they are)."""
         if not rows.sparse:
-            return cls(rows.X, signs, threads, weights)
+            return cls(rows.X, signs, threads, weights, rows.inexact)
         X = shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d))
-        return cls(X, signs, threads, weights)
+        return cls(X, signs, threads, weights, rows.inexact)
 
     def products(self, v: np.ndarray) -> np.ndarray:
         """Return ``f_j . v`` for every feature; ``v`` has one entry a sample."""

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
+from screenpath.kernels import l1dome
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.geometry import Ball, Point
 from screenpath.rules.base import Composed
@@ -34,7 +35,7 @@ class VariationalInequality:
 
     def keep(self, model, reference, lam: float):
         """Return the features that the dome leaves undecided; in one traversal, without writing down its vectors."""
-        index = kernels.dome_keep(
+        index = l1dome.dome_keep(
             reference.theta, model.signs, model.null_bias, reference.products, model.null_products,
             model.coarse_norms, model.norm_unit, reference.lam, reference.lam / float(lam), reference.theta_gap,
             DIRECTION, model.slack_of(reference),

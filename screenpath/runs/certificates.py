@@ -9,7 +9,7 @@ from screenpath.data.tables import finite
 from screenpath.models.box import BoxModel
 from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import Ball, KernelPoint
-from screenpath.models.l1svm import L1Certificate
+from screenpath.models.l1_types import L1Certificate
 from screenpath.models.lever import LeverBall
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
@@ -78,6 +78,8 @@ class CertificateFile:
         arrays = {"index": w.index, "values": w.values}
         if isinstance(certificate, L1Certificate):
             fields["b"] = float(certificate.bias)
+            if certificate.astray:
+                fields["b_off"] = float(certificate.astray)
         else:
             states = states_of(certificate.theta, 0.0, 1.0)
             arrays |= {"states": form.pack(states), "between": certificate.theta[states == form.BETWEEN]}

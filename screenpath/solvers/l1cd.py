@@ -20,7 +20,8 @@ from screenpath.errors import UsageError
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.geometry import ROUNDING
-from screenpath.models.l1svm import L1Reduced, dual_scale
+from screenpath.models.l1_types import L1Reduced
+from screenpath.models.l1svm import dual_scale
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.rows.columns import FEWER
 from screenpath.solvers.base import Budget, Solution, Solver
@@ -172,12 +173,12 @@ class _Run:
             _, total, squares, balance = kernels.positive_part(self.slack, r.signs)
             unsure = kernels.blur(total, squares, balance, r.rounding.column)
             largest, _, _, weight, reach, _ = kernels.weight_terms(
-                self.w, products, r.norms, r.spreads, unsure, sqrt(squares) * OUTWARD
+                self.w, products, r.blurs, r.spreads, unsure, sqrt(squares) * OUTWARD
             )
         else:
             products = np.empty(index.size)
             total, squares, balance, largest, weight, reach = kernels.evaluate(
-                *self.columns, index, r.signs, self.slack, self.w, r.norms, r.rounding.column, products
+                *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, products
             )
             self.touched += index.size
         scale = dual_scale(r.lam, total, squares, largest)
@@ -212,7 +213,7 @@ class _Run:
         extent = radius + sqrt(2.0 * sums.primal)
         bound = scale * np.abs(sums.products) + radius * r.spreads[self.alive]
         slack = max(ROUNDING, 8.0 * (column + taken))
-        gone = bound < lam - slack * (lam + extent * r.norms[self.alive])
+        gone = bound < lam - slack * (lam + extent * r.blurs[self.alive])
         dropped = self.alive[gone]
         self.alive = self.alive[~gone]
         self.screened += dropped.size

@@ -8,6 +8,11 @@ The file holds w and b only: the dual point is the checker's own. It begins with
 whose ``y.g`` is 0 but for rounding: the rows of the class with more of it are multiplied by ``1 - e``, and then all by
 the ``r`` that makes the point feasible. Neither is carried out; what they change is counted in the bounds, and so is
 the rounding of the products ``v_i a_i``.
+
+As ``b`` is free and ``y.g = 0``, a number may be subtracted from a column: ``x - m`` with the bias ``b + m.w``. It is
+done where all rows have a value in the column, all of them within a factor of two of each other: such differences are
+doubles (Sterbenz). The bias of the checker's point is ``b + b_off`` as the file has it, 0 by default: that ``b`` is
+rounded to one double moves every ``s_i``, which costs the gap its square only where the dual point is not moved.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import numpy as np
 from screenpath.errors import DataError
 from screenpath.verify.box import products_of
 from screenpath.verify.data import signs_of, weights_of
-from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma
+from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, two_product, two_sum
 
 
 @dataclass
@@ -91,14 +96,19 @@ def check(header: dict, steps: list, source) -> list[L1Pair]:
     if header["bias"] != 1.0:
         raise DataError("the certificate's bias is not the free one of this model")
     pairs = [_read(entry, source.d) for entry in steps]
-    for _ in source.passed(indices=True):
-        pass  # the first half of the fingerprint
+    m = _centres(source)  # and the first half of the fingerprint
+    moved = [_moved(pair, m) for pair in pairs]
     for block in source.passed(indices=False):
         signs, v = signs_of(block.labels, header["labels"]), weights_of(header, block)
-        for pair in pairs:
-            p, error = products_of(block, pair.solution)
+        values, unknown = block.values - m[block.columns], np.zeros(source.d + 1)
+        if block.tails is not None:
+            values, block.tails = two_sum(values, block.tails)
+            unknown = 64.0 * UNIT * UNIT * np.abs(m)  # of an entry, beside what is relative to it
+        block.values = values
+        for pair, (solution, off) in zip(pairs, moved, strict=True):
+            p, error = products_of(block, solution)
             s = 1.0 - signs * p
-            a, error = np.maximum(s, 0.0), UP * (error + UNIT * np.abs(s))
+            a, error = np.maximum(s, 0.0), UP * (error + UNIT * np.abs(s) + off + unknown @ np.abs(solution))
             pair.alpha.append(a)
             pair.error.append(np.where(s + error > 0.0, error, 0.0))
             pair.weights.append(v)
@@ -106,9 +116,35 @@ def check(header: dict, steps: list, source) -> list[L1Pair]:
             pair.misplaced.append(UP * fsum(g * np.maximum(error - a, 0.0)))
             pair.shares.append((fsum(g[signs > 0.0]), fsum(g[signs < 0.0])))
             pair.sums.add(block, signs * g)
+            pair.sums.error += UP * unknown * fsum(g)
             sizes = np.bincount(block.columns, np.abs(g[block.rows] * block.values), source.d + 1)
-            pair.sizes = UP * (pair.sizes + (1.0 + gamma(signs.size + 4)) * sizes) + TINY * np.sign(sizes)
+            pair.sizes = UP * (pair.sizes + unknown * fsum(g) + (1.0 + gamma(signs.size + 4)) * sizes) + TINY * np.sign(
+                sizes
+            )
     return pairs
+
+
+def _centres(source) -> np.ndarray:
+    """Return what may be subtracted from each column without rounding, about its mean; 0 for others and the bias."""
+    counts, sums, low, high = np.zeros(source.d + 1), np.zeros(source.d + 1), *np.zeros((2, source.d + 1))
+    low[:], high[:] = math.inf, -math.inf
+    for block in source.passed(indices=True):
+        counts += np.bincount(block.columns, minlength=counts.size)
+        sums += np.bincount(block.columns, block.values, counts.size)
+        np.minimum.at(low, block.columns, block.values)
+        np.maximum.at(high, block.columns, block.values)
+    full = (counts == source.n) & (((low > 0.0) & (high / 2.0 <= low)) | ((high < 0.0) & (low / 2.0 >= high)))
+    full[-1] = False
+    return np.where(full, np.clip(sums / source.n, low, high), 0.0)
+
+
+def _moved(pair: L1Pair, m: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return ``w`` and the bias of the checker's point beside centred columns; how far that may be off ``b + m.w``."""
+    b, extra = pair.entry["b"], pair.entry.get("b_off", 0.0)
+    products, rests = two_product(m[:-1], pair.solution[:-1])
+    bias = fsum([b, extra, *products, *rests])
+    lost = UNIT * abs(bias) + TINY * np.count_nonzero(products)
+    return np.append(pair.solution[:-1], bias), UP * (abs(extra) + lost)
 
 
 def _read(entry: dict, d: int) -> L1Pair:
@@ -119,6 +155,7 @@ def _read(entry: dict, d: int) -> L1Pair:
         or np.any((index < 0) | (index >= d) | (np.diff(index, prepend=-1) <= 0))
         or not np.all(np.isfinite(values))
         or not (isinstance(lam, float) and 0.0 < lam < math.inf and math.isfinite(entry["b"]))
+        or not math.isfinite(entry.get("b_off", 0.0))
     ):
         raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
     solution = np.zeros(d + 1)

@@ -1,5 +1,7 @@
 """L1-regularised squared hinge with a free bias: objectives, closed form, certificate, difficult data."""
 
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ from screenpath.errors import DataError
 from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
 from screenpath.rows.columns import Columns
+from screenpath.rows.memory import MemoryRows
+from screenpath.walk.one_vs_rest import L1OneVsRest
 from tests.conftest import two_classes
+from tests.safety.rational_penalised import L1
 
 
 def objective(X, y, w, b, lam):
@@ -121,3 +126,72 @@ def test_more_features_than_samples_unscaled():
     path = l1_svm_path(X, y, grid=values)
     assert path.certified
     assert path.steps[-1].primal == pytest.approx(reference_objective(X / 1e4, y, values[-1] / 1e4), rel=1e-5)
+
+
+def far(n=60, d=12, seed=8):
+    """Return data whose means are 1e7 spreads, the same data near 0, and labels."""
+    X, y = two_classes(n=n, d=d, seed=seed)
+    far = X + 1e7 * X.std(axis=0) * np.where(np.arange(d) % 3, 1.0, -1.0)
+    return far, far - far[0], y
+
+
+@pytest.fixture(scope="module")
+def objectives_far():
+    """Return values of lambda and the smallest objectives at some of them, from data centred by hand."""
+    _, near, y = far()
+    near -= near.mean(axis=0)
+    lams = lambda_grid(l1_svm_model(near, y)[0], 20)
+    return lams, {k: reference_objective(near, y, lams[k]) for k in (4, 19)}
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "cd"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_mean_of_1e7_spreads_is_certified_all_along_the_path(storage, solver, objectives_far):
+    X, _, y = far()
+    lams, best = objectives_far
+    path = l1_svm_path(X, y, grid=20, storage=storage, solver=solver)
+    assert path.certified and len(path.steps) == 20
+    np.testing.assert_allclose([step.parameters["lambda"] for step in path.steps], lams, rtol=1e-8)
+    for k, value in best.items():
+        assert path.steps[k].primal == pytest.approx(value, rel=2e-6)
+    assert max(step.epochs for step in path.steps) < 1000
+    w, b = path.coefficients[-1], path.intercepts[-1]
+    exact = [sum((Fraction(a) * Fraction(v) for a, v in zip(row, w, strict=True)), Fraction(b)) for row in X]
+    margins = np.array([float(value) for value in exact])
+    loss = 0.5 * np.sum(np.maximum(0.0, 1.0 - y * margins) ** 2) + lams[-1] * np.abs(w).sum()
+    assert loss == pytest.approx(path.steps[-1].primal, rel=1e-7)  # of what is reported, on the data as they come
+
+
+@pytest.mark.parametrize("options", [
+    {"scale": "maxabs"}, {"scale": "l2"}, {"penalty_weights": np.linspace(0.3, 3.0, 12)},
+    {"class_weight": "balanced", "sample_weight": np.linspace(0.1, 3.0, 60)},
+])  # fmt: skip
+def test_scaled_and_weighted_data_far_from_0(options):
+    X, near, y = far()
+    for storage in ("dense", "sparse"):
+        path = l1_svm_path(X, y, storage=storage, **options)
+        assert path.certified and path.steps[-1].nnz_w > 3
+    if "sample_weight" in options or "penalty_weights" in options:
+        plain = l1_svm_path(near, y, grid=[step.parameters["lambda"] for step in path.steps], **options)
+        np.testing.assert_allclose([s.primal for s in path.steps], [s.primal for s in plain.steps], rtol=2e-6)
+
+
+def test_every_class_against_the_rest_far_from_0():
+    X, near, _ = far()
+    model = L1OneVsRest(MemoryRows(X), np.arange(60) % 3)
+    for part in model.parts:
+        assert part.rows.centres.all()
+        np.testing.assert_allclose(part.norms, 60.0**0.5 * near.std(axis=0), rtol=1e-6)
+
+
+def test_a_bias_whose_rounding_is_too_much_is_not_certified():
+    """At 1e15 spreads the bias is known to about a tenth: the pair that is reported has that objective."""
+    y = np.tile([1.0, -1.0], 20)
+    X = 1e17 + 16.0 * (np.random.default_rng(9).integers(-3, 4, size=(40, 3)) + y[:, None])
+    path = l1_svm_path(X, y, grid=8, tol=1e-9)
+    for step, w, b in zip(path.steps, path.coefficients, path.intercepts, strict=True):
+        exact = L1(X, y)
+        primal, dual = exact.objectives(w, b, step.parameters["lambda"])
+        assert step.status != "certified" or primal - dual <= Fraction(1e-9) * primal
+        assert Fraction(step.gap) >= (primal - dual) * (1 - Fraction(1, 10**9)) - Fraction(1, 10**12)
+    assert not path.certified

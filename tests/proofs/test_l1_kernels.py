@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from screenpath.kernels import l1dome
 from screenpath.kernels import l1svm as kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -105,7 +106,7 @@ def test_the_shape_of_a_dome():
     for seed in range(5):
         _, y, null_bias, unit, ratio, u, theta = dome(seed)
         alpha, gap = unit * theta, 0.13
-        center, radius, length, offset = kernels.dome_shape(theta, y, null_bias, unit, ratio, gap)
+        center, radius, length, offset = l1dome.dome_shape(theta, y, null_bias, unit, ratio, gap)
         assert center == pytest.approx(np.linalg.norm(0.5 * (ratio * u + alpha)))
         assert radius == pytest.approx(0.5 * np.linalg.norm(ratio * u - alpha))
         assert length == pytest.approx(np.linalg.norm(u - alpha))
@@ -132,9 +133,9 @@ def test_columns_kept_by_a_dome(rounding, direction):
         norm_unit = 0.25
         norms = (np.stack([np.linalg.norm(centred, axis=1), np.linalg.norm(f, axis=1)]) / norm_unit).astype(np.float32)
         gap = float(rng.choice([0.0, 0.05]))
-        found = kernels.dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, unit, ratio, gap,
+        found = l1dome.dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, unit, ratio, gap,
                                   direction, rounding)  # fmt: skip
-        center, radius, length, offset = kernels.dome_shape(theta, y, null_bias, unit, ratio, gap)
+        center, radius, length, offset = l1dome.dome_shape(theta, y, null_bias, unit, ratio, gap)
         axis, normal = 0.0, 0.0 * u
         if length > direction * 3.0:
             normal = (u - unit * theta) / length
@@ -160,5 +161,5 @@ def test_what_is_no_number_decides_nothing():
     norms = np.zeros((2, 3), dtype=np.float32)
     products = np.array([0.0, math.nan, 0.0])
     y = np.array([1.0, -1.0, 1.0])
-    found = kernels.dome_keep(np.ones(3), y, 0.3, products, np.zeros(3), norms, 1.0, 1.0, 2.0, 0.1, 1e-10, 1e-12)
+    found = l1dome.dome_keep(np.ones(3), y, 0.3, products, np.zeros(3), norms, 1.0, 1.0, 2.0, 0.1, 1e-10, 1e-12)
     assert found.tolist() == [1]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from screenpath.kernels import l1svm as kernels
+from screenpath.kernels import l1dome
 from screenpath.models.geometry import Ball, Dome, Point
 from screenpath.rules.l1svm import DIRECTION
 
@@ -13,7 +13,7 @@ def dome(model, reference, lam: float) -> Dome | Ball:
     """Return the dome between two values of lambda; the ball where the half-space has no direction."""
     here, there, theta = 1.0 / reference.lam, 1.0 / float(lam), reference.theta
     size, radius, length, offset = here * np.array(
-        kernels.dome_shape(
+        l1dome.dome_shape(
             theta, model.signs, model.null_bias, reference.lam, reference.lam * there, reference.theta_gap
         )
     )

@@ -288,8 +288,9 @@ def l1_values(entry: dict, rows, signs, w) -> tuple:
     The checker's own dual point differs from it by rounding: the gap is smaller by 9 digits of it.
     """
     lam, b = F(entry["lambda"]), F(entry["b"])
-    a = [max(1 - s * (dot(row, w) + b), F(0)) for s, row in zip(signs, rows, strict=True)]
-    primal = dot(a, a) / 2 + lam * sum(map(abs, w))
+    slack = [1 - s * (dot(row, w) + b) for s, row in zip(signs, rows, strict=True)]
+    primal = sum(max(x, F(0)) ** 2 for x in slack) / 2 + lam * sum(map(abs, w))
+    a = [max(x - s * F(entry.get("b_off", 0.0)), F(0)) for s, x in zip(signs, slack, strict=True)]
     masses = [sum(x for x, s in zip(a, signs, strict=True) if s == sign) for sign in (1, -1)]
     least = min(masses)
     a = [x * (least / masses[0 if s > 0 else 1]) if least else F(0) for x, s in zip(a, signs, strict=True)]

@@ -83,7 +83,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (L1, "dense_spreads", "off = F[j, i] * y[i] - mean", "F[j, i] / y[i]"): ONES,
     (L1, "sparse_spreads", "mean += data[p] * y[at(indices[p])]", "data[p] / y[at(indices[p])]"): ONES,
     (L1, "sparse_spreads", "off = data[p] * y[at(indices[p])] - mean", "data[p] / y[at(indices[p])]"): ONES,
-    (L1, "dome_shape", "one, alpha = 1.0 - null_bias * y[i], unit * theta[i]", "null_bias / y[i]"): ONES,
+    (
+        "screenpath/kernels/l1dome.py",
+        "dome_shape",
+        "one, alpha = 1.0 - null_bias * y[i], unit * theta[i]",
+        "null_bias / y[i]",
+    ): ONES,
     (FUNCTIONS, "exact_shift", COLUMNS, "min(1, CHUNK_CELLS // max(n, 1))"): CHUNKS,
     (FUNCTIONS, "exact_shift", COLUMNS, "min(n, 1)"): CHUNKS,
     (

@@ -76,6 +76,7 @@ NEAREST = {
     "screenpath/rules/sparse.py": [PENALISED, "tests/models/test_sparse.py"],
     "screenpath/kernels/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
     "screenpath/kernels/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/models/test_l1svm.py"],
+    "screenpath/kernels/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/rules/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
     "screenpath/verify/box.py": [f"{PROOFS}checker.py"],
     "screenpath/walk/audit.py": [COUNTS],

@@ -60,6 +60,13 @@ def hostile(rng):
     return X, y
 
 
+def far_from_0(rng):
+    """Return hostile data all of whose columns have a mean above their spread, by up to 14 digits."""
+    X, y = hostile(rng)
+    sizes = np.abs(X).max(axis=0)
+    return X + np.where(sizes > 0.0, sizes, 1.0) * 10.0 ** rng.uniform(0, 14, X.shape[1]) * rng.choice([-1, 1]), y
+
+
 def random_weights(seed, y):
     """Return weights of samples, None half the time; no class is without weight."""
     rng = np.random.default_rng([seed, 77])
@@ -179,13 +186,20 @@ class Sparse:
 
 
 class L1:
-    """An L1-regularised squared hinge with a free bias; its dual variables are ``a_i = s_i max(0, t_i)``."""
+    """An L1-regularised squared hinge with a free bias; its dual variables are ``a_i = s_i max(0, t_i)``.
 
-    def __init__(self, X, y, weights=None):
+    Its columns are those of ``X`` over ``scale``, divided without rounding.
+    """
+
+    def __init__(self, X, y, weights=None, scale=None):
         self.y = [int(value) for value in y]
         self.weights = fractions(np.ones(len(y)) if weights is None else weights)
         self.n, self.m = X.shape
-        self.columns = [[s * v for s, v in zip(self.y, fractions(column), strict=True)] for column in X.T]
+        units = fractions(np.ones(self.m) if scale is None else scale)
+        self.columns = [
+            [s * v / unit for s, v in zip(self.y, fractions(column), strict=True)]
+            for column, unit in zip(X.T, units, strict=True)
+        ]
 
     @property
     def center(self):
@@ -235,6 +249,16 @@ class L1:
                 assert total == 0  # linear in between
                 return alpha
         raise AssertionError("no root")
+
+    def evened(self, theta):
+        """Return the dual point of a certificate's ``theta``, one class made lighter so that it is feasible."""
+        weights = np.sqrt([float(v) for v in self.weights])
+        alpha = fractions(theta * weights)
+        shares = [sum(a for a, s in zip(alpha, self.y, strict=True) if s == sign) for sign in (1, -1)]
+        if not min(shares):
+            return [Fraction(0)] * self.n
+        factor = {1: min(shares) / shares[0], -1: min(shares) / shares[1]}
+        return [a * factor[s] for a, s in zip(alpha, self.y, strict=True)]
 
     def dual(self, alpha, lam):
         """Return the best dual value on the ray of a point with ``alpha >= 0`` and ``y.alpha = 0``."""

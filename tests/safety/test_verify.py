@@ -144,8 +144,8 @@ def test_bounds_hold_against_rational_arithmetic_at_hostile_scales(tmp_path, sca
     assert known > 40 and tight > 0.8 * known
 
 
-@pytest.mark.parametrize("model", ["sparse-svm", "l1svm"])
-def test_bounds_of_models_with_few_weights(tmp_path, model):
+@pytest.mark.parametrize("model, far", [("sparse-svm", False), ("l1svm", False), ("l1svm", True)])
+def test_bounds_of_models_with_few_weights(tmp_path, model, far):
     rng, tight, known = np.random.default_rng(4), 0, 0
     for _ in range(60):
         n, d, widest = int(rng.integers(2, 8)), int(rng.integers(1, 5)), float(rng.choice([0.0, 3.0, 40.0]))
@@ -163,8 +163,16 @@ def test_bounds_of_models_with_few_weights(tmp_path, model):
         if model == "l1svm":
             b = bias_of(X @ w, signs)
             alpha = np.maximum(1.0 - signs * (X @ w + b), 0.0)
+            if far:  # columns moved away from 0, and how they are off the rounded bias
+                origin = np.abs(X).max(axis=0) * 10.0 ** rng.uniform(1.0, 13.0, d) * rng.choice([-1.0, 1.0], d)
+                X = (X + origin) - origin  # what is left of them
+                b, alpha = bias_of(X @ w, signs), np.maximum(1.0 - signs * (X @ w + bias_of(X @ w, signs)), 0.0)
             lam = float(np.abs(X.T @ (signs * alpha)).max() * 10.0 ** rng.uniform(-1.0, 1.0))
             entry |= {"b": b, "lambda": lam or 1.0}
+            if far:
+                moved = F(b) - sum(F(m) * F(v) for m, v in zip(origin.tolist(), w.tolist(), strict=True))
+                entry |= {"b": float(moved), "b_off": float(moved - F(float(moved)))}
+                X = X + origin
         else:
             states = rng.integers(0, 3, n).astype(np.uint8)
             entry |= {"states": pack(states), "between": rng.random(np.count_nonzero(states == 2))}

@@ -87,6 +87,33 @@ def test_models_with_few_weights(call, data, scale):  # noqa: F811
         assert call("verify", "r").out.startswith("r: 8 of 8 steps proven")
 
 
+@pytest.fixture(scope="module")
+def far_from_0(tmp_path_factory):
+    """Return a file whose columns have means of 1e7 spreads and more."""
+    X, y = clouds(n=60)
+    X = X + [1e7, -1e7, 3e7, 1e8, -2e7]
+    path = tmp_path_factory.mktemp("far") / "d"
+    path.write_text(libsvm_text(X, y))
+    return path
+
+
+@pytest.mark.parametrize("options", [
+    ("--solver", "cd"), ("--storage", "sparse", "--class-weight", "2=3"), ("--scale", "maxabs"),
+    ("--scale", "l2", "--storage", "sparse"),
+], ids=str)  # fmt: skip
+def test_columns_far_from_0(call, far_from_0, tmp_path, options):  # noqa: F811
+    assert call("l1svm", far_from_0, "--grid", "6", *options, "--certificate", "--quiet", "-o", "r").code == 0
+    found = call("verify", "r")
+    assert found.out.startswith("r: 6 of 6 steps proven"), found.out
+    header, steps = read_certificate(tmp_path / "r" / NAME)
+    assert any("b_off" in entry for entry in steps)
+    for name, factor in (("b", 1.0 + 1e-6), ("b_off", 1e6)):  # another bias, and a dual point of another
+        wrong = [{**entry, name: entry.get(name, 0.0) * factor} for entry in steps]
+        assert check(header, wrong, far_from_0).proven < 6
+    with pytest.raises(ScreenpathError, match="do not fit"):
+        check(header, [{**steps[-1], "b_off": float("inf")}], far_from_0)
+
+
 def test_weights_of_models_with_few_weights(call, data, tmp_path):  # noqa: F811
     options = ("--weights", weights_file(tmp_path), "--class-weight", "2=3", "--certificate", "--force", "--quiet")
     for scale in ("none", "standard"):
