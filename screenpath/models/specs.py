@@ -346,6 +346,11 @@ SPARSE_SVM = Spec(
 )
 
 
+def joint(model: str, labels: dict | None) -> bool:
+    """Tell whether a model of these labels has several classes at once: such a one has no free intercept."""
+    return model == SPARSE_SVM.name and labels is not None and "classes" in labels
+
+
 # Every model that has a command, in the order of the lists.
 SPECS = {
     **{name: LINEAR_SVM if name == LINEAR_SVM.name else loss.spec() for name, loss in losses.LOSSES.items()},
