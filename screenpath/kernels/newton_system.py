@@ -28,6 +28,29 @@ def inner(a, b):
     return total
 
 
+@kernel(fastmath=SUMS, forceinline=True)
+def advance(out, residual, search, image, square, curvature):
+    """Take a step of conjugate gradients, along ``search`` whose image is ``image``; return the residual's square.
+
+    Parameters
+    ----------
+    out, residual, search : ndarray of shape (n,)
+        Updated.
+    image : ndarray of shape (n,)
+    square, curvature : float
+        ``||residual||^2``, and ``search . image``.
+    """
+    length, fresh = square / curvature, 0.0
+    for k in range(out.size):
+        out[k] += length * search[k]
+        residual[k] -= length * image[k]
+        fresh += residual[k] * residual[k]
+    turn = fresh / square
+    for k in range(out.size):
+        search[k] = residual[k] + turn * search[k]
+    return fresh
+
+
 @kernel(fastmath=SUMS)
 def products(X, data, indices, indptr, sparse, w, out, start, stop):
     """Write ``g_i . w`` to ``out[i]`` for ``start <= i < stop``."""
@@ -283,15 +306,7 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, centred, sigma, p)
             for i in range(J.size):
                 add(rows, data, indices, indptr, sparse, i, sigma * (z[i] - mean), image)
         formed += 1
-        length = square / inner(search, image)
-        for j in range(p.size):
-            p[j] += length * search[j]
-            residual[j] -= length * image[j]
-        fresh = inner(residual, residual)
-        turn = fresh / square
-        square = fresh
-        for j in range(p.size):
-            search[j] = residual[j] + turn * search[j]
+        square = advance(p, residual, search, image, square, inner(search, image))
     return formed
 
 

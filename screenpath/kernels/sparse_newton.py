@@ -3,6 +3,7 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.newton_system import advance, inner
 from screenpath.kernels.sparse import respond
 from screenpath.kernels.sparse_intercept import settle
 
@@ -136,9 +137,7 @@ def dense_conjugate_gradients(Z, level, alpha, scale, rhs, tol, limit, out):
     image = np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
-    rr = 0.0
-    for k in range(size):
-        rr += rhs[k] * rhs[k]
+    rr = inner(rhs, rhs)
     stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
@@ -158,16 +157,7 @@ def dense_conjugate_gradients(Z, level, alpha, scale, rhs, tol, limit, out):
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
-        length = rr / curvature
-        fresh = 0.0
-        for k in range(size):
-            out[k] += length * direction[k]
-            residual[k] -= length * product[k]
-            fresh += residual[k] * residual[k]
-        ratio = fresh / rr
-        rr = fresh
-        for k in range(size):
-            direction[k] = residual[k] + ratio * direction[k]
+        rr = advance(out, residual, direction, product, rr, curvature)
     return limit, rr <= stop
 
 
@@ -188,9 +178,7 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
     image = np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
-    rr = 0.0
-    for k in range(size):
-        rr += rhs[k] * rhs[k]
+    rr = inner(rhs, rhs)
     stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
@@ -210,16 +198,7 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
-        length = rr / curvature
-        fresh = 0.0
-        for k in range(size):
-            out[k] += length * direction[k]
-            residual[k] -= length * product[k]
-            fresh += residual[k] * residual[k]
-        ratio = fresh / rr
-        rr = fresh
-        for k in range(size):
-            direction[k] = residual[k] + ratio * direction[k]
+        rr = advance(out, residual, direction, product, rr, curvature)
     return limit, rr <= stop
 
 
@@ -238,9 +217,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
     scores, psi = np.empty(place.size), np.zeros(place.size)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
-    rr = 0.0
-    for k in range(size):
-        rr += rhs[k] * rhs[k]
+    rr = inner(rhs, rhs)
     stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
@@ -290,16 +267,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
-        length = rr / curvature
-        fresh = 0.0
-        for k in range(size):
-            out[k] += length * direction[k]
-            residual[k] -= length * product[k]
-            fresh += residual[k] * residual[k]
-        ratio = fresh / rr
-        rr = fresh
-        for k in range(size):
-            direction[k] = residual[k] + ratio * direction[k]
+        rr = advance(out, residual, direction, product, rr, curvature)
     return limit, rr <= stop
 
 
