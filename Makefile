@@ -35,7 +35,8 @@ demo: $(VENV)/.installed
 # warns of and machine code does not), then with all the others as users run them. Both are added up. Two workers: the
 # longest tests wait for the processes that they start and kill.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
-	tests/models/test_sparse.py tests/solvers/test_sparse_newton.py tests/walk/test_compiled.py
+	tests/models/test_sparse.py tests/models/test_sparse_free.py tests/solvers/test_sparse_newton.py \
+	tests/walk/test_compiled.py
 OF_COMPILING := $(addprefix tests/kernels/test_, cache.py pack.py sharing.py shipped.py)
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ def make_free_sparse_solver(name: str, seed: int = 0, warm: bool = True):
     if name in SDCA:
         raise UsageError(
             f"the solver '{name}' moves one dual variable at a time, which `intercept=free` does not allow",
-            "use `solver=newton`, or another `intercept`: `none`, or `penalised`",
+            "use `solver=newton`, or `intercept=penalised`",
         )
     return make_sparse_solver(name, seed, warm)
 

@@ -74,6 +74,12 @@ def test_python_jobs_resume_and_weights_agree(runs, call, tmp_path):
     assert other.intercepts == pytest.approx(one.intercepts, abs=1e-4)
 
 
+def test_the_rules_agree(runs, call):
+    own = ("--intercept", "free", "--rules", "none,sifs+gap", "--repeats", 1, "--format", "csv", "-o", "table.csv")
+    assert call("compare-rules", "sparse-svm", runs / "two", *own, *GRID).code == 0
+    assert [row["certified"] for row in read_csv("table.csv")] == ["8", "8"]
+
+
 def test_cross_validation(runs, call):
     done = call("cv", "sparse-svm", runs / "two", "--intercept", "free", "--folds", 3, *GRID, "-o", "cv")
     assert done.code == 0, done.err
@@ -83,6 +89,9 @@ def test_cross_validation(runs, call):
 def test_what_is_not_possible_is_refused_by_name(runs, call, tmp_path):
     own = ("sparse-svm", runs / "two", "--intercept", "free", "-o", "refused")
     found = call(*own, "--solver", "sdca")
+    assert found.code == 2 and "moves one dual variable at a time" in found.err
+    assert "use --solver newton, or --intercept penalised" in found.err
+    found = call("compare-rules", "sparse-svm", runs / "two", "--intercept", "free", "--start", "cold")
     assert found.code == 2 and "moves one dual variable at a time" in found.err
     found = call(*own, "--bias", 1)
     assert found.code == 2 and "--bias makes a penalised intercept" in found.err

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from screenpath.models.sparse_free import FreeSparseModel
 from screenpath.solvers import sparse_newton
 from screenpath.solvers.base import Budget
 from screenpath.solvers.sparse import make_sparse_solver
@@ -45,6 +46,40 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
         sparse_newton.kernels.implicit_conjugate_gradients(
             *run.view, model.n, model.labels, model.weights, model.classes, active, place, False, run.alpha,
             1.0 / (model.n * model.gamma), rhs, 1e-12, 1000, found,
+        )  # fmt: skip
+    else:
+        found = run._direction(active, rhs, 1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", ["iterative", "factorised", "implicit"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
+    X, y, base = problem(2, n=70, d=30, dense=dense)
+    y[:20] = 1
+    weights = np.where(np.arange(70) % 3, 1.0, 2.5)
+    model = FreeSparseModel(base.views, 2 * y - 1, 1, 0.0, 0.5, weights)
+    model = model.at(0.05 * model.beta_max)
+    alpha = 0.02 * model.alpha_max()
+    run = _Run(model.reduce(alpha, model.nothing_screened(), model.start(alpha)))
+    for _ in range(3):
+        run.newton_step(1e-9)
+    active = np.flatnonzero(run.w)
+    rhs = np.random.default_rng(0).normal(size=active.size)
+    inside = np.flatnonzero((run.theta > 0.0) & (run.theta < 1.0))
+    s = model.weights[inside]
+    Z = X[np.ix_(inside, active)]
+    Z = Z - s @ Z / s.sum()
+    expected = np.linalg.solve(alpha * np.eye(active.size) + (Z.T * s) @ Z / (70 * 0.5), rhs)
+    if way == "factorised":  # conjugate gradients give up at once
+        monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
+    found = np.empty(active.size)
+    if way == "implicit":
+        place = np.empty(70, dtype=np.int64)
+        sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
+        sparse_newton.kernels.implicit_conjugate_gradients(
+            *run.view, 70, model.labels, model.weights, 1, active, place, True, alpha, 1.0 / (70 * 0.5), rhs, 1e-12,
+            1000, found,
         )  # fmt: skip
     else:
         found = run._direction(active, rhs, 1e-12)
