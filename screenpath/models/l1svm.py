@@ -54,6 +54,8 @@ class L1SVM(PathModel, Resumable):
         ``z``.
     norms, spreads : ndarray of shape (m,)
         Norms of the columns, and of the columns centred at their mean; not below the exact ones.
+    means : ndarray of shape (m,)
+        Of the columns, over all samples; as computed.
     blurs : ndarray of shape (m,)
         Norms to which rounding is relative: ``norms``, and more where a mean was subtracted from rounded data.
     constant : ndarray of bool of shape (m,)
@@ -96,7 +98,8 @@ class L1SVM(PathModel, Resumable):
         self.doubts = columns.inexact * np.abs(columns.centres)  # of an entry of ``x_j - m_j``, beside its own rounding
         self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact, bool(self.doubts.any()))
         up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
-        self.norms, self.spreads = columns.norms * up + floor, columns.spreads() * up + floor
+        spreads, self.means = columns.spreads()
+        self.norms, self.spreads = columns.norms * up + floor, spreads * up + floor
         # Of a mean times z, which was exact with labels, and of the data.
         self.spreads += (4.0 * self.rounding.inexact + 2.0 * self.rounding.data) * self.norms
         lost = self.doubts * self.rounding.root * OUTWARD
@@ -320,6 +323,7 @@ class L1SVM(PathModel, Resumable):
             norms=self.norms[index],
             spreads=self.spreads[index],
             blurs=self.blurs[index],
+            means=self.means[index],
             rounding=self.rounding,
             start_w=start,
             start_bias=reference.offset,
