@@ -93,7 +93,7 @@ class Columns(MemoryRows, FeatureColumns):
         return self.weighted_sum(w)
 
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return norms of the columns centred at their (weighted) mean, ``||f_j - m z||``, and ``m = f_j.z / ||z||^2``."""
+        """Return ``||f_j - m z||`` and ``m = f_j.z / ||z||^2``: columns centred at their weighted mean, and that."""
         out, means = np.empty(self.n), np.empty(self.n)
         if self.sparse:
             kernels.sparse_spreads(self.data, self.indices, self.indptr, self.signs, out, means)
