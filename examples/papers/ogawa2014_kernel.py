@@ -87,8 +87,7 @@ def main() -> None:
     figure4(study, small, study.name)
     medium = {f"{name}, 1/d": (*how, *rbf) for name, how in sets.items() if name not in ("bcd", "dna", "digit1")}
     figure5(study, medium, study.name, "--cmin", 0.001, "--cmax", given.cmax, "--grid", given.grid, "--tol", given.tol)
-    study.section("What does not reproduce, and why", NOTES)
-    study.close()
+    study.finish(NOTES)
 
 
 TEXT = """\

@@ -98,8 +98,7 @@ def main() -> None:
     medium = some("toy", "usps (for gisette)", "mushrooms", "pcmac (for news20)", "shuttle")
     figure5(study, medium, study.name, *path)
     figure6(study, some("toy", "bcd", "pcmac", "magic04", "ijcnn1"))
-    study.section("What does not reproduce, and why", NOTES)
-    study.close()
+    study.finish(NOTES)
 
 
 def least(study, name, file, *options) -> float:

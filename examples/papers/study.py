@@ -12,8 +12,10 @@ import datetime
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import screenpath
@@ -60,7 +62,7 @@ def arguments(about: str, **settings) -> argparse.Namespace:
 
 
 class Study:
-    """A page under way.
+    """A page under way: a draft in the folder of the runs, published once it is whole.
 
     Parameters
     ----------
@@ -71,14 +73,15 @@ class Study:
     """
 
     def __init__(self, name: str, title: str, given: argparse.Namespace):
-        self.data, self.out, self.repeats = given.data, given.out / name, given.repeats
-        self.pictures = given.page or self.out
+        self.name, self.data, self.out, self.repeats = name, given.data, given.out / name, given.repeats
         self.only = [one for one in given.sets.split(",") if one]
         self.commands: list[str] = []
-        self.out.mkdir(parents=True, exist_ok=True)
-        self.pictures.mkdir(parents=True, exist_ok=True)
-        self.page, self.name = self.pictures / f"{name}.md", name
-        self.page.write_text(f"# {title}\n\n{stamp(name)}\n", encoding="utf-8")
+        self.missing: list[str] = []
+        self.draft, self.home = self.out / "draft", given.page or self.out
+        shutil.rmtree(self.draft, ignore_errors=True)
+        self.draft.mkdir(parents=True)
+        self.page, self.build = self.draft / f"{name}.md", build()
+        self.page.write_text(f"# {title}\n\n{stamp(name, self.build)}\n", encoding="utf-8")
 
     def say(self, text: str) -> None:
         """Write a paragraph, or a line of a table, to the page; show it as well."""
@@ -99,13 +102,26 @@ class Study:
             self.say(f"\n<details><summary>{count}</summary>\n\n```\n{text}\n```\n\n</details>")
             self.commands = []
 
+    def finish(self, notes: str) -> None:
+        """End the page with its notes, and publish it with its pictures; one that was not finished stays a draft."""
+        self.section("What does not reproduce, and why", notes.rstrip("\n"))
+        self.close()
+        if self.missing:
+            self.say(f"Left out, since the data are not at hand: {', '.join(self.missing)}.\n")
+        if build() != self.build:
+            self.say("The program was changed while this page was made: make it again.\n")
+        self.say(f"This page took {time.process_time() / 60:.1f} minutes of a processor.")
+        self.home.mkdir(parents=True, exist_ok=True)
+        for made in self.draft.iterdir():
+            shutil.copyfile(made, self.home / made.name)
+
     def header(self, *columns: str) -> None:
         """Begin a table."""
         self.say(line(columns) + "\n" + "|" + "---|" * len(columns))
 
     def picture(self, draw, about: str) -> None:
         """Put a picture into the page: ``draw(folder) -> name of its file``, or None where it cannot be drawn."""
-        made = draw(self.pictures)
+        made = draw(self.draft)
         self.say(f"\n![{about}]({made})\n" if made else f"\n({about}: no picture without matplotlib)\n")
 
     # -- data --------------------------------------------------------------------------------------------------------
@@ -114,28 +130,27 @@ class Study:
         """Tell whether a set is wanted and there; say so where it is not there."""
         if self.only and name not in self.only:
             return False
-        if not file.is_file():
+        if not file.is_file() and name not in self.missing:
             print(f"{name}: left out, {file} is not there", flush=True)
+            self.missing.append(name)
         return file.is_file()
 
-    def made(self, name: str, file: str | None = None, *options) -> Path:
-        """Return the file of a generated set, made where it is not there yet."""
-        target = self.out / f"{file or name}.libsvm"
-        if not target.is_file():
-            self.run(name, "generate", name, "--seed", "0", *options, "-o", target)
-        else:
-            self._note(name, ["generate", name, "--seed", "0", *options, "-o", target])
+    def made(self, name: str, *options) -> Path:
+        """Return the file of a generated set; one of an earlier build is not taken."""
+        target = self.out / f"{name}.libsvm"
+        self.run(name, "generate", name, "--seed", "0", *options, "-o", target)
         return target
 
     def thinned(self, file: Path, every: int) -> Path:
         """Return a copy of a LIBSVM file with every so-many-th row, or the file itself for 1."""
-        target = self.out / f"{file.name.split('.')[0]}-every-{every}.libsvm"
-        if every > 1 and file.is_file() and not target.is_file():
-            import gzip
+        if every == 1 or not file.is_file():
+            return file
+        import gzip
 
-            with gzip.open(file, "rt") as rows:
-                target.write_text("".join(row for k, row in enumerate(rows) if k % every == 0))
-        return target if every > 1 else file
+        target = self.out / f"{file.name.split('.')[0]}-every-{every}.libsvm"
+        with gzip.open(file, "rt") as rows:
+            target.write_text("".join(row for k, row in enumerate(rows) if k % every == 0))
+        return target
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -228,18 +243,23 @@ def mean(steps: list[dict], column: str) -> float:
     return sum(step[column] for step in steps) / len(steps)
 
 
-def stamp(name: str) -> str:
-    """Return what made a page: build, machine, and the one definition of a speed-up."""
+def build() -> str:
+    """Return the commit of the program and of the pages' scripts, and whether they are as committed."""
 
     def git(*words):
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    commit = git("rev-parse", "--short", "HEAD") or "unknown"
-    changed = " with changes" if git("status", "--porcelain", "--untracked-files=no", "screenpath") else ""
+    of_program = ("screenpath", "examples/papers", ":!examples/papers/results")  # pages made before are no change
+    changed = git("status", "--porcelain", "--", *of_program)
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + (" with changes" if changed else "")
+
+
+def stamp(name: str, commit: str) -> str:
+    """Return what made a page: build, machine, and the one definition of a speed-up."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return (
-        f"screenpath {screenpath.__version__}, commit {commit}{changed}, {datetime.date.today()}; made by "
+        f"screenpath {screenpath.__version__}, commit {commit}, {datetime.date.today()}; made by "
         f"`examples/papers/{name}.py` (`make papers`). One thread of {os.cpu_count()} processors, whose load was "
         f"{load} when it began: where that is above 1 others used the machine, and times are worth less than ratios."
         f"\n\n{SPEEDUP} "

@@ -110,8 +110,7 @@ def main() -> None:
     tables(LAD, "lad", "none,dvi,dvi+gap", {}, *points)
 
     figures(study, given, toys, real, points)
-    study.section("What does not reproduce, and why", NOTES)
-    study.close()
+    study.finish(NOTES)
 
 
 def figures(study, given, toys, real, points) -> None:

@@ -68,7 +68,12 @@ def label_cells(labels: Sequence) -> list[str]:
     names = [shown(label.name) for label in labels]
     if len(set(names)) < len(names) or set(names) & set(cells):
         return cells
-    return ['"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names]
+    return [quoted(name) for name in names]
+
+
+def quoted(text: str) -> str:
+    """Return text on one line as a cell of a table, with quotes where CSV wants them."""
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"') else text
 
 
 def label_number(label, names: Sequence[str] | None, what: str) -> float:

@@ -218,7 +218,7 @@ class Pathwise(BoxScreening):
         served, since = self.grid[start : start + chunk], time.perf_counter()
         if self.form == "C":
             # The loss is least at the largest C.
-            target, floor = self._proven_floor(model, reference, float(served.max())), -np.inf
+            target, floor = self.proven_floor(model, reference, float(served.max())), -np.inf
         else:
             target = floor = self._guessed_floor(reference, self.grid[min(start + chunk, self.grid.size - 1)])
         nearby = feasible_point(model, reference, self.far, target)
@@ -229,7 +229,8 @@ class Pathwise(BoxScreening):
         region = feasible_dome(reference, nearby, served, self.static.enhanced)
         return served.size, floor, model.screen(region).status
 
-    def _proven_floor(self, model, reference, C: float) -> float:
+    def proven_floor(self, model, reference, C: float) -> float:
+        """Return what the loss at the optimum at C is known to be at least, from the reference and the far end."""
         primal = min(primal_value(reference, C), primal_value(self.far, C))
         pair, further = nearer_pair(model, reference, self.far, C)
         near = ball_floor(pair, further, Dual.of(reference), Dual.of(self.far))

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.atomic import Appender, replacing
-from screenpath.data.labels import label_cells
+from screenpath.data.labels import label_cells, quoted
+from screenpath.errors import shown
 from screenpath.runs.read_coefficients import records_of
 from screenpath.runs.record import RECORDS
 
@@ -38,14 +39,19 @@ def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercep
 class CsvCoefficients(Appender):
     """``coefficients.csv`` with the columns step, feature, value; of several classes: step, class, feature, value.
 
-    Of a kernel model: step, sample, value, the samples numbered from 1 as in the file.
+    Of a kernel model: step, sample, value, the samples numbered from 1 as in the file. Where features have names there
+    is one column more, ``name``.
     """
 
-    def __init__(self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None):
+    def __init__(
+        self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None, names=None
+    ):  # fmt: skip
         super().__init__(folder / "coefficients.csv", keep, sha256=sha256)
         self.classes = None if classes is None else label_cells(classes)
+        self.names = None if names is None else ["intercept", *(quoted(shown(name)) for name in names)]
         if not keep:
-            self.append(f"step,{unit},value\n".encode() if classes is None else b"step,class,feature,value\n")
+            columns = ["step", *([] if classes is None else ["class"]), unit, "value"]
+            self.append((",".join(columns + ([] if names is None else ["name"])) + "\n").encode())
 
     def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
         """Append the coefficients of one step, or of one class of it."""
@@ -53,7 +59,11 @@ class CsvCoefficients(Appender):
         for start in range(0, features.size, LINES):
             part = slice(start, start + LINES)
             pairs = zip(features[part].tolist(), values[part].tolist(), strict=True)
-            self.append("".join([f"{where},{j},{v!r}\n" for j, v in pairs]).encode())
+            if self.names is None:
+                lines = [f"{where},{j},{v!r}\n" for j, v in pairs]
+            else:
+                lines = [f"{where},{j},{v!r},{self.names[j]}\n" for j, v in pairs]
+            self.append("".join(lines).encode())
 
     def finish(self, n_steps: int) -> tuple:
         """Give the file its final name; return it and what run.json says about it."""
@@ -69,7 +79,9 @@ class NpzCoefficients(Appender):
     ``coefficients.npz.records.partial`` holds plain records (``RECORD``).
     """
 
-    def __init__(self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None):
+    def __init__(
+        self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None, names=None
+    ):  # fmt: skip
         super().__init__(folder / RECORDS, keep, sha256=sha256)
         self.n_features, self.blocks = n_features, 1 if classes is None else len(classes)
         self.target = folder / "coefficients.npz"
@@ -122,7 +134,9 @@ def save_matrix(file, records: np.ndarray, shape: tuple) -> None:
 WRITERS = {"csv": CsvCoefficients, "npz": NpzCoefficients}
 
 
-def open_coefficients(kind: str, folder: Path, n_features: int, keep=0, classes=None, unit="feature", sha256=None):
+def open_coefficients(
+    kind: str, folder: Path, n_features: int, keep=0, classes=None, unit="feature", sha256=None, names=None
+):  # fmt: skip
     """Return the writer of that kind; None for ``none``.
 
     Parameters
@@ -135,5 +149,7 @@ def open_coefficients(kind: str, folder: Path, n_features: int, keep=0, classes=
     classes : list of float, optional
         Labels of a model with weights for each.
     unit : {"feature", "sample"}
+    names : sequence of str, optional
+        Of all features of the data.
     """
-    return WRITERS[kind](folder, n_features, keep, classes, unit, sha256) if kind != "none" else None
+    return WRITERS[kind](folder, n_features, keep, classes, unit, sha256, names) if kind != "none" else None

@@ -280,7 +280,9 @@ class RunFolder:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def open(self, columns, n_features: int, checkpoint=None, classes=None, unit="feature", numbers=None) -> None:
+    def open(
+        self, columns, n_features: int, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
+    ) -> None:  # fmt: skip
         """Start writing, behind the checkpoint's steps or from nothing; run.json is there already.
 
         Parameters
@@ -296,6 +298,8 @@ class RunFolder:
             What the coefficients belong to.
         numbers : ndarray, optional
             Numbers of the features that coefficients are given for, from 1; all by default.
+        names : sequence of str, optional
+            Of all features of the data.
         """
         self._numbers = numbers
         remove_temporaries(self.path, RESERVED.__contains__)
@@ -310,7 +314,14 @@ class RunFolder:
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", kept.table_bytes, sha256=kept.table_sha256)
         self._coefficients = open_coefficients(
-            self.kind, self.path, n_features, kept.coefficient_bytes, classes, unit, kept.coefficient_sha256
+            self.kind,
+            self.path,
+            n_features,
+            kept.coefficient_bytes,
+            classes,
+            unit,
+            kept.coefficient_sha256,
+            None if unit == "sample" else names,
         )
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())

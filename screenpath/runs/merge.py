@@ -183,7 +183,7 @@ def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, ou
         record = merged_record(plan, [row for *_, row in rows], options, command)
         folder.write_run({**record, "status": RUNNING, **(more or {})})
         features = first.width
-        folder.open(record["columns"], features, None, first.classes, first.unit)
+        folder.open(record["columns"], features, None, first.classes, first.unit, None, first.feature_names)
         for run, stored, row in rows:
             folder.add_sparse(row, [] if run.stored is None else run.sparse_coefficients(stored["step"]))
         for name, text in outputs:

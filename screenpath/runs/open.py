@@ -349,11 +349,13 @@ class Run:
         parts = csv_parts(file, size)
         columns = next(parts).decode("utf-8").strip().split(",")
         expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
-        if columns != expected:
+        named = columns == [*expected, "name"]
+        if columns != expected and not named:
             raise ValueError(f"the columns are not {', '.join(expected)}")
         for body in parts:
             if body.strip():
-                yield self._numbers(table_of(body, self.classes if self.label_names else None), len(expected))
+                labels = self.classes if self.label_names else None
+                yield self._numbers(table_of(body, labels, len(expected) if named else None), len(expected))
 
     def _numbers(self, table, width: int) -> tuple:
         if table.shape[1] != width:

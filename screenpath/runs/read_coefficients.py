@@ -38,7 +38,7 @@ def csv_parts(file: Path, size: int):
             yield rest
 
 
-def table_of(body: bytes, named: Sequence[NamedLabel] | None) -> np.ndarray:
+def table_of(body: bytes, named: Sequence[NamedLabel] | None, width: int | None = None) -> np.ndarray:
     """Return lines of ``coefficients.csv`` as numbers.
 
     Parameters
@@ -46,15 +46,20 @@ def table_of(body: bytes, named: Sequence[NamedLabel] | None) -> np.ndarray:
     body : bytes
     named : sequence of NamedLabel or None
         The classes, where the second cell of a line is the name of one.
+    width : int, optional
+        Cells of a line that are read, where the names of features stand behind them.
 
     Raises
     ------
     ValueError
     """
     if not named:
-        return np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None)
+        columns = None if width is None else range(width)
+        return np.loadtxt(
+            io.BytesIO(body), delimiter=",", ndmin=2, comments=None, encoding="utf-8", usecols=columns, quotechar='"'
+        )
     try:
-        rows = list(csv.reader(io.StringIO(body.decode("utf-8")), strict=True))
+        rows = [row[:width] for row in csv.reader(io.StringIO(body.decode("utf-8")), strict=True)]
     except csv.Error as error:
         raise ValueError(str(error)) from None
     cells = (next(csv.reader([cell])) for cell in label_cells(named))

@@ -240,7 +240,7 @@ class Session:
         if self.spec.rows is not None:
             unit, count, numbers = "sample", self.data.shape[0], None
         self.sink.write_run(self.record(RUNNING))  # first: the mark of all that is made behind it
-        self.sink.open(self.columns, count, checkpoint, classes, unit, numbers)
+        self.sink.open(self.columns, count, checkpoint, classes, unit, numbers, self.data.names)
         self.open_proof(checkpoint.state if checkpoint else None, reference)
         return reference
 

@@ -25,7 +25,9 @@ class Stream:
     def clear(self) -> None:
         """A stream holds nothing of earlier runs."""
 
-    def open(self, columns, n_features, checkpoint=None, classes=None, unit="feature", numbers=None) -> None:
+    def open(
+        self, columns, n_features, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
+    ) -> None:  # fmt: skip
         """Write the header."""
         self._write(self.table.opening())
 

@@ -120,7 +120,7 @@ def _written(folder: Path) -> dict:
         file = folder / "coefficients.csv"
         found: dict[int, tuple[list[int], list[float]]] = {}
         with open(file, newline="", encoding="utf-8") as text:
-            for step, feature, value in list(csv.reader(text))[1:]:
+            for step, feature, value, *_ in list(csv.reader(text))[1:]:  # a name may follow
                 features, values = found.setdefault(int(step), ([], []))
                 features.append(int(feature))
                 values.append(float(value))

@@ -29,12 +29,12 @@ def page_of(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def stand_ins(tmp_path):
-    """Put small data where the scripts look for pcmac and breast_cancer."""
-    folder = tmp_path / "data" / "binary"
-    folder.mkdir(parents=True)
-    for name, sample in (("pcmac", "wang_toy2"), ("breast_cancer", "breast_cancer")):
-        text = (ROOT / "data_samples" / f"{sample}.libsvm").read_bytes()
-        (folder / f"{name}.libsvm.gz").write_bytes(gzip.compress(text))
+    """Put small data where the scripts look for pcmac, breast_cancer and news20."""
+    places = ("binary/pcmac", "wang_toy2"), ("binary/breast_cancer", "breast_cancer"), ("multiclass/news20", "digits")
+    for place, sample in places:
+        file = tmp_path / "data" / f"{place}.libsvm.gz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(gzip.compress((ROOT / "data_samples" / f"{sample}.libsvm").read_bytes()))
 
 
 def cells(page, *start):
@@ -62,6 +62,8 @@ def test_ogawa2013(page_of):
     heuristic, rule = (float(cells(page, "toy", name, "cold")[4]) for name in ("heuristic", "essnsv"))
     assert heuristic > rule > 0.0
     assert float(cells(page, "toy", "heuristic", "cold")[8]) > 0.0 == float(cells(page, "toy", "none", "cold")[8])
+    proven, known = (float(cells(page, "toy", "essnsv", form)[3]) for form in ("C", "C, loss known"))
+    assert 0.0 < proven <= known  # no bound on a loss is better than the loss
 
 
 def test_ogawa2014_linear(page_of, stand_ins):
@@ -85,16 +87,41 @@ def test_ogawa2014_kernel(page_of, stand_ins):
     assert float(it) >= float(bt1) and float(it) >= float(bt2)
 
 
-def test_hong2019(page_of, stand_ins):
-    page = page_of("hong2019", "--sets", "pcmac,rcv1", "--betas", 2, "--real_alphas", 4, "--references", 3)
+def test_hong2019(page_of, stand_ins, tmp_path):
+    few = ("--betas", 2, "--alphas", 4, "--part", 1, "--smoothing", 0.9, "--references", 3)
+    page = page_of("hong2019", "--sets", "pcmac,rcv1,news20,news20-1", *few)
     assert sum(line.startswith("| pcmac | real-sim | 8 |") for line in page) == 10  # five rules, warm and cold
     assert float(cells(page, "pcmac", "real-sim", "8", "sifs", "warm")[10]) > 0.0
     assert float(cells(page, "pcmac, plain SDCA", "real-sim", "8", "sifs", "cold")[10]) > 0.0
+    assert cells(page, "news20, part", "news20", "4", "sifs")[11] != ""  # a part of the grid has a speed-up
+    assert cells(page, "news20", "news20", "8", "sifs")[11] == ""  # the whole grid is walked with SIFS alone
+    assert "Left out, since the data are not at hand: rcv1." in page
     assert sum(line.count("(") for line in page if line.startswith("| 0.")) == 16  # Table 4
+    drawn = [line[2:].split(":")[0] for line in page if line.startswith("![")]
+    assert drawn == ["Fig. 3", "Fig. 4", "Fig. 7", "Fig. 11"]
+    assert len(list((tmp_path / "out" / "hong2019").glob("hong2019-*.svg"))) == 4
 
 
 def test_zhao2014(page_of, stand_ins):
     page = page_of("zhao2014", "--sets", "pcmac,chowdary", "--grid", 4)
     assert [cells(page, "pcmac", "real-sim", name)[3] for name in ("org", "warm+scr", "default")] == ["4 of 4"] * 3
     assert cells(page, "pcmac", "real-sim", "warm+scr")[-1] == "4.8"
-    assert not any(line.startswith("| chowdary") for line in page)
+    assert not any(line.startswith(("| chowdary", "| moved")) for line in page)
+
+
+def test_zhao2014_moves_a_set_away_from_zero(page_of, stand_ins, tmp_path):
+    (tmp_path / "data" / "binary" / "breast_cancer.libsvm.gz").rename(tmp_path / "data/binary/chowdary.libsvm.gz")
+    page = page_of("zhao2014", "--sets", "chowdary", "--grid", 2, "--limit", 0.5)
+    assert cells(page, "moved", "", "default")[3] == "2 of 2"
+    first = (tmp_path / "out" / "zhao2014" / "chowdary-moved.libsvm").read_text().split()
+    assert first[1].startswith("1:10000") and any(line.startswith("- **Centring**") for line in page)
+
+
+def test_a_page_that_fails_stays_as_it_was(page_of, stand_ins, tmp_path, monkeypatch):
+    page_of("zhao2014", "--sets", "pcmac", "--grid", 3, page="pages")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "pages").iterdir()}
+    (tmp_path / "data" / "binary" / "pcmac.libsvm.gz").write_bytes(gzip.compress(b"1 1:x\n"))
+    with pytest.raises(SystemExit, match="the command of pcmac failed"):
+        page_of("zhao2014", "--sets", "pcmac", "--grid", 3, page="pages")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "pages").iterdir()} == before
+    assert (tmp_path / "out" / "zhao2014" / "draft" / "zhao2014.md").is_file()

@@ -6,6 +6,7 @@ program, and ``make papers`` makes it anew.
 
 import csv
 import json
+import re
 import shlex
 
 import pytest
@@ -30,7 +31,7 @@ CHECKS = [
     ("ogawa2014_linear", "Figure 5", ("toy",), 1, "toy", ("--rule bt1",), "screening_rate"),
     ("ogawa2014_kernel", "Figure 4", ("bcd, 1/d", "0.9"), 4, "bcd, 1/d", ("--rule it", "--reference 9 "),
      "screening_rate of the last"),
-    ("hong2019", "Figures 1-10", ("pcmac",), 1, "pcmac", ("--rule sifs", "--first features"), "scaling_ratio"),
+    ("hong2019", "Figures 1-1", ("pcmac",), 1, "pcmac", ("--rule sifs", "--first features"), "scaling_ratio"),
     ("zhao2014", "Tables 2-4", ("pcmac", "real-sim", "scr"), 11, "pcmac", (), "scr"),
     ("zhao2014", "Tables 2-4", ("pcmac", "real-sim", "default"), 11, "pcmac", (), "default"),
 ]  # fmt: skip
@@ -93,3 +94,10 @@ def test_every_page_names_its_build():
     for page in sorted(PAGES.glob("*.md")):
         assert page.read_text(encoding="utf-8").splitlines()[2].startswith("screenpath ")
         assert ", commit " in page.read_text(encoding="utf-8"), page
+
+
+def test_every_picture_is_on_its_page():
+    linked = {
+        name for page in PAGES.glob("*.md") for name in re.findall(r"\]\(([^)/]+\.(?:svg|png))\)", page.read_text())
+    }
+    assert linked == {file.name for file in PAGES.iterdir() if file.suffix != ".md"}

@@ -233,7 +233,7 @@ def test_the_loss_that_a_feasible_point_must_not_exceed(form, monkeypatch):
         count, floor, _ = screening._new_rule(model, start, C, screening.chunk)
         assert count == (1 if C == 3.0 else 2) and served[-1] == 0.0
         if form == "C":  # proven, at the largest C that is served
-            assert asked[-1] == screening._proven_floor(model, start, last) and floor == -np.inf
+            assert asked[-1] == screening.proven_floor(model, start, last) and floor == -np.inf
         else:  # tried, one point beyond
             share = math.log(beyond / start.C) / math.log(far.C / start.C)
             assert asked[-1] == floor == pytest.approx(start.xi ** (1 - share) * far.xi**share)
@@ -253,7 +253,7 @@ def test_the_floor_of_a_chunk_takes_the_best_of_three():
         pair, further = nearer_pair(model, start, far, C)
         near = ball_floor(pair, further, Dual.of(start), Dual.of(far))
         floors = [loss_floor(start, C, primal), loss_floor(far, C, primal), near]
-        assert screening._proven_floor(model, start, C) == max(floors)
+        assert screening.proven_floor(model, start, C) == max(floors)
         assert max(floors) <= solve_point(model, C, 0, model.start(C), *how)[1].xi * (1.0 + 1e-9)
         best.append(int(np.argmax(floors)))
     assert set(best) == {1, 2}  # near the far end its own solution says more

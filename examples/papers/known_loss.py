@@ -1,0 +1,60 @@
+"""What chunks in the C-form would reject if the loss at each optimum were known beforehand (Ogawa 2013).
+
+The line search for a feasible point needs a bound on the loss at the last C of a chunk, which a path can only have by
+solving that problem first. Here it is solved first, to a relative gap of 1e-10: the share that a rule fixes behind such
+a bound is the most that any bound can give.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.data.labels import binary_labels
+from screenpath.data.libsvm import read_libsvm
+from screenpath.data.prepare import prepare
+from screenpath.models.grid import log_grid
+from screenpath.models.losses import SVM
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import parse_rule
+from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
+from screenpath.solvers import make_solver
+from screenpath.walk.loop import PathOptions, walk
+
+
+class Known(Pathwise):
+    """Chunks whose feasible points are found by the bounds that they are given.
+
+    Parameters
+    ----------
+    rule : {"ssnsv", "essnsv"}
+    chunk : int
+    floors : dict of float to float
+        What the loss at the optimum is at least, by C.
+    """
+
+    def __init__(self, rule: str, chunk: int, floors: dict):
+        super().__init__(parse_rule(rule).static, False, rule, chunk)
+        self.floors = floors
+
+    def proven_floor(self, model, reference, C: float) -> float:
+        """Return the bound that is known."""
+        return self.floors[C]
+
+
+def rejections(file, least: float, most: float, points: int, scale: str = "none", chunk: int = 5) -> dict:
+    """Return C and the share that a rule fixes at each, by rule; references at a relative gap of 1e-8."""
+    data = read_libsvm(file)
+    X, _ = prepare(data.X, scale=scale)
+    signs, _ = binary_labels(data.y)
+    model, grid = SVM.model(MemoryRows(X), signs), log_grid(least, most, points)
+
+    def walked(screening, tol):
+        return walk(model, grid, screening, make_solver("newton"), PathOptions(tol=tol, max_epochs=2000))
+
+    solved = [certificate for _, certificate in walked(parse_rule("none"), 1e-10)]
+    floors = {float(C): loss_floor(at, C, primal_value(at, C)) for C, at in zip(grid, solved, strict=True)}
+    found = {}
+    for rule in ("ssnsv", "essnsv"):
+        steps = [step for step, _ in walked(Known(rule, chunk, floors), 1e-8)]
+        found[rule] = np.array(grid).tolist(), [step.rejection_ratio for step in steps]
+    return found
