@@ -112,6 +112,7 @@ class L1SVM(PathModel, Resumable):
         self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
         self.blurs = self.norms + lost / self.rounding.column * OUTWARD if self.rounding.doubtful else self.norms
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
+        self._centred = np.flatnonzero(columns.centres)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
         self.null_products = self.products(self.ones - self.null_bias * self.signs)
         self.norm_unit = float(
@@ -237,12 +238,10 @@ class L1SVM(PathModel, Resumable):
         """Return the bias beside columns as they come, ``offset - m.w`` rounded once; what it lacks; how well that is
         known.
         """
-        moved = np.flatnonzero((w != 0.0) & (self.rows.centres != 0.0))
+        moved = self._centred[w[self._centred] != 0.0]
         if not moved.size:
             return offset, 0.0, 0.0
-        centres, w = self.rows.centres[moved], w[moved]
-        bias, _ = accurate.inner(-centres, w, offset)
-        return bias, *accurate.inner(np.append(-centres, -1.0), np.append(w, bias), offset)
+        return accurate.inner_and_rest(-self.rows.centres[moved], w[moved], offset)
 
     def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
         """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
