@@ -75,13 +75,15 @@ papers: $(VENV)/.installed-test
 			|| failed="$$failed $$page"; \
 	done; test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
 
-# Attacks every screening rule with random problems, weights, storages and reference accuracies; the reader with a
-# million random files; certificates with tiny problems at scales from 1e-150 to 1e150, judged in fractions; the checker
-# of certificates with a thousand that are no longer true; what reads stored artefacts with ten thousand damaged ones;
-# running commands with 520 kills; the cache of compiled kernels with 40 processes at once. Last, the tests: does one
-# notice when code is changed?
+# Attacks every screening rule with random problems, weights, storages and reference accuracies, and those under a free
+# intercept; the reader with a million random files; certificates with tiny problems at scales from 1e-150 to 1e150,
+# judged in fractions; the checker of certificates with a thousand that are no longer true; what reads stored artefacts
+# with ten thousand damaged ones; running commands with 520 kills; the cache of compiled kernels with 40 processes at
+# once. Last, the tests: does one notice when code is changed?
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
+	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000
+	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm
 	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
 	$(BIN)/python tests/safety/fuzz_rounding.py --steps 100000
 	$(BIN)/python tests/safety/fuzz_rounding.py --kernels --steps 20000

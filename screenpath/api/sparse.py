@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -15,16 +15,17 @@ from screenpath.data.dataset import RowsLike
 from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
-from screenpath.models.builders import checked_weights, row_weights
+from screenpath.models.builders import checked_weights, row_weights, sparse_model
 from screenpath.models.grid import beta_values, grid_pairs
-from screenpath.models.sparse import SparseModel
+from screenpath.models.options import INTERCEPT
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
+from screenpath.models.spec import free_sparse_intercept, with_intercept
+from screenpath.models.specs import SPARSE_SVM
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
 from screenpath.runs.saving import Origin
-from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.workers import walk_grid
 
 
@@ -108,6 +109,7 @@ def sparse_svm_path(
     solver: str = "auto",
     jobs: int = 1,
     tol: float = 1e-6,
+    intercept: str | None = None,
     bias: float = 0.0,
     scale: str = "none",
     storage: str = "auto",
@@ -147,6 +149,8 @@ def sparse_svm_path(
     solver : {"auto", "newton", "sdca", "acc-sdca"}
     jobs : int, default 1
         Processes; the rows of different ``beta`` are shared out. Results do not depend on it.
+    intercept : {"none", "free", "penalised"}, optional
+        As of :func:`screenpath.api.losses.loss_path`; ``free`` is for two labels and Newton's solver.
     tol, bias, scale, storage, dtype, seed, max_epochs, time_limit
         As of :func:`screenpath.api.losses.loss_path`.
 
@@ -176,24 +180,29 @@ def sparse_svm_path(
     options = path_options(tol, max_epochs, time_limit, began)
     if jobs < 1:
         raise UsageError(f"`jobs` must be at least 1, not {jobs}")
-    screening, chosen = parse_sparse_rule(rule, first), make_sparse_solver(solver, seed)
+    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
+    spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
+    bias = kind["bias"]
+    screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)
     given = checked_weights(y, sample_weight)
     weights = row_weights(y, numbered_weights(class_weight, texts), given)
     prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
     rows = Views(prepared)
     rows.check_not_zero()
-    model = SparseModel(rows, codes, blocks, 0.0, smoothing, weights)
+    model = sparse_model(rows, codes, blocks, smoothing, weights, kind["intercept"])
+    if spec.free_bias:  # the model's own, last among its coefficients
+        preparation = replace(preparation, bias=1.0)
     values = beta_values(model, betas, beta_min_ratio)
     pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
     grid = SparseGrid(model)
     found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
-    size = blocks * rows.d
+    size = blocks * rows.d + spec.free_bias
     blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
     asked = {
         "betas" if np.ndim(betas) == 0 else "beta": betas, "alphas" if np.ndim(alphas) == 0 else "alpha": alphas,
         "references": references, "smoothing": smoothing, "rule": rule, "first": first, "solver": solver, "tol": tol,
-        "bias": bias, "scale": scale, "storage": storage, "dtype": dtype, "seed": seed, "max_epochs": max_epochs,
-        "class_weight": class_weight, "weights": sample_weight,
+        "intercept": kind["intercept"], "bias": bias, "scale": scale, "storage": storage, "dtype": dtype, "seed": seed,
+        "max_epochs": max_epochs, "class_weight": class_weight, "weights": sample_weight,
         **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
         **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
     }  # fmt: skip

@@ -168,6 +168,7 @@ DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
 BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
 # With a free intercept: rows without their signs (5), and what a rule and a solver make of them; levers (of d columns).
 FREE_KERNEL = KernelNeeds(76)
+FREE_SPARSE = SparseNeeds(42, 46)  # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
 FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(40, 110, 20, 6, mirrored=True)
 
 

@@ -7,6 +7,7 @@ tell which is cheaper. Layout of all arrays: see ``kernels/sparse.py``.
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.sparse import column_sum
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -56,8 +57,11 @@ def kept_cost(indptr, n, keep):
 
 
 @kernel(fastmath=SUMS)
-def drop_columns(columns, n, w, pending, count, scores, row_part):
-    """Take screened features out of the partial row norms and the scores; return the values touched."""
+def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
+    """Take screened features out of the partial row norms and the scores; return the values touched.
+
+    ``row_part`` has ``x^2 - m x`` of each feature, ``m`` of ``twice``: twice the coordinate that rows are seen from.
+    """
     data, indices, indptr = columns
     d = indptr.size - 1
     touched = 0
@@ -71,8 +75,10 @@ def drop_columns(columns, n, w, pending, count, scores, row_part):
         full = indptr[j + 1] - start == n
         values, lines = data[start : indptr[j + 1]], indices[start : indptr[j + 1]]
         part, score = row_part[base : base + n], scores[base : base + n]
+        m = twice[j]
         for r in range(values.size):
-            part[at(r) if full else at(lines[r])] -= np.float64(values[r]) * values[r]
+            x = np.float64(values[r])
+            part[at(r) if full else at(lines[r])] -= x * (x - m)
         if value != 0.0:
             for r in range(values.size):
                 score[at(r) if full else at(lines[r])] -= value * values[r]
@@ -81,7 +87,7 @@ def drop_columns(columns, n, w, pending, count, scores, row_part):
 
 
 @kernel(fastmath=SUMS)
-def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, known_keep, known_part):
+def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_part, known_keep, known_part):
     """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
 
     The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
@@ -119,14 +125,16 @@ def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, kn
         c = f // d
         j = f - c * d
         start, stop = indptr[j], indptr[j + 1]
-        block = row_part[c * n : (c + 1) * n]
+        block, m = row_part[c * n : (c + 1) * n], twice[j]
         if stop - start == n:
             column = data[start:stop]
             for i in range(n):
-                block[i] += np.float64(column[i]) * column[i]
+                x = np.float64(column[i])
+                block[i] += x * (x - m)
         else:
             for p in range(at(start), at(stop)):
-                block[at(indices[p])] += np.float64(data[p]) * data[p]
+                x = np.float64(data[p])
+                block[at(indices[p])] += x * (x - m)
     for f in range(keep.size):
         known_keep[f] = keep[f]
     for t in range(row_part.size):
@@ -136,8 +144,11 @@ def keep_columns(columns, n, w, keep, live, pending, count, scores, row_part, kn
 
 @kernel
 def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, pending, count,
-              move_first, move_second, col_part):  # fmt: skip
-    """Take screened dual variables out of the column norms and move both centres to their values."""
+              move_first, move_second, col_part, col_total):  # fmt: skip
+    """Take screened dual variables out of the column norms and move both centres to their values.
+
+    ``col_total``, where it is not empty, has the sum of each column over the surviving dual variables.
+    """
     data, indices, indptr = rows
     touched = 0
     for k in range(count):
@@ -165,13 +176,15 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
                 col_part[f] -= square
                 move_first[f] += first * x
                 move_second[f] += second * x
+        for r in range(values.size if col_total.size > 0 else 0):
+            col_total[at(r) if full else at(lines[r])] -= weight * values[r]
         touched += indptr[i + 1] - start
     return touched
 
 
 @kernel(fastmath=SUMS)
 def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status, live, active,
-              move_first, move_second, col_part):  # fmt: skip
+              move_first, move_second, col_part, col_total):  # fmt: skip
     """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
     data, indices, indptr = columns
     d = indptr.size - 1
@@ -222,5 +235,7 @@ def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part
                 s1 += x * first[k]
                 s2 += x * second[k]
         col_part[f], move_first[f], move_second[f] = norm, s1, s2
+        if col_total.size > 0:
+            col_total[f] = column_sum(data, indices, start, stop, n, left)
         touched += stop - start
     return touched

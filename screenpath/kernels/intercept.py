@@ -9,6 +9,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.box import UNIT
+from screenpath.kernels.double import two_sum
 
 MANY, SAMPLE, MARGIN = 4096, 256, 0.12  # rows from which a sample is looked at, its size, and how sure it is
 FEW = 32  # entries that are sorted rather than parted
@@ -185,14 +186,6 @@ def best_interval(beta, width, level, slack, rows):
 
 
 @kernel
-def _plus(total, term):
-    """Return a sum, and what it has lost of its terms (Knuth)."""
-    added = total + term
-    part = added - total
-    return added, (total - (added - part)) + (term - part)
-
-
-@kernel
 def excess(theta, signs):
     """Return ``sum_i signs_i theta_i`` and a bound on its error, 0 where every addition was exact.
 
@@ -205,10 +198,10 @@ def excess(theta, signs):
         w, x, y, z = (
             signs[i] * theta[i], signs[i + 1] * theta[i + 1], signs[i + 2] * theta[i + 2], signs[i + 3] * theta[i + 3],
         )  # fmt: skip
-        a, of_a = _plus(a, w)
-        b, of_b = _plus(b, x)
-        c, of_c = _plus(c, y)
-        d, of_d = _plus(d, z)
+        a, of_a = two_sum(a, w)
+        b, of_b = two_sum(b, x)
+        c, of_c = two_sum(c, y)
+        d, of_d = two_sum(d, z)
         rest_a += of_a
         rest_b += of_b
         rest_c += of_c
@@ -221,7 +214,7 @@ def excess(theta, signs):
         if i < theta.size:
             term = signs[i] * theta[i]
             size += abs(term)
-        a, of_a = _plus(a, term)
+        a, of_a = two_sum(a, term)
         rest += of_a
         lost += abs(of_a)
     found, n = a + rest, theta.size + 8.0

@@ -16,19 +16,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.barrier import make_board
-from screenpath.kernels.newton_system import (
-    DIRECT,
-    FORCING,
-    GRAM,
-    PRODUCTS,
-    _enter,
-    _factorise,
-    _hessian_direction,
-    _solve_factored,
-    add,
-    inner,
-    products,
-)  # fmt: skip
+from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner, products
 from screenpath.kernels.rows import csr_sum, dense_sum_listed
 from screenpath.kernels.working_set import BALANCE, FAST, LONG, MEDIUM, SHORT, SLOW, SMOOTHER, STEADY
 
@@ -160,130 +148,6 @@ def _search(sigma, quadratic, slope0, z0, z, b, rest, small, lo, hi, alpha, u, m
 
 
 @kernel(fastmath=SUMS)
-def _centred_gram(X, data, indices, indptr, sparse, J, sigma, p):
-    """Turn ``p = -gradient`` into the Newton direction through the Gram matrix of the centred rows of J."""
-    n, d = J.size, p.size
-    K, right, row = np.empty((n, n)), np.empty(n), np.zeros(d)
-    for r in range(n):
-        i = J[r]
-        add(X, data, indices, indptr, sparse, i, 1.0, row)
-        for q in range(r + 1):
-            total, k = 0.0, J[q]
-            if sparse:
-                for e in range(at(indptr[k]), at(indptr[k + 1])):
-                    total += data[e] * row[at(indices[e])]
-            else:
-                total = inner(X[k], row)
-            K[r, q] = K[q, r] = total
-        total = 0.0
-        if sparse:
-            for e in range(at(indptr[i]), at(indptr[i + 1])):
-                total += data[e] * p[at(indices[e])]
-                row[at(indices[e])] = 0.0
-        else:
-            total = inner(X[i], p)
-            for j in range(d):
-                row[j] = 0.0
-        right[r] = total
-    means, every, middle = np.empty(n), 0.0, 0.0
-    for r in range(n):
-        means[r] = 0.0
-        for q in range(n):
-            means[r] += K[r, q] / n
-        every += means[r] / n
-        middle += right[r] / n
-    peak = 0.0
-    for r in range(n):
-        right[r] -= middle
-        for q in range(r + 1):
-            K[r, q] += every - means[r] - means[q]
-        peak = max(peak, K[r, r])
-    for r in range(n):
-        K[r, r] += 1.0 / sigma + 1e-14 * peak
-    _factorise(K)
-    _solve_factored(K, right)
-    middle = 0.0
-    for r in range(n):
-        middle += right[r] / n
-    for r in range(n):
-        add(X, data, indices, indptr, sparse, J[r], middle - right[r], p)
-
-
-@kernel(fastmath=SUMS)
-def _centred_conjugate(X, data, indices, indptr, sparse, J, sigma, p):
-    """Turn ``p = -gradient`` into nearly the Newton direction by conjugate gradients; return products formed."""
-    residual, search, image, z = p.copy(), p.copy(), np.empty(p.size), np.empty(J.size)
-    p[:] = 0.0
-    square = inner(residual, residual)
-    target, formed = FORCING * FORCING * square, 0
-    while formed < PRODUCTS and square > target:
-        mean = 0.0
-        for r in range(J.size):
-            total, i = 0.0, J[r]
-            if sparse:
-                for q in range(at(indptr[i]), at(indptr[i + 1])):
-                    total += data[q] * search[at(indices[q])]
-            else:
-                total = inner(X[i], search)
-            z[r] = total
-            mean += total / J.size
-        for j in range(p.size):
-            image[j] = search[j]
-        for r in range(J.size):
-            add(X, data, indices, indptr, sparse, J[r], sigma * (z[r] - mean), image)
-        formed += 1
-        length = square / inner(search, image)
-        for j in range(p.size):
-            p[j] += length * search[j]
-            residual[j] -= length * image[j]
-        fresh = inner(residual, residual)
-        turn = fresh / square
-        square = fresh
-        for j in range(p.size):
-            search[j] = residual[j] + turn * search[j]
-    return formed
-
-
-@kernel
-def _direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board):
-    """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways; return the rows touched.
-
-    ``H`` keeps ``X_J'X_J`` and is updated by the rows that enter and leave J; what centring takes from it is a matrix
-    of rank 1.
-    """
-    d, size, changed = p.size, 0, 0
-    for r in range(inside.size):
-        moved[at(size)] = r
-        size += inside[r] > 0
-        changed += inside[r] != members[r]
-    if size <= 1:  # a single row is its own mean
-        return size
-    if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _centred_gram(X, data, indices, indptr, sparse, moved[:size].copy(), sigma, p)
-        return 2 * size
-    if d > DIRECT:
-        return 2 * size * _centred_conjugate(X, data, indices, indptr, sparse, moved[:size].copy(), sigma, p)
-    total = np.zeros(d)
-    for r in range(size):
-        add(X, data, indices, indptr, sparse, moved[r], 1.0, total)
-    anew, count = changed >= size, size
-    if not anew:
-        count = 0
-        for r in range(inside.size):
-            moved[at(count)] = r if inside[r] else ~r
-            count += inside[r] != members[r]
-    for r in range(inside.size):
-        members[r] = inside[r]
-    _enter(X, data, indices, indptr, sparse, moved[:count], anew, d, H, board, 0)
-    centred = np.empty((d, d))
-    for j in range(d):
-        for k in range(j + 1):
-            centred[j, k] = H[j, k] - total[j] * total[k] / size
-    _hessian_direction(centred, sigma, scratch, p)
-    return 2 * size
-
-
-@kernel(fastmath=SUMS)
 def evaluate(c, s, b, lo, hi, alpha, t):
     """Bring the distances ``t`` from the kinks to the products ``s`` and the intercept.
 
@@ -410,8 +274,8 @@ def minimise_centred(
             sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
             in_round, short = 0, 0
             continue
-        touched += n + _direction(
-            X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board
+        touched += n + direction(
+            X, data, indices, indptr, sparse, inside, members, moved, H, scratch, True, sigma, p, board, 0
         )  # fmt: skip
         products(X, data, indices, indptr, sparse, p, u, first, last)
         mean, count = 0.0, 0.0

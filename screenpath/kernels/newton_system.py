@@ -28,6 +28,29 @@ def inner(a, b):
     return total
 
 
+@kernel(fastmath=SUMS, forceinline=True)
+def advance(out, residual, search, image, square, curvature):
+    """Take a step of conjugate gradients, along ``search`` whose image is ``image``; return the residual's square.
+
+    Parameters
+    ----------
+    out, residual, search : ndarray of shape (n,)
+        Updated.
+    image : ndarray of shape (n,)
+    square, curvature : float
+        ``||residual||^2``, and ``search . image``.
+    """
+    length, fresh = square / curvature, 0.0
+    for k in range(out.size):
+        out[k] += length * search[k]
+        residual[k] -= length * image[k]
+        fresh += residual[k] * residual[k]
+    turn = fresh / square
+    for k in range(out.size):
+        search[k] = residual[k] + turn * search[k]
+    return fresh
+
+
 @kernel(fastmath=SUMS)
 def products(X, data, indices, indptr, sparse, w, out, start, stop):
     """Write ``g_i . w`` to ``out[i]`` for ``start <= i < stop``."""
@@ -166,22 +189,40 @@ def _solve_factored(L, x):
 
 
 @kernel(fastmath=SUMS)
-def _hessian_direction(H, sigma, scratch, p):
-    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
-    d = p.size
-    peak = 0.0
+def _hessian_direction(H, total, share, sigma, scratch, p):
+    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``, less ``share total total'``."""
+    d, peak = p.size, 0.0
     for j in range(d):
-        peak = max(peak, H[j, j])
+        peak = max(peak, H[j, j] - share * total[j] * total[j])
     for j in range(d):
         for k in range(j + 1):
-            scratch[j, k] = sigma * H[j, k]
+            scratch[j, k] = sigma * (H[j, k] - share * total[j] * total[k])
         scratch[j, j] += 1.0 + 1e-14 * sigma * peak
     _factorise(scratch)
     _solve_factored(scratch, p)
 
 
 @kernel(fastmath=SUMS)
-def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
+def _centre(K, right):
+    """Make the lower triangle of a Gram matrix that of the centred rows, and their products with a vector likewise."""
+    n, every, middle = right.size, 0.0, 0.0
+    means = np.zeros(n)
+    for r in range(n):
+        for q in range(r):
+            means[r] += K[r, q] / n
+            means[q] += K[r, q] / n
+        means[r] += K[r, r] / n
+        middle += right[r] / n
+    for r in range(n):
+        every += means[r] / n
+    for r in range(n):
+        right[r] -= middle
+        for q in range(r + 1):
+            K[r, q] += every - means[r] - means[q]
+
+
+@kernel(fastmath=SUMS)
+def _woodbury_direction(X, data, indices, indptr, sparse, J, centred, sigma, p):
     """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
     n, d, first = J.size, p.size, np.int64(0)
     right = np.empty(n)
@@ -209,6 +250,8 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
         for r in range(n):
             dense_products(GJ, GJ[r], K[r], first, r + 1)
         dense_products(GJ, p, right, first, n)
+    if centred:
+        _centre(K, right)
     peak = 0.0
     for r in range(n):
         peak = max(peak, K[r, r])
@@ -216,13 +259,18 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, sigma, p):
         K[r, r] += 1.0 / sigma + 1e-14 * peak
     _factorise(K)
     _solve_factored(K, right)
+    middle = 0.0
+    if centred:
+        for r in range(n):
+            middle += right[r] / n
     for r in range(n):
-        add(X, data, indices, indptr, sparse, J[r], -right[r], p)
+        add(X, data, indices, indptr, sparse, J[r], middle - right[r], p)
 
 
 @kernel(fastmath=SUMS)
-def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
+def _conjugate_direction(X, data, indices, indptr, sparse, J, centred, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
+    z = np.empty(J.size if centred else 0)
     rows = np.empty((0 if sparse else J.size, p.size))
     if sparse:
         data, indices, indptr = gather_csr(data, indices, indptr, J, np.ones(J.size, dtype=np.int8), np.arange(J.size))
@@ -240,7 +288,8 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
     while formed < PRODUCTS and square > target:
         for j in range(p.size):
             image[j] = search[j]
-        for i in range(J.size):  # one traversal: dot, then scatter, row by row
+        mean = 0.0
+        for i in range(J.size):  # one traversal: dot, then scatter, row by row; to be centred, all products come first
             total = 0.0
             if sparse:
                 for q in range(at(indptr[i]), at(indptr[i + 1])):
@@ -248,22 +297,21 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, sigma, p):
             else:
                 for j in range(p.size):
                     total += rows[i, j] * search[j]
-            add(rows, data, indices, indptr, sparse, i, sigma * total, image)
+            if centred:
+                z[i] = total
+                mean += total / J.size
+            else:
+                add(rows, data, indices, indptr, sparse, i, sigma * total, image)
+        if centred:
+            for i in range(J.size):
+                add(rows, data, indices, indptr, sparse, i, sigma * (z[i] - mean), image)
         formed += 1
-        length = square / inner(search, image)
-        for j in range(p.size):
-            p[j] += length * search[j]
-            residual[j] -= length * image[j]
-        fresh = inner(residual, residual)
-        turn = fresh / square
-        square = fresh
-        for j in range(p.size):
-            search[j] = residual[j] + turn * search[j]
+        square = advance(p, residual, search, image, square, inner(search, image))
     return formed
 
 
 @kernel
-def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board, me):
+def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, centred, sigma, p, board, me):
     """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways.
 
     Parameters
@@ -278,6 +326,8 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
         Room for a list of rows.
     H, scratch : ndarray of shape (d, d) or larger
         What is kept, and room for a factor; empty beyond ``DIRECT`` features.
+    centred : bool
+        Whether the rows of J count less their mean: a free intercept is eliminated.
     sigma : float
     p : ndarray of shape (d,)
     board, me
@@ -294,13 +344,17 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
         moved[at(size)] = r  # kept where the next one does not overwrite it
         size += inside[r] > 0
         changed += inside[r] != members[r]
-    if size == 0:
-        return 0
+    if size <= centred:  # a single row is its own mean
+        return size
     if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _woodbury_direction(X, data, indices, indptr, sparse, moved[:size], sigma, p)
+        _woodbury_direction(X, data, indices, indptr, sparse, moved[:size], centred, sigma, p)
         return size
     if d > DIRECT:
-        return size * (1 + _conjugate_direction(X, data, indices, indptr, sparse, moved[:size], sigma, p))
+        return size * (1 + _conjugate_direction(X, data, indices, indptr, sparse, moved[:size], centred, sigma, p))
+    total, share, touched = np.zeros(d), 1.0 / size if centred else 0.0, size if centred else 0
+    if centred:
+        for r in range(size):
+            add(X, data, indices, indptr, sparse, moved[r], 1.0, total)
     anew = changed >= size  # cheaper than letting rows enter and leave
     if not anew:
         size = 0
@@ -310,5 +364,5 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
     for r in range(inside.size):
         members[r] = inside[r]
     _enter(X, data, indices, indptr, sparse, moved[:size], anew, d, H, board, me)
-    _hessian_direction(H, sigma, scratch, p)
-    return size
+    _hessian_direction(H, total, share, sigma, scratch, p)
+    return touched + size

@@ -18,6 +18,7 @@ from screenpath.kernels.conditioning import (
     list_kept,
 )
 from screenpath.kernels.sparse import column_sum
+from screenpath.kernels.sparse_intercept import centred, decide_centred
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 UNIT = 2.0**-53
@@ -140,9 +141,9 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
 
     A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
     the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
-    ``first`` asks for a first look at all of them; ``moved`` tells whether the centres have moved (else ``move_first``
-    and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that stay are moved to
-    its beginning.
+    ``first`` asks for a first look at all of them, with whole balls; ``moved`` tells whether the centres have moved
+    (else ``move_first`` and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that
+    stay are moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
     data, indices, indptr = columns
@@ -213,10 +214,40 @@ def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, fir
 
 
 @kernel
+def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks):
+    """Return squared radii and distance of the dual balls cut by the plane of the points whose signed sum is right.
+
+    Parameters
+    ----------
+    answering, whole : float
+        Weights of the surviving dual variables, and of all.
+    sigma_first, sigma_second, apart : float
+        Signed sums of both centres, and what rounding may have done to them.
+
+    Returns
+    -------
+    first_sq, second_sq, between_sq, extent : float
+    slacks : tuple of six float
+    """
+    if not answering > 0.0:
+        return first_sq, second_sq, between_sq, extent, slacks
+    far1, far2 = max(abs(sigma_first) - apart, 0.0), max(abs(sigma_second) - apart, 0.0)
+    between = abs(sigma_first - sigma_second) + 2.0 * apart
+    part, root = whole / answering, np.sqrt(answering)
+    # What rounding has left of the signed sums, and of the columns' sums, moves the centres.
+    size = max(abs(sigma_first), abs(sigma_second)) / root
+    grown = extent + apart / (slacks[1] * root) + size * (1.0 + np.sqrt(part) * slacks[3] / slacks[1])
+    lost = slacks[3] * (1.0 + 4.0 * np.sqrt(part))
+    return (max(first_sq - far1 * far1 / answering, 0.0), max(second_sq - far2 * far2 / answering, 0.0),
+            max(between_sq - between * between / answering, 0.0), grown,
+            (slacks[0], slacks[1], slacks[2], lost, slacks[4], slacks[5]))  # fmt: skip
+
+
+@kernel
 def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm,
          col_sq, col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq,
          between_sq, theta_norm, samples, features, paper, gap, features_first, slacks, status, keep, row_part,
-         col_part, known_keep, known_part, formed, room, record):  # fmt: skip
+         col_part, known_keep, known_part, formed, room, free, level, twice, col_total, record):  # fmt: skip
     """Alternate ISS and IFS to the fixed point.
 
     Parameters
@@ -253,6 +284,12 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     formed : ndarray of int64
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
+    free : bool
+        Whether there is an intercept that is not penalised; ``level`` is its size in ``scores``.
+    twice : ndarray of shape (d,)
+        Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
+    col_total : ndarray of shape (d,)
+        Of such an intercept, sums of the columns over the surviving dual variables, with their weights; updated.
     record : ndarray of int64 of shape (triggerings, 2)
         Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
 
@@ -274,6 +311,16 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     turn = 1 if features and (features_first or not samples) else 0
     rounding, squares = slacks[1], slacks[5]
     primal_sq *= 1.0 + squares  # for what is subtracted from it
+    answering, whole, sigma_first, sigma_second = 0.0, 0.0, 0.0, 0.0  # see `intercept.centred`
+    for i in range(n if free else 0):
+        whole += weights[i]
+        answering += weights[i] if status[i] == 0 else 0.0
+        sigma_first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
+        sigma_second += labels[i] * weights[i] * theta[i]
+    apart = 8.0 * UNIT * (n + 32) * whole * (abs(ones_part) + abs(theta_part) + 1.0)  # what rounding does to these
+    plain = not free
+    shape = w.size if free else 0
+    part, first_move, second_move = np.empty(shape), np.empty(shape), np.empty(shape)
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -282,13 +329,20 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                     lost += w[new_cols[k]] * w[new_cols[k]]
                 primal_sq = max(primal_sq - scale * scale * lost, 0.0)
                 if gone <= left:
-                    touched += drop_columns(columns, n, w, new_cols, n_cols, scores, row_part)
+                    touched += drop_columns(columns, n, w, new_cols, n_cols, twice, scores, row_part)
                 else:
-                    touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, scores, row_part, known_keep,
-                                            known_part)  # fmt: skip
+                    touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, twice, scores, row_part,
+                                            known_keep, known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
-            n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
-                                    row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
+            if free:
+                base = 0.0
+                for f in range(keep.size):
+                    base += 0.25 * twice[f] * twice[f] if keep[f] != 0 else 0.0
+                n_rows = decide_centred(scores, labels, weights, gamma, scale, radius, scale * w_norm + radius, level,
+                                        base, row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
+            else:
+                n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
+                                        row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
@@ -312,6 +366,10 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
+                    if free:
+                        answering -= weight
+                        sigma_first += labels[t] * weight * e1
+                        sigma_second += labels[t] * weight * e2
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
                     move_first, move_second = np.empty(w.size), np.empty(w.size)
@@ -319,10 +377,10 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
                     touched += drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         new_rows, n_rows, move_first, move_second, col_part)  # fmt: skip
+                                         new_rows, n_rows, move_first, move_second, col_part, col_total)  # fmt: skip
                 else:
                     touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         live, active, move_first, move_second, col_part)  # fmt: skip
+                                         live, active, move_first, move_second, col_part, col_total)  # fmt: skip
                 moved = True
             dropped = 0
             if not moved and gap and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
@@ -331,10 +389,19 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                     live, listed = stay, True
             if not listed:
                 live, listed = list_kept(keep), True
+            one_sq, two_sq, far_sq, extent, bounds = first_sq, second_sq, between_sq, theta_norm, slacks
+            if free:
+                one_sq, two_sq, far_sq, extent, bounds = in_plane(
+                    answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, theta_norm,
+                    slacks,
+                )  # fmt: skip
+                centred(col_part, col_total, moved, move_first, move_second, sigma_first, sigma_second, answering, n,
+                        part, first_move, second_move)  # fmt: skip
             n_cols, summed, stay, undecided = decide_features(
-                columns, psi, u, u_slack, u_ones, ones_part, theta_part, dropped == 0 and not moved, moved, move_first,
-                move_second, col_part, col_sq, col_norm, n, beta, first_sq, second_sq, between_sq, paper, gap,
-                theta_norm, slacks, keep, live, active, new_cols,
+                columns, psi, u, u_slack, u_ones, ones_part, theta_part, plain and dropped == 0 and not moved,
+                free or moved, move_first if plain else first_move, move_second if plain else second_move,
+                col_part if plain else part, col_sq, col_norm, n, beta, one_sq, two_sq, far_sq, paper, gap, extent,
+                bounds, keep, live, active, new_cols,
             )  # fmt: skip
             live = live[: live.size - n_cols]
             left, gone = stay, left - stay
@@ -356,4 +423,4 @@ def warm_up():
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     sifs(view, view, 2, 2, labels, a, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
          0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, (1e-12,) * 6, status, keep, a.copy(), a.copy(),
-         keep.copy(), a.copy(), np.arange(1), 0.0, record)  # fmt: skip
+         keep.copy(), a.copy(), np.arange(1), 0.0, False, 0.0, a, np.empty(0), record)  # fmt: skip

@@ -3,6 +3,9 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.newton_system import advance, inner
+from screenpath.kernels.sparse import respond
+from screenpath.kernels.sparse_intercept import settle
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -118,15 +121,23 @@ def gather_dense(data, indices, indptr, n, labels, roots, active, place, inside,
 
 
 @kernel(fastmath=SUMS)
-def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
-    """Solve ``(alpha I + scale Z Z') out = rhs`` as :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
+def without(level, image):
+    """Take the part along ``level``, of length 1, out of ``image``; without entries it is not there."""
+    share = 0.0
+    for e in range(level.size):
+        share += level[e] * image[e]
+    for e in range(level.size):
+        image[e] -= share * level[e]
+
+
+@kernel(fastmath=SUMS)
+def dense_conjugate_gradients(Z, level, alpha, scale, rhs, tol, limit, out):
+    """Solve the system of :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
     size, zone = Z.shape
     image = np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
-    rr = 0.0
-    for k in range(size):
-        rr += rhs[k] * rhs[k]
+    rr = inner(rhs, rhs)
     stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
@@ -136,6 +147,7 @@ def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
             v = direction[k]
             for e in range(zone):
                 image[e] += v * Z[k, e]
+        without(level, image)
         curvature = 0.0
         for k in range(size):
             total = 0.0
@@ -145,22 +157,16 @@ def dense_conjugate_gradients(Z, alpha, scale, rhs, tol, limit, out):
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
-        length = rr / curvature
-        fresh = 0.0
-        for k in range(size):
-            out[k] += length * direction[k]
-            residual[k] -= length * product[k]
-            fresh += residual[k] * residual[k]
-        ratio = fresh / rr
-        rr = fresh
-        for k in range(size):
-            direction[k] = residual[k] + ratio * direction[k]
+        rr = advance(out, residual, direction, product, rr, curvature)
     return limit, rr <= stop
 
 
 @kernel(fastmath=SUMS)
-def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, out):
-    """Solve ``(alpha I + scale Z'Z) out = rhs``, ``Z`` given by columns with ``zone`` rows.
+def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z'(I - ll')Z) out = rhs``, ``Z`` given by columns with ``zone`` rows.
+
+    ``l = level`` has length 1: with a free intercept, which answers a step, it is what the intercept adds to the rows
+    of the zone. Without one it is empty.
 
     Returns
     -------
@@ -172,9 +178,7 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
     image = np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
-    rr = 0.0
-    for k in range(size):
-        rr += rhs[k] * rhs[k]
+    rr = inner(rhs, rhs)
     stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
@@ -184,6 +188,7 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
             v = direction[k]
             for p in range(ptr[k], ptr[k + 1]):
                 image[place[p]] += v * data[p]
+        without(level, image)
         curvature = 0.0
         for k in range(size):
             total = 0.0
@@ -193,22 +198,13 @@ def conjugate_gradients(data, place, ptr, zone, alpha, scale, rhs, tol, limit, o
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
-        length = rr / curvature
-        fresh = 0.0
-        for k in range(size):
-            out[k] += length * direction[k]
-            residual[k] -= length * product[k]
-            fresh += residual[k] * residual[k]
-        ratio = fresh / rr
-        rr = fresh
-        for k in range(size):
-            direction[k] = residual[k] + ratio * direction[k]
+        rr = advance(out, residual, direction, product, rr, curvature)
     return limit, rr <= stop
 
 
 @kernel(fastmath=SUMS)
-def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, classes, active, place, alpha, scale, rhs,
-                                 tol, limit, out):  # fmt: skip
+def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, classes, active, place, free, alpha, scale,
+                                 rhs, tol, limit, out):  # fmt: skip
     """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
 
     Returns
@@ -221,9 +217,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
     scores, psi = np.empty(place.size), np.zeros(place.size)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
-    rr = 0.0
-    for k in range(size):
-        rr += rhs[k] * rhs[k]
+    rr = inner(rhs, rhs)
     stop = tol * tol * rr
     for it in range(limit):
         if rr <= stop or rr == 0.0:
@@ -238,10 +232,16 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
             values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
             for r in range(values.size):
                 block[at(r) if full else at(lines[r])] += v * values[r]
+        answer, counted = 0.0, 0.0  # of the intercept
+        for i in range(n if free else 0):
+            if place[i] >= 0:
+                answer += weights[i] * scores[i]
+                counted += weights[i]
+        answer = answer / counted if counted > 0.0 else 0.0
         for i in range(n):
             own = labels[i]
             if classes == 1:
-                psi[i] = weights[i] * scores[i] if place[i] >= 0 else 0.0
+                psi[i] = weights[i] * (scores[i] - answer) if place[i] >= 0 else 0.0
                 continue
             total = 0.0
             for c in range(classes):
@@ -267,25 +267,17 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
-        length = rr / curvature
-        fresh = 0.0
-        for k in range(size):
-            out[k] += length * direction[k]
-            residual[k] -= length * product[k]
-            fresh += residual[k] * residual[k]
-        ratio = fresh / rr
-        rr = fresh
-        for k in range(size):
-            direction[k] = residual[k] + ratio * direction[k]
+        rr = advance(out, residual, direction, product, rr, curvature)
     return limit, rr <= stop
 
 
 @kernel
 def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
-          direction, step, new_w, scores, theta, psi):  # fmt: skip
+          direction, step, free, guess, new_w, scores, theta, psi):  # fmt: skip
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
-    Writes the point's weights, scores, ``theta`` and ``psi``.
+    Writes the point's weights, scores, ``theta`` and ``psi``. A ``free`` intercept is the best one, near ``guess``; it
+    is part of the scores.
 
     Returns
     -------
@@ -293,6 +285,7 @@ def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alp
         The two parts of the objective of the reduced problem.
     expected : float
         Decrease that the slope promises, ``-grad . (new_w - w)``.
+    intercept : float
     touched : int
     """
     d = indptr.size - 1
@@ -324,30 +317,9 @@ def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alp
             for p in range(at(start), at(stop)):
                 block[at(indices[p])] += value * data[p]
         touched += stop - start
-    loss = 0.0
-    for i in range(n):
-        own, weight = labels[i], weights[i]
-        total = 0.0
-        for c in range(classes):
-            k = c * n + i
-            if classes > 1 and c == own:
-                theta[k] = 0.0
-                continue
-            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
-            if status[k] < 0 or (status[k] == 0 and t <= 0.0):
-                value = 0.0
-            elif status[k] > 0 or t >= gamma:
-                value = 1.0
-                loss += weight * (t - 0.5 * gamma)
-            else:
-                value = t / gamma
-                loss += weight * (0.5 * t * value)
-            theta[k] = value
-            total += value
-            psi[k] = weight * (own * value if classes == 1 else -value)
-        if classes > 1:
-            psi[own * n + i] = weight * total
-    return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
+    intercept = settle(scores, labels, weights, gamma, status, guess) if free else 0.0
+    loss = respond(scores, labels, weights, n, classes, gamma, status, theta, psi)
+    return loss / n, 0.5 * w_sq + beta * w_l1, expected, intercept, touched
 
 
 @kernel
@@ -419,9 +391,9 @@ def warm_up():
     place = np.arange(2, dtype=np.int32)
     gather(*view, 2, labels, a, 1, index, index, out, place, ptr)
     gather_dense(*view, 2, labels, a, index, index, index, np.empty((2, 2)))
-    dense_conjugate_gradients(np.eye(2), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    conjugate_gradients(out, place, ptr, 2, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    implicit_conjugate_gradients(*view, 2, labels, a, 1, index, index, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    trial(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, a.copy(), a.copy(), a.copy(),
-          a.copy())  # fmt: skip
+    dense_conjugate_gradients(np.eye(2), np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    conjugate_gradients(out, place, ptr, 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    implicit_conjugate_gradients(*view, 2, labels, a, 1, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    trial(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, a.copy(), a.copy(),
+          a.copy(), a.copy())  # fmt: skip
     descend(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())

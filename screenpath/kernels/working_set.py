@@ -209,7 +209,7 @@ def solve_near(
             in_round, short = 0, 0
             continue
         touched += n + direction(
-            X, data, indices, indptr, sparse, inside, members, moved, H, scratch, sigma, p, board, me
+            X, data, indices, indptr, sparse, inside, members, moved, H, scratch, False, sigma, p, board, me
         )  # fmt: skip
         slope = inner(w, p) - inner(v, p)
         step = _line_search(X, data, indices, indptr, sparse, sigma, p, slope, near, n, table, board, me)

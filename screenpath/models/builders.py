@@ -11,6 +11,7 @@ from screenpath.errors import UsageError
 
 if TYPE_CHECKING:
     from screenpath.models.kernel import KernelModel
+    from screenpath.models.sparse import SparseModel
 
 
 def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> KernelModel:
@@ -29,6 +30,21 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> Kernel
 
     kind = FreeKernelModel if intercept == "free" else KernelModel
     return kind(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights))
+
+
+def sparse_model(views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None) -> SparseModel:
+    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``.
+
+    Parameters
+    ----------
+    intercept : str, optional
+        ``free`` for one that is not penalised.
+    """
+    from screenpath.models.sparse import SparseModel as kind  # here: other models start up without them
+
+    if intercept == "free":
+        from screenpath.models.sparse_free import FreeSparseModel as kind
+    return kind(views, labels, classes, 0.0, gamma, weights)
 
 
 def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:

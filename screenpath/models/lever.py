@@ -146,11 +146,20 @@ class Levered(Seen):
         status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
         left = kernels.decide_by_levers(self.tau, self.slack, self.spread, radius, count, offsets, away, status, unsure)
         if left:
-            rows, where = self.place(unsure[:left])
+            index = unsure[:left]
+            rows, where = self.place(index)
             kernels.decide_exactly(
-                *rows, where, unsure[:left], self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
+                *rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
                 lengths, 4.0 * self.product, ROUNDING, status,
             )  # fmt: skip
+            # The likeliest lever decides most of what any of them does; with many, the others are asked as well.
+            for k in np.flatnonzero(offsets[:, 1] > 0.0) if len(sizes) >= len(MANY) else ():
+                keep, alone = status[index] == 0, np.zeros_like(offsets)
+                index, where, alone[k] = index[keep], where[keep], offsets[k]
+                kernels.decide_exactly(
+                    *rows, where, index, self.norms, self.tau, self.slack, radius, count, alone, away, centers,
+                    lengths, 4.0 * self.product, ROUNDING, status,
+                )  # fmt: skip
         return status
 
 

@@ -28,7 +28,15 @@ from screenpath.kernels import sparse as kernels
 from screenpath.models.base import PathModel
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
-from screenpath.models.sparse_types import SparseCertificate, SparseReduced, SparseScreened, SparseVector
+from screenpath.models.sparse_types import (
+    NO_INTERCEPT,
+    NO_TOTALS,
+    Level,
+    SparseCertificate,
+    SparseReduced,
+    SparseScreened,
+    SparseVector,
+)
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
 
@@ -72,6 +80,13 @@ class SparseModel(PathModel):
     feature_norm: np.ndarray
     known_norms: tuple[np.ndarray, np.ndarray]
     rounding: SparseRounding
+    # Where a path begins, and its sums; where rows are seen from (twice that), and the length of rows and that point.
+    top: np.ndarray
+    u_top: np.ndarray
+    twice: np.ndarray
+    row_sizes: np.ndarray
+    col_total = NO_TOTALS
+    intercept = False  # whether the model has one that is not penalised
 
     def __init__(
         self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
@@ -89,6 +104,7 @@ class SparseModel(PathModel):
             self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
             self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
             self.feature_norm, self.rounding = shared.feature_norm, shared.rounding
+            self.top, self.u_top, self.twice, self.row_sizes = shared.top, shared.u_top, shared.twice, shared.row_sizes
             return
         self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
         self.weights = self.given * (self.n / fsum(self.given))
@@ -102,6 +118,8 @@ class SparseModel(PathModel):
             own = labels * self.n + np.arange(self.n)
             self.free[own], self.ones[own] = -1, 0.0
         self.u_ones = self.column_sums(self.weigh(self.ones))
+        self.top, self.u_top, self.twice = self.ones, self.u_ones, np.zeros(self.d)
+        self.row_sizes = views.row_sqnorms
         if classes == 1 and not self.weighted:
             self.col_sq = views.column_sqnorms
         else:
@@ -117,7 +135,29 @@ class SparseModel(PathModel):
 
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
-        return SparseModel(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+        return type(self)(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+
+    # -- the intercept -------------------------------------------------------------------------------------------
+
+    def placed(self, scores: np.ndarray, intercept: float | None = None, guess: float = 0.0) -> Level:
+        """Add an intercept that is not penalised to the scores, where the model has one; the best unless it is given.
+
+        The search for the best begins at ``guess``.
+
+        Returns
+        -------
+        Level
+            What is known about it.
+        """
+        return NO_INTERCEPT
+
+    def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
+        """Move ``theta(w)`` to a dual point, as far as rounding has kept it from being one; tell whether it moved."""
+        return False
+
+    def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
+        """Return what an exact dual point may differ by, as fields of a certificate."""
+        return {}
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
@@ -161,7 +201,7 @@ class SparseModel(PathModel):
     # -- certificate ---------------------------------------------------------------------------------------------
 
     def certify(
-        self, alpha: float, w, theta, reference: SparseCertificate | None = None, sums=None
+        self, alpha: float, w, theta, reference: SparseCertificate | None = None, sums=None, intercept=None
     ) -> SparseCertificate:
         """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and what is needed of ``X' psi``.
 
@@ -180,17 +220,23 @@ class SparseModel(PathModel):
             An earlier certificate of this model, whose ``u`` bounds the new one.
         sums : tuple of ndarray, optional
             ``u`` and ``u_slack`` where they are known: a restored pair goes on with the numbers that it had.
+        intercept : float, optional
+            Of such a pair.
 
         Returns
         -------
         SparseCertificate
         """
-        scores, psi, features, room = None, None, self.every, 0.0
+        scores, psi, features, room, level = None, None, self.every, 0.0, None
+        guess = 0.0 if reference is None else reference.intercept
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
+            level = self.placed(scores, guess=guess)
             kernels.respond(scores, self.labels, self.weights, self.n, self.classes, self.gamma, self.free, theta, psi)
-        elif sums is None and theta is self.ones:
-            sums = self.u_ones, np.zeros(self.u_ones.size)
+            if self.balance(scores, theta):
+                psi = self.weigh(theta)
+        elif sums is None and theta is self.top:
+            sums = self.u_top, np.zeros(self.u_top.size)
         if sums is None:
             psi = self.weigh(theta) if psi is None else psi
             if w is None or reference is None:
@@ -204,14 +250,16 @@ class SparseModel(PathModel):
             kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
         if scores is None:
             scores = self.scores(w)
+        if level is None:
+            level = self.placed(scores, intercept, guess)
         loss, loss_slack, *terms = kernels.sample_terms(
             scores, self.labels, self.weights, self.n, self.classes, self.gamma, theta
         )
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
-        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi)
+        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level)
 
     def pair(
-        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None
+        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None, level=NO_INTERCEPT
     ) -> SparseCertificate:
         """Return the certificate of a pair whose sums over the data are known, rounding included.
 
@@ -224,14 +272,18 @@ class SparseModel(PathModel):
             Its fields from ``loss`` to ``n_L``.
         features : ndarray of int64
             Features outside of which neither ``w`` nor ``S_beta(u)`` differs from 0.
+        level : Level
+            The intercept that the scores have.
         """
         w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = kernels.feature_terms(
             w, u, features, self.feature_norm, alpha, self.beta
         )
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
         found = SparseCertificate(
-            alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi
-        )
+            alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi,
+            intercept=level.intercept, low=level.low, high=level.high,
+            **self.residue(scores, theta, reach * self.n + abs(level.intercept)),
+        )  # fmt: skip
         self.rounding.finish(found, reach, active)
         return found
 
@@ -252,7 +304,7 @@ class SparseModel(PathModel):
 
     def no_worse(self, alpha: float, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
         """Return a certificate with the reference's weights, or zero, where they have a smaller primal value."""
-        null = self.pairs / self.n * (1.0 - 0.5 * self.gamma)
+        null = self.null_loss
         before = reference.loss + 0.5 * reference.w_sq * (alpha / reference.alpha) + self.beta * reference.w_l1
         if certificate.primal <= min(null, before) * (1.0 + ALIKE):
             return certificate
@@ -280,20 +332,25 @@ class SparseModel(PathModel):
         return size * np.tile(self.feature_norm, self.classes)
 
     @property
+    def null_loss(self) -> float:
+        """Return the loss at ``w = 0``."""
+        return self.pairs / self.n * (1.0 - 0.5 * self.gamma)
+
+    @property
     def beta_max(self) -> float:
         """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4).
 
         It is 0 where no ``u_j`` differs from 0 but for rounding, that of the data included.
         """
-        return accurate.largest(self.u_ones, self.ones_error, self._accurate_sum)
+        return accurate.largest(self.u_top, self.ones_error, self._accurate_sum)
 
     def _accurate_sum(self, f: int) -> tuple[float, float]:
-        """Return an entry of ``u_ones`` as the stored data has it, and what the rounding of the data may add to it."""
+        """Return an entry of ``u_top`` as the stored data has it, and what the rounding of the data may add to it."""
         data, indices, indptr = self.views.by_column
         c, j = divmod(f, self.d)
         start, stop = indptr[j], indptr[j + 1]
         values = data[start:stop].astype(np.float64)
-        psi = self.weigh(self.ones)[c * self.n : (c + 1) * self.n]
+        psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n]
         psi = psi if stop - start == self.n else psi[indices[start:stop]]
         total, error = accurate.inner(values, psi)
         stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
@@ -302,23 +359,27 @@ class SparseModel(PathModel):
     def _top(self) -> tuple[float, bool]:
         """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
         if self._closed is None:
-            touched, shrunk, error = self.rows.touched, np.empty(self.u_ones.size), self.ones_error
-            kernels.soft_threshold(self.u_ones, self.beta, 1.0, shrunk)
+            touched, shrunk, error = self.rows.touched, np.empty(self.u_top.size), self.ones_error
+            kernels.soft_threshold(self.u_top, self.beta, 1.0, shrunk)
             scores = self.scores(shrunk).reshape(self.classes, self.n)
             if self.classes == 1:
                 margins = self.labels * scores[0]
             else:
                 margins = scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0)
-            if np.all(np.abs(self.u_ones) + error <= self.beta):
+            if np.all(np.abs(self.u_top) + error <= self.beta):
                 self._closed = 0.0, False
             else:
                 if self.weighted:  # a sample that does not count has no say
                     margins = np.where(self.weights > 0.0, margins, -np.inf)
                 off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
-                top = max(float(np.max(margins + self.row_norm[: self.n] * off)), 0.0) / (1.0 - self.gamma)
+                top = max(self._most(margins + self.row_norm[: self.n] * off), 0.0) / (1.0 - self.gamma)
                 self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
             self.rows.touched = touched  # of a restored walk, it would count in another step
         return self._closed
+
+    def _most(self, margins: np.ndarray) -> float:
+        """Return the largest margin."""
+        return float(np.max(margins))
 
     def alpha_max(self) -> float:
         """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is.
@@ -330,11 +391,11 @@ class SparseModel(PathModel):
 
     def start(self, alpha: float) -> SparseCertificate:
         """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger."""
-        return self.certify(max(alpha, self._top()[0]), None, self.ones)
+        return self.certify(max(alpha, self._top()[0]), None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""
-        return reference.theta is self.ones and alpha >= self._top()[0]
+        return reference.theta is self.top and alpha >= self._top()[0]
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
@@ -344,7 +405,9 @@ class SparseModel(PathModel):
 
     def nothing_screened(self) -> SparseScreened:
         """Return decisions that leave everything to the solver."""
-        return SparseScreened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
+        found = SparseScreened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
+        found.col_total = self.col_total.copy()
+        return found
 
     def reduce(self, alpha: float, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
         """Return the problem of the survivors."""

@@ -31,6 +31,7 @@ class SentCertificate:
     u_slack: np.ndarray | None = None
     formed: np.ndarray | None = None
     room: float = 0.0
+    intercept: float = 0.0
 
     @property
     def resumable(self) -> bool:
@@ -98,7 +99,7 @@ class SparseGrid(PathModel, Resumable):
     def certify(self, parameter, w, theta, reference: SparseCertificate) -> SparseCertificate:
         """Evaluate a pair on the full data; without ``w`` it is the closed form of the row."""
         model, reference, alpha = self.bound(reference, parameter)
-        return model.certify(alpha, w, model.ones if w is None else theta, reference)
+        return model.certify(alpha, w, model.top if w is None else theta, reference)
 
     def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
         """Return a certificate of the same point with a narrower bound on rounding."""
@@ -140,6 +141,7 @@ class SparseGrid(PathModel, Resumable):
             "u_slack": certificate.u_slack,
             "formed": certificate.formed,
             "room": certificate.room,
+            **({"intercept": certificate.intercept} if self.base.intercept else {}),
         }
 
     def restore(self, state) -> SparseCertificate:
@@ -151,5 +153,7 @@ class SparseGrid(PathModel, Resumable):
         w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
         sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
         formed, room = states.indices(state, "formed", size), states.number(state, "room", low=0.0)
-        found = model.certify(alpha, w, model.ones if np.array_equal(theta, model.ones) else theta, sums=sums)
+        b = states.number(state, "intercept") if self.base.intercept else None
+        theta = model.top if np.array_equal(theta, model.top) else theta
+        found = model.certify(alpha, w, theta, sums=sums, intercept=b)
         return replace(found, formed=formed, room=room)

@@ -105,9 +105,11 @@ class SparseRounding:
             See ``kernels.sparse.feature_terms``; norms over n.
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
+        reach += abs(c.intercept) * self.root / self.n  # as if of one column more, of ones
         T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.root)
         own = 2.0 * c.beta * sqrt(active) + root_alpha * (root_lag + 2.0 * sqrt(c.w_sq))
-        c.u_error = self.column * (theta + 1e-150) * self.size + 4.0 * UNIT * own + self.lost_sums
+        c.cost += c.off * T / self.n
+        c.u_error = self.column * (theta + 1e-150) * self.size + 4.0 * UNIT * own + self.lost_sums + c.shift
         penalty = 0.5 * c.w_sq + c.beta * c.w_l1
         c.primal = c.loss + penalty
         best = theta + sqrt(c.apart_sq)  # at least ||theta(w)||
@@ -140,7 +142,8 @@ class SparseRounding:
         T, U = c.t_error, c.u_error
         samples = min((sqrt(c.apart_sq + self.lost_pairs) + 0.5 * T / self.smoothing) * T, self.root * T) / self.n
         penalty = (sqrt(lag_sq) / sqrt(alpha) + 0.5 * U / alpha) * U
-        return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + self.total * (c.loss_slack + UNIT * c.loss)
+        unsure += self.total * (c.loss_slack + UNIT * c.loss)
+        return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + c.cost
 
     def floor(self, w_l1: float, lag: float) -> float:
         """Return what underflow may take from the sums over dual variables and weights; ``lag = ||S - alpha w||``."""

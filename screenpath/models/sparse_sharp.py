@@ -50,7 +50,7 @@ class _Sums:
         )
         self.t, self.theta, self.weights = 1.0 - own, c.theta[self.pairs], model.weights[i]
         extent = bounds.spread * float(np.linalg.norm(c.w))
-        self.t_error = bounds.row * (model.row_norm[i] * extent + 4.0)
+        self.t_error = bounds.row * (model.row_norm[i] * extent + abs(c.intercept) + 4.0)
         # Features beyond these have no share in either objective.
         self.features = np.flatnonzero((c.u_slack == 0.0) | (c.w != 0.0))
         psi, f = model.psi_of(c).reshape(classes, n), self.features
@@ -89,11 +89,18 @@ class _Sums:
         primal = _total(loss) / n + penalty
         primal_error = OUTWARD * (_total(self.loss_adds) + 16.0 * UNIT * primal + floor)
         gap = max(_total(slack) / n + _total(share), 0.0)
-        rounding = OUTWARD * (_total(self.t_adds) + _total(self.u_adds) + 16.0 * UNIT * (gap + UNIT * primal) + floor)
+        rounding = _total(self.t_adds) + _total(self.u_adds) + 16.0 * UNIT * (gap + UNIT * primal) + floor
+        rounding = OUTWARD * (rounding + (self._residue(apart) if c.off > 0.0 else 0.0))
         gap = OUTWARD * (gap + rounding)
         if not isfinite(gap):
             gap, rounding = inf, 0.0
         return replace(c, primal=primal, primal_error=primal_error, gap=gap, rounding=rounding)
+
+    def _residue(self, apart) -> float:
+        """Return what an exact dual point may add to the gap, where this one's signed sum is not 0 (``c.off``)."""
+        c = self.c
+        samples = c.cost + c.off * _norm(self.t_error * np.sqrt(self.weights)) / self.model.n
+        return samples + (_norm(apart) + _norm(self.u_error) / c.alpha + 0.5 * c.shift / c.alpha) * c.shift
 
     def form(self, room: float, primal: float) -> bool:
         """Form the sums whose rounding matters, and say whether there were any."""
@@ -117,7 +124,10 @@ class _Sums:
         c, i = divmod(pair, m.n)
         values, places = self._line(m.views.by_row, i, m.d)
         if m.classes == 1:
-            return accurate.inner(values * -float(m.labels[i]), w[places], 1.0)
+            own = -float(m.labels[i])
+            if not m.intercept:
+                return accurate.inner(values * own, w[places], 1.0)
+            return accurate.inner(np.append(values * own, own), np.append(w[places], self.c.intercept), 1.0)
         both = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
         return accurate.inner(np.concatenate([values, values]), both, 1.0)
 
@@ -147,6 +157,11 @@ class _Sums:
         self.model.rows.touched += stop - start
         values = data[start:stop].astype(np.float64)
         return values, np.arange(length) if stop - start == length else indices[start:stop]
+
+
+def _norm(values: np.ndarray) -> float:
+    """Return an upper bound of the norm."""
+    return OUTWARD * float(np.linalg.norm(values))
 
 
 def _total(values: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from screenpath.numbers.rounding import Proven
 if TYPE_CHECKING:
     from screenpath.models.sparse import SparseModel
 
-NO_FEATURES = np.empty(0, dtype=np.int64)
+NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 @dataclass(slots=True)
@@ -41,11 +41,31 @@ class SparseVector:
         index, values = kernels.entries(dense, among)
         return cls(index, values, dense.size)
 
+    def extended(self, value: float) -> SparseVector:
+        """Return the vector with one entry more, which is kept even where it is 0."""
+        return SparseVector(np.append(self.index, self.size), np.append(self.values, value), self.size + 1)
+
     def dense(self) -> np.ndarray:
         """Return the vector as an array."""
         out = np.zeros(self.size)
         out[self.index] = self.values
         return out
+
+
+class Level(NamedTuple):
+    """An intercept that scores have, and both ends of the best ones.
+
+    Parameters
+    ----------
+    intercept, low, high : float
+    """
+
+    intercept: float
+    low: float
+    high: float
+
+
+NO_INTERCEPT = Level(0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -80,6 +100,10 @@ class SparseCertificate(Proven):
         At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
     t_error, u_error, floor : float
         Bounds on the norms of the rounding errors of all margins and of ``u``, and on what underflow takes.
+    intercept, low, high : float
+        Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``.
+    off, shift, cost : float
+        What an exact dual point, whose signed sum is 0, may differ by: itself, in ``u``, and in the gap.
     """
 
     alpha: float
@@ -113,6 +137,12 @@ class SparseCertificate(Proven):
     t_error: float = 0.0
     u_error: float = 0.0
     floor: float = 0.0
+    intercept: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    off: float = 0.0
+    shift: float = 0.0
+    cost: float = 0.0
 
     @property
     def at(self) -> tuple:
@@ -135,6 +165,8 @@ class SparseScreened:
         norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
     record : ndarray of int64 of shape (triggerings, 2)
         Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
+    col_total : ndarray of shape (d,)
+        With a free intercept sums of columns over surviving dual variables; else empty.
     """
 
     duals: np.ndarray
@@ -142,6 +174,7 @@ class SparseScreened:
     row_part: np.ndarray
     col_part: np.ndarray
     record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    col_total: np.ndarray = field(default_factory=lambda: NO_TOTALS)
 
     @property
     def status(self) -> np.ndarray:
@@ -151,8 +184,9 @@ class SparseScreened:
     def copy(self) -> SparseScreened:
         """Return decisions that can be added to without changing these."""
         return SparseScreened(
-            self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record
-        )
+            self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record,
+            self.col_total.copy(),
+        )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 
-from screenpath.data.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, MIRRORED, Needs
+from screenpath.data.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
 from screenpath.errors import UsageError
 from screenpath.models.options import INTERVAL, PATH, completed
 
@@ -45,8 +45,11 @@ def chunked(spec: Spec, options: dict) -> Spec:
     return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
 
 
-def with_intercept(spec: Spec, options: dict) -> Spec:
-    """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree."""
+def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:
+    """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree.
+
+    ``free(spec, options)`` gives the model a free one; by default :func:`free_intercept`.
+    """
     kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
         raise UsageError(
@@ -55,7 +58,7 @@ def with_intercept(spec: Spec, options: dict) -> Spec:
     if kind is None:
         kind = "penalised" if bias != 0.0 else "none"
     options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
-    return free_intercept(spec, options) if kind == "free" else spec
+    return (free or free_intercept)(spec, options) if kind == "free" else spec
 
 
 def free_intercept(spec: Spec, options: dict) -> Spec:
@@ -87,6 +90,19 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
         columns=(*spec.columns, *INTERVAL),
         contradicted=Later("rules.intercept", "contradicted"),
         **own,
+    )
+
+
+def free_sparse_intercept(spec: Spec, options: dict) -> Spec:
+    """Return the sparse SVM of two classes with a free intercept, which is the last of its coefficients."""
+    return replace(
+        spec,
+        objective=spec.objective.partition("; more than")[0].replace("y_i x_i.w", "y_i (x_i.w + b)"),
+        free_bias=True,
+        columns=(*spec.columns, *INTERVAL),
+        solver=Later("solvers.sparse", "make_free_sparse_solver"),
+        kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sparse_newton"),
+        needs=FREE_SPARSE,
     )
 
 

@@ -11,7 +11,7 @@ from screenpath.data.needs import KERNEL, L1, SPARSE
 from screenpath.errors import UsageError
 from screenpath.models import losses
 from screenpath.models import options as o
-from screenpath.models.spec import Later, Spec, chunked, free_intercept, with_intercept
+from screenpath.models.spec import Later, Spec, chunked, free_intercept, free_sparse_intercept, with_intercept
 from screenpath.models.targets import class_targets, sign_targets
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -253,7 +253,7 @@ def _sparse_build(rows, codes, weights, options):
     """Return the model over pairs (alpha, beta)."""
     import numpy as np
 
-    from screenpath.models.sparse import SparseModel
+    from screenpath.models.builders import sparse_model
     from screenpath.models.sparse_grid import SparseGrid
     from screenpath.rows.views import Views
 
@@ -261,7 +261,7 @@ def _sparse_build(rows, codes, weights, options):
     views.check_not_zero()
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
-    return SparseGrid(SparseModel(views, codes, classes, 0.0, options["smoothing"], weights))
+    return SparseGrid(sparse_model(views, codes, classes, options["smoothing"], weights, options.get("intercept")))
 
 
 def _sparse_grid(model, options):
@@ -281,7 +281,8 @@ def _sparse_grid(model, options):
 
 
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
-    """Return the model with what is screened first."""
+    """Return the model with what is screened first, and the intercept that the options ask for."""
+    spec = with_intercept(spec, options, free_sparse_intercept)
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 
@@ -313,6 +314,7 @@ SPARSE_SVM = Spec(
     liblinear="L2R_L1LOSS_SVC_DUAL",
     options=(
         o.POSITIVE,
+        o.INTERCEPT,
         o.CLASS_WEIGHT,
         o.WEIGHTS,
         *o.PAIR_GRID,
@@ -325,7 +327,8 @@ SPARSE_SVM = Spec(
     resolved=_sparse_resolved,
     parameter="pair (alpha, beta)",
     example="`betas=5` `alphas=20` `jobs=2`",
-    about="Each beta starts at alpha_max(beta), whose solution is known.",
+    about="Each beta starts at alpha_max(beta), whose solution is known (with `intercept=free` if both classes weigh "
+    "the same). A free intercept is for two classes.",
     fixed=(("threads", 1),),
     rule=SPARSE_RULE,
     solver=Later("solvers.sparse", "make_sparse_solver"),
@@ -341,6 +344,11 @@ SPARSE_SVM = Spec(
     spreads=True,
     needs=SPARSE,
 )
+
+
+def joint(model: str, labels: dict | None) -> bool:
+    """Tell whether a model of these labels has several classes at once: such a one has no free intercept."""
+    return model == SPARSE_SVM.name and labels is not None and "classes" in labels
 
 
 # Every model that has a command, in the order of the lists.

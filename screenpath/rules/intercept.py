@@ -66,7 +66,7 @@ class FreeDVI(StaticRule):
 
 
 class FreeDVI8(FreeDVI):
-    """DVI_s with twice as many levers: a little more is decided, for a little more time."""
+    """DVI_s with twice as many levers, all of them asked: a little more is decided, in up to twice the time."""
 
     name = "dvi8"
 

@@ -107,19 +107,20 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
-    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record)
+    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
 
 
 def settled(model, samples: bool, features: bool, features_first: bool) -> SparseScreened:
     """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
     at, record = model.nothing_screened(), []
     if features:
-        zero = np.abs(model.u_ones) + model.ones_error <= model.beta
+        zero = np.abs(model.u_top) + model.ones_error <= model.beta
         at.keep[zero] = 0
         record.append([-1, int(np.count_nonzero(zero))])
     if samples:
-        at.duals[at.duals == 0] = 1
-        record.insert(len(record) if features_first else 0, [model.pairs, -1])
+        decided = (at.duals == 0) & (model.top == 1.0)
+        at.duals[decided] = 1
+        record.insert(len(record) if features_first else 0, [int(np.count_nonzero(decided)), -1])
     return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
 
 
@@ -176,11 +177,11 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
         ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
     )  # ||theta0 - 1/gamma||^2
     blur = 4.0 * bounds.total * model.pairs * inverse * inverse
-    off = math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
+    off = ref.off + math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
     first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
     apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.pairs))
     second_sq = n * (rest + 0.5 * lag_sq + error) * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
-    second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure)
+    second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
     grown = bounds.grown
     return _Regions(1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first,
                     grown * second * second, ratio * ratio * max(to_ones_sq - blur, 0.0), paper)  # fmt: skip
@@ -193,11 +194,12 @@ def _run(model, ref, at: SparseScreened, r: _Regions, scores, what) -> np.ndarra
     w_norm = math.sqrt(ref.w_sq / ref.alpha)
     touched, used = kernels.sifs(
         views.by_column, views.by_row, model.n, model.d, model.labels, model.weights, model.classes, scores, ref.w,
-        ref.theta, model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, views.row_sqnorms, model.row_norm, model.col_sq,
+        ref.theta, model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, model.row_sizes, model.row_norm, model.col_sq,
         model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, w_norm, r.ones_part, r.theta_part, r.first_sq,
         r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
         samples, features, r.paper, True, features_first, tuple(model.rounding.slacks), at.duals, at.keep,
-        at.row_part, at.col_part, *model.known_norms, ref.formed, ref.room, record,
+        at.row_part, at.col_part, *model.known_norms, ref.formed, ref.room, model.intercept, abs(ref.intercept),
+        model.twice, at.col_total, record,
     )  # fmt: skip
     model.rows.touched += touched
     return record[:used]

@@ -11,6 +11,7 @@ from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import Ball, KernelPoint
 from screenpath.models.l1_types import L1Certificate
 from screenpath.models.lever import LeverBall
+from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.numbers.states import codes, count
 from screenpath.rows.gram import GramRows
@@ -72,6 +73,8 @@ class CertificateFile:
             return form.frame(form.STEP, fields, {})
         w = certificate.w
         w = w if isinstance(w, SparseVector) else SparseVector.of(w)
+        if isinstance(self.model, SparseGrid) and self.model.base.intercept:  # the last of its coefficients
+            w = w.extended(float(certificate.intercept))
         arrays = {"index": w.index, "values": w.values}
         if isinstance(certificate, L1Certificate):
             fields["b"] = float(certificate.bias)

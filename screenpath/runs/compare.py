@@ -96,7 +96,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
 
 
 def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", first="features", tol=1e-6,
-                   max_epochs=100_000, seed=0, repeats=3, progress=None):  # fmt: skip
+                   max_epochs=100_000, seed=0, repeats=3, progress=None, make=make_sparse_solver):  # fmt: skip
     """Walk the same grid of sparse SVMs under every rule (Hong 2019, Tables 1, 3 and 6).
 
     Parameters
@@ -107,6 +107,8 @@ def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", 
         Where the solver begins at each grid point: at the previous one, or at ``theta = 0``, screened or not.
     first : {"features", "samples"}
         What SIFS screens first.
+    make : callable
+        ``make(solver, seed, warm)`` returns the solver.
 
     Returns
     -------
@@ -122,7 +124,7 @@ def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", 
     variants = [Variant(rule, (start,)) for start in starts for rule in rules]
 
     def prepared(variant):
-        return parse_sparse_rule(variant.rule, first), make_sparse_solver(solver, seed, variant.marks == ("warm",))
+        return parse_sparse_rule(variant.rule, first), make(solver, seed, variant.marks == ("warm",))
 
     _walks(variants, make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
     bases = {v.marks: v for v in reversed(variants)}

@@ -54,7 +54,7 @@ PAIRS = (
     replace(START, help=f"{START.help} cold: solvers sdca and acc-sdca only. Speed-ups refer to the same start."),
     REPEATS,
     replace(SOLVER, help="sdca, acc-sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
-    *LIMITS, o.SEED, o.POSITIVE, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
+    *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
 )  # fmt: skip
 FEATURES = (
     o.Option(
@@ -176,15 +176,18 @@ def _pairs(options: dict, console) -> tuple[list[dict], bool]:
     begin = _starts(options["start"])
     solver = options["solver"] or ("sdca" if "cold" in begin else "auto")
     options, limit = {**options, "threads": 1, "solver": solver}, MemoryLimit(options["max_memory"])
-    data = _read(SPARSE_SVM, options, console, limit, names)
+    spec = SPARSE_SVM.resolved(SPARSE_SVM, options)  # makes `intercept` and `bias` agree
+    spec.solver(solver)  # one that a free intercept does not have is refused before the data are read
+    data = _read(spec, options, console, limit, names)
     with limit.in_force(), limit.kept("the comparison"):
-        model = SPARSE_SVM.build(data.rows, data.targets, data.weights, options)
+        model = spec.build(data.rows, data.targets, data.weights, options)
         rows = compare_sparse(
             lambda: type(model)(model.base),  # both views of the data are built once
-            partial(SPARSE_SVM.grid, options=options),
+            partial(spec.grid, options=options),
             names,
             starts=begin,
             first=options["first"],
+            make=spec.solver,
             **_shared(options, console),
         )
     return rows, _certified(rows)

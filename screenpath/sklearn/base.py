@@ -59,7 +59,7 @@ class PathEstimator(BaseEstimator):
         """Return the options of the path that the parameters describe, those of the grid left out."""
         given = {name: getattr(self, name) for name in self._options}
         kernel = getattr(self, "kernel", None)
-        if "intercept" in given and given["intercept"] is None and self.bias == 0.0:
+        if "intercept" in given and given["intercept"] is None and self.bias == 0.0 and self._free_by_default():
             given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
         if kernel is not None:
             given["kernel"] = kernel
@@ -67,6 +67,10 @@ class PathEstimator(BaseEstimator):
             if "gamma" in given:
                 given["gamma"] = repr(parse_gamma(self.gamma, width))
         return given
+
+    def _free_by_default(self) -> bool:
+        """Tell whether the intercept is a free one unless the parameters say otherwise."""
+        return True
 
     def _grid_options(self) -> dict[str, Any]:
         """Return the options of the grid."""
@@ -89,8 +93,8 @@ class PathEstimator(BaseEstimator):
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: no sample is left")
         weights = checked_weights(y, weights)
-        given = {**self._given(X.shape[1]), **self._grid_options()}
         targets = self._encoded(y)
+        given = {**self._given(X.shape[1]), **self._grid_options()}
         if weights is not None and isinstance(self, ClassifierMixin):
             left = np.unique(targets.codes[weights > 0.0])
             if left.size < 2:

@@ -188,10 +188,12 @@ class SparseSVMClassifier(Classifier):
         Weights of the two penalties beside the *mean* loss.
     smoothing : float, default 0.5
         Width of the hinge's quadratic part, in (0, 1).
+    intercept : {"free", "penalised", "none"}, optional
+        As of :class:`SVMClassifier`, but that a free one is for two labels: of more there is none by default.
     bias : float, default 0
-        Value of a constant feature, penalised like every other; 0 for no intercept.
+        Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
     class_weight, scale, solver, tol, max_epochs, seed
-        As of :class:`SVMClassifier`.
+        As of :class:`SVMClassifier`; a free intercept is for the solvers ``auto`` and ``newton``.
     rule : str, default "sifs+gap"
         As of :func:`screenpath.sparse_svm_path`.
     first : {"features", "samples"}
@@ -204,17 +206,18 @@ class SparseSVMClassifier(Classifier):
     """
 
     _model = "sparse-svm"
-    _options = ("smoothing", "bias", "scale", "rule", "first", "solver", "tol", "max_epochs", "seed")
+    _options = ("smoothing", "intercept", "bias", "scale", "rule", "first", "solver", "tol", "max_epochs", "seed")
     _joint = True
 
     def __init__(
-        self, alpha=0.01, beta=0.01, *, smoothing=0.5, class_weight=None, bias=0.0, scale="none", rule="sifs+gap",
-        first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
+        self, alpha=0.01, beta=0.01, *, smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none",
+        rule="sifs+gap", first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
     ):  # fmt: skip
         self.alpha = alpha
         self.beta = beta
         self.smoothing = smoothing
         self.class_weight = class_weight
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule
@@ -228,6 +231,9 @@ class SparseSVMClassifier(Classifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = not self.bias  # of classes that no hyperplane through the origin parts
         return tags
+
+    def _free_by_default(self) -> bool:
+        return self.classes_.size == 2
 
     def _grid_options(self) -> dict[str, Any]:
         return {name: [Option(name, kind="positive").checked(getattr(self, name))] for name in ("alpha", "beta")}

@@ -239,7 +239,7 @@ class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
-    smoothing, class_weight, bias, scale, rule, first, solver, tol, max_epochs, seed
+    smoothing, class_weight, intercept, bias, scale, rule, first, solver, tol, max_epochs, seed
         As of :class:`SparseSVMClassifier`.
 
     Attributes
@@ -252,8 +252,8 @@ class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
 
     def __init__(
         self, betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01, *, cv=None, scoring=None,
-        step="best", n_jobs=None, smoothing=0.5, class_weight=None, bias=0.0, scale="none", rule="sifs+gap",
-        first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
+        step="best", n_jobs=None, smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none",
+        rule="sifs+gap", first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
     ):  # fmt: skip
         self.betas = betas
         self.alphas = alphas
@@ -265,6 +265,7 @@ class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
         self.n_jobs = n_jobs
         self.smoothing = smoothing
         self.class_weight = class_weight
+        self.intercept = intercept
         self.bias = bias
         self.scale = scale
         self.rule = rule

@@ -8,6 +8,22 @@ NAMES = ("auto", "newton", "sdca", "acc-sdca")
 SDCA = ("sdca", "acc-sdca")  # those that can start from zero
 
 
+def make_free_sparse_solver(name: str, seed: int = 0, warm: bool = True):
+    """Return the solver of that name with a free intercept: Newton's, which takes the best one at every point.
+
+    Raises
+    ------
+    UsageError
+        For any other.
+    """
+    if name in SDCA:
+        raise UsageError(
+            f"the solver '{name}' moves one dual variable at a time, which `intercept=free` does not allow",
+            "use `solver=newton`, or another `intercept`: `none`, or `penalised`",
+        )
+    return make_sparse_solver(name, seed, warm)
+
+
 def make_sparse_solver(name: str, seed: int = 0, warm: bool = True):
     """Return the solver of that name; ``auto`` is Newton, which was the faster one on every data set tried.
 

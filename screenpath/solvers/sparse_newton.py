@@ -17,8 +17,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from screenpath.data.memory import in_force
 from screenpath.kernels import sparse as sums
+from screenpath.kernels import sparse_intercept as levels
 from screenpath.kernels import sparse_newton as kernels
-from screenpath.models.sparse_types import SparseCertificate, SparseReduced
+from screenpath.models.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution, Solver
 
@@ -72,10 +73,10 @@ class _Run:
         self.model, self.alpha = reduced.model, reduced.alpha
         self.view = self.model.views.by_column
         self.at, self.own_copy = reduced.screened, False
-        self.touched = 0
+        self.touched, self.rise = 0, 0.0
         start, size = reduced.start, self.model.ones.size
         self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
-        self.u, self.u_slack = start.u, start.u_slack
+        self.u, self.u_slack, self.intercept = start.u, start.u_slack, start.intercept
         self._restrict(start.w, start.theta)
 
     # -- evaluation ----------------------------------------------------------------------------------------------
@@ -93,10 +94,15 @@ class _Run:
 
     def _multiply(self) -> None:
         self.scores = np.empty(self.theta.size)
+        self.intercept, self.rise = 0.0, self.intercept  # the scores have none; the best one is near the last
         self.touched += sums.products(*self.view, self.model.n, self.w, self.scores)
 
     def _respond(self) -> None:
         m = self.model
+        if m.intercept:
+            self.scores = self.scores.copy()
+            more = levels.settle(self.scores, m.labels, m.weights, m.gamma, self.at.duals, self.rise)
+            self.intercept, self.rise = self.intercept + more, 0.0
         loss = sums.respond(
             self.scores, m.labels, m.weights, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi
         )
@@ -134,14 +140,14 @@ class _Run:
         step = 1.0
         new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
         while step >= SHORTEST:
-            loss, penalty, expected, touched = kernels.trial(
+            loss, penalty, expected, intercept, touched = kernels.trial(
                 *self.view, m.n, m.labels, m.weights, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w,
-                active, count, signs, rhs, direction, step, *new,
+                active, count, signs, rhs, direction, step, m.intercept, self.intercept, *new,
             )  # fmt: skip
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
                 self.w, self.scores, self.theta, self.psi = new
-                self.loss = loss
+                self.loss, self.intercept = loss, intercept
                 self._new_u()
                 self._evaluate()
                 return True
@@ -166,6 +172,9 @@ class _Run:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
+        level = np.empty(0)
+        if m.intercept and inside.size:  # of length 1; a norm by BLAS takes longer than the whole step
+            level = m.labels[inside] * m.roots[inside] / np.sqrt(m.weights[inside].sum() or 1.0)
         room = kernels.active_values(self.view[2], active)
         self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
@@ -177,8 +186,8 @@ class _Run:
             )
             Z = np.empty((active.size, inside.size))
             kernels.gather_dense(*self.view, m.n, m.labels, m.roots, active, place, inside, Z)
-            _, converged = kernels.dense_conjugate_gradients(Z, self.alpha, scale, rhs, accuracy, limit, out)
-            return out if converged or not direct else _factorised(Z, self.alpha, scale, rhs)
+            _, converged = kernels.dense_conjugate_gradients(Z, level, self.alpha, scale, rhs, accuracy, limit, out)
+            return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
         ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
         in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         while True:  # a sample of the class itself has several rows: the first call then counts
@@ -191,13 +200,13 @@ class _Run:
             in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data
             its, _ = kernels.implicit_conjugate_gradients(
-                *self.view, m.n, m.labels, m.weights, m.classes, active, place, self.alpha, scale, rhs, accuracy,
-                20 * CG_LIMIT, out,
+                *self.view, m.n, m.labels, m.weights, m.classes, active, place, m.intercept, self.alpha, scale, rhs,
+                accuracy, 20 * CG_LIMIT, out,
             )  # fmt: skip
             self.touched += 2 * its * room
             return out
         _, converged = kernels.conjugate_gradients(
-            data, where, ptr, inside.size, self.alpha, scale, rhs, accuracy, limit, out
+            data, where, ptr, inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
         )
         if converged or not direct:
             return out
@@ -206,7 +215,7 @@ class _Run:
         in_force().check(needed, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         Z = np.zeros((active.size, inside.size))
         Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
-        return _factorised(Z, self.alpha, scale, rhs)
+        return _factorised(Z, level, self.alpha, scale, rhs)
 
     # -- dynamic screening ---------------------------------------------------------------------------------------
 
@@ -225,13 +234,16 @@ class _Run:
         m = self.model
         samples = self.loss, 0.0, 0.0, float(m.pairs), 0.0, 0, 0  # ||theta||^2 is at most that
         return m.pair(
-            self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi
-        )
+            self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
+            level=Level(self.intercept, self.intercept, self.intercept),
+        )  # fmt: skip
 
 
-def _factorised(Z: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
-    """Solve ``(alpha I + scale Z Z') x = rhs`` by a Cholesky factor of its smaller side."""
+def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
+    """Solve the system of ``kernels.dense_conjugate_gradients`` by a Cholesky factor of its smaller side."""
     size, zone = Z.shape
+    if level.size:
+        Z -= np.outer(Z @ level, level)
     if size <= zone:
         matrix = scale * (Z @ Z.T)
         matrix[np.diag_indices(size)] += alpha

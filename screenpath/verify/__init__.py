@@ -131,7 +131,7 @@ def check(header: dict, steps: list, data, name: str = "certificate") -> Verific
 
 def checker_of(header: dict):
     """Return the module that checks the model of a certificate."""
-    if header.get("intercept") == "free":
+    if header.get("intercept") == "free" and header["model"] != "sparse-svm":
         return free
     return {"l1svm": l1svm, "sparse-svm": sparse}.get(header["model"], kernel if "kernel" in header else box)
 

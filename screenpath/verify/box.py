@@ -170,7 +170,7 @@ def check(header: dict, steps: list, source, kind: type[Pair] = Pair) -> list[Pa
     for pair in pairs.values():
         pair.settle()
     for block in source.passed(indices=False):
-        products, norms = {k: products_of(block, pair.solution) for k, pair in pairs.items()}, _norms(block)
+        products, norms = {k: products_of(block, pair.solution) for k, pair in pairs.items()}, norms_of(block)
         for box in losses(header, block):
             for k, pair in pairs.items():
                 pair.look(box, *share_of(pair, block, box, products[k]), norms)
@@ -201,7 +201,7 @@ def products_of(block: Block, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.bincount(block.rows, parts, n), gamma(longest + 4) * np.bincount(block.rows, np.abs(parts), n) + tiny
 
 
-def _norms(block: Block) -> np.ndarray:
+def norms_of(block: Block) -> np.ndarray:
     """Return upper bounds of the norms of the rows."""
     size, lengths = float(np.max(np.abs(block.values), initial=TINY)), np.diff(block.indptr)
     squares = np.bincount(block.rows, (block.values / size) ** 2, block.labels.size)

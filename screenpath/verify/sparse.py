@@ -7,6 +7,10 @@ Gap         1/n sum_i v_i [l(t_i) + gamma/2 theta_i^2 - theta_i t_i] + sum_j [(a
 
 No term of either sum is negative, and each is convex in t_i or u_j: the larger one of its values at the ends of what
 is known of t_i or u_j bounds it.
+
+With a free intercept ``b``, the last entry of ``w`` in the file, ``t_i = 1 - y_i (x_i.w + b)``, and the dual has one
+condition more: ``sum_i v_i y_i theta_i = 0``. What rounding has left of that sum, one row can take whose dual variable
+has room for it; that row's term and ``u`` change by what is added here. The row with the smallest change is taken.
 """
 
 from __future__ import annotations
@@ -17,10 +21,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.box import products_of
+from screenpath.verify.box import norms_of, products_of
 from screenpath.verify.data import signs_of, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, two_product
 from screenpath.verify.file import BETWEEN, HIGH, unpack
+
+DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
 
 
 @dataclass
@@ -43,20 +49,95 @@ class SparsePair:
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
-        n, (alpha, beta) = self.samples, (self.entry["alpha"], self.entry["beta"])
+        alpha, beta, (u, off) = self.entry["alpha"], self.entry["beta"], self.u
+        ends = [feature_terms(self.weights, end, alpha, beta) for end in (u - off, u + off)]
+        return UP * (fsum(np.maximum(*ends)) + UP * fsum(self.terms) / self.samples)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Return what is penalised."""
+        return self.solution
+
+    @property
+    def u(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``u``, and bounds of its errors."""
         total = self.sums.total + self.sums.rest
-        u = total / n
-        off = UP * (self.sums.error / n + self.units * UNIT * np.abs(u)) + np.where(total == 0.0, 0.0, TINY)
-        ends = [feature_terms(self.solution, end, alpha, beta) for end in (u - off, u + off)]
-        return UP * (fsum(np.maximum(*ends)) + UP * fsum(self.terms) / n)
+        u = total / self.samples
+        off = UP * (self.sums.error / self.samples + self.units * UNIT * np.abs(u))
+        return u, off + np.where(total == 0.0, 0.0, TINY)
+
+    def look(self, signs, v, theta, t, error, norms, gamma: float) -> None:
+        """Look at the rows of a block for what else a certificate needs: here nothing."""
 
     @property
     def primal(self) -> tuple[float, float]:
         """Return the primal value, and a bound of its error."""
-        w, entry = self.solution, self.entry
+        w, entry = self.weights, self.entry
         value = fsum(self.losses) / self.samples
         value += 0.5 * entry["alpha"] * fsum(w * w) + entry["beta"] * fsum(np.abs(w))
         return value, UP * (fsum(self.spread) / self.samples + 8.0 * UNIT * value) + TINY * w.size
+
+
+@dataclass
+class FreeSparsePair(SparsePair):
+    """What is found out with a free intercept.
+
+    ``found`` holds, for each way that the signed sum can go, what the best row with room for it changes: how much its
+    term at most, and its norm.
+    """
+
+    found: dict = field(default_factory=dict)
+    digits = DIGITS
+
+    @property
+    def residue(self) -> tuple[float, float]:
+        """Return the signed sum, and a bound of its error."""
+        sums = self.sums
+        value = float(sums.total[-1] + sums.rest[-1])
+        return value, UP * (float(sums.error[-1]) + UNIT * abs(value))
+
+    def look(self, signs, v, theta, t, error, norms, gamma: float) -> None:
+        """Look for rows of a block that can take what is left of the sum at a smaller change."""
+        value, off = self.residue
+        size = UP * (abs(value) + off)
+        for way in (1.0, -1.0):
+            room = v * np.where(signs * way > 0.0, theta, 1.0 - theta) * (1.0 - 4.0 * UNIT)
+            rows = np.flatnonzero((room >= size) & (room > 0.0))
+            if rows.size:
+                slope = np.abs(t[rows] - gamma * theta[rows]) + error[rows]
+                slope = UP * (slope + 4.0 * UNIT * (np.abs(t[rows]) + gamma) + gamma * size / v[rows])
+                best = int(np.argmin(slope))
+                known = self.found.get(way, (math.inf, math.inf))
+                if slope[best] < known[0]:
+                    self.found[way] = float(slope[best]), float(norms[rows[best]])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Return what is penalised."""
+        return self.solution[:-1]
+
+    @property
+    def u(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``u``, and bounds of its errors."""
+        u, off = super().u
+        return u[:-1], off[:-1]
+
+    @property
+    def gap(self) -> float:
+        """Return an upper bound of the gap."""
+        (value, off), alpha, n = self.residue, self.entry["alpha"], self.samples
+        if value == 0.0 == off:
+            return super().gap
+        size = UP * (abs(value) + off)
+        ways = [1.0] * (value + off > 0.0) + [-1.0] * (value - off < 0.0)
+        rows = [self.found.get(way, (math.inf, math.inf)) for way in ways]
+        cost, shift = (UP * size * max(row[k] for row in rows) / n + TINY for k in (0, 1))
+        u, off_u = self.u
+        inner = np.clip(u, -self.entry["beta"], self.entry["beta"])
+        apart = (
+            np.abs(u - inner - alpha * self.weights) + off_u + 4.0 * UNIT * (np.abs(u) + alpha * np.abs(self.weights))
+        )
+        return UP * (super().gap + cost + (UP * math.sqrt(fsum(apart * apart)) + 0.5 * shift) * shift / alpha)
 
 
 def feature_terms(w, u, alpha: float, beta: float):
@@ -82,7 +163,7 @@ def smoothed(t, gamma: float):
     return np.where(t <= 0.0, 0.0, np.where(t > gamma, t - 0.5 * gamma, t * t / (2.0 * gamma)))
 
 
-def read_pair(entry: dict, n: int, samples: float, width: int) -> SparsePair:
+def read_pair(entry: dict, n: int, samples: float, width: int, kind: type = SparsePair) -> SparsePair:
     """Return the pair of a step; its numbers have the lengths and ranges that they must have."""
     index, values, states = entry["index"], entry["values"], unpack(entry["states"], 0, n)
     between = np.flatnonzero(states == BETWEEN)
@@ -98,7 +179,7 @@ def read_pair(entry: dict, n: int, samples: float, width: int) -> SparsePair:
         raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
     w, theta = np.zeros(width), np.where(states == HIGH, 1.0, 0.0)
     w[index], theta[between] = values, entry["between"]
-    pair = SparsePair(entry, ColumnSums(width), w, samples, theta)
+    pair = kind(entry, ColumnSums(width), w, samples, theta)
     bad = np.flatnonzero((states > BETWEEN) | ~((theta >= 0.0) & (theta <= 1.0)))
     if bad.size:
         pair.faults.append(f"row {bad[0] + 1}: the dual variable is outside its box")
@@ -113,7 +194,11 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
     samples = fsum(header["weights"]) if "weights" in header else source.n
     if not 0.0 < samples < math.inf:
         raise DataError("the certificate's weights have no sum")
-    pairs = [read_pair(entry, source.n, samples, width) for entry in steps]
+    free = header.get("intercept") == "free"
+    if free and header["bias"] != 1.0:
+        raise DataError("the certificate's bias is not the free one of this model")
+    kind = FreeSparsePair if free else SparsePair
+    pairs = [read_pair(entry, source.n, samples, width, kind) for entry in steps]
     for pair in pairs:
         pair.units += 2.0 * ("weights" in header)
     for block in source.passed(indices=True):
@@ -123,6 +208,7 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
                 pair.sums.add(block, signs * part)
     for block in source.passed(indices=False):
         signs, v = signs_of(block.labels, header["labels"]), weights_of(header, block)
+        norms = norms_of(block) if free else None
         for pair in pairs:
             p, error = products_of(block, pair.solution)
             theta, t = pair.theta[block.first : block.first + signs.size], 1.0 - signs * p
@@ -130,6 +216,7 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
             ends = [sample_terms(end, theta, gamma) for end in (t - error, t + error)]
             most = v * np.maximum(np.maximum(*ends), 0.0)
             pair.terms.append(UP * fsum(most) + (TINY * most.size if np.any(most > 0.0) else 0.0))
+            pair.look(signs, v, theta, t, error, norms, gamma)
             pair.losses.append(fsum(v * smoothed(t, gamma)))
             pair.spread.append(UP * fsum(v * (error + 8.0 * UNIT * (np.abs(t) + gamma))))
     return pairs

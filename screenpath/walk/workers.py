@@ -24,6 +24,7 @@ from screenpath.data.atomic import save_arrays
 from screenpath.data.memory import MemoryLimit, in_force
 from screenpath.data.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
+from screenpath.models.builders import sparse_model
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SentCertificate, SparseGrid
 from screenpath.models.sparse_types import SparseVector
@@ -272,15 +273,17 @@ def _arrays(base: SparseModel) -> dict:
     arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
     arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms}
     arrays |= {"labels": base.labels, "weights": base.given}
-    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.gamma])}
+    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.gamma, base.intercept])}
 
 
 def _model(load) -> SparseGrid:
     """Return the model of the arrays that ``load(name)`` gives."""
-    n, d, dense, classes, gamma = load("shape").tolist()
+    n, d, dense, classes, gamma, intercept = load("shape").tolist()
     rows, columns = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
     views = Views.from_parts(int(n), int(d), bool(dense), rows, columns, load("row-sqnorms"), load("column-sqnorms"))
-    return SparseGrid(SparseModel(views, load("labels"), int(classes), 0.0, gamma, load("weights")))
+    return SparseGrid(
+        sparse_model(views, load("labels"), int(classes), gamma, load("weights"), "free" if intercept else None)
+    )
 
 
 _worker: tuple = ()  # of a worker process: model; screening, solver and options
@@ -320,7 +323,7 @@ def _walk_row(model: SparseGrid, how: tuple, task) -> list:
     steps, c = [], None
     for step, certificate in walk(model, numbered, *how, reference, first):
         c, w = certificate, SparseVector.of(certificate.w)
-        steps.append((step, SentCertificate(c.alpha, c.beta, w, c.theta)))
+        steps.append((step, SentCertificate(c.alpha, c.beta, w, c.theta, intercept=c.intercept)))
     if c is not None:  # a run goes on behind whole rows: the sums of every step would be much memory
         steps[-1] = steps[-1][0], replace(steps[-1][1], u=c.u, u_slack=c.u_slack, formed=c.formed, room=c.room)
     return steps

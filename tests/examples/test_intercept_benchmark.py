@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import runpy
 import subprocess
 import sys
 
@@ -27,3 +28,15 @@ def test_small_run(tmp_path):
     assert "dna: left out" in done.stderr
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:6]]
     assert [row[2] for row in rows] == ["svm", "svm, RBF", "svr", "lad"] and {row[3] for row in rows} == {"4 of 4"}
+
+
+def test_rejection_beside_what_was_asked(tmp_path, capsys):
+    (tmp_path / "regression").mkdir()
+    text = (ROOT / "data_samples" / "diabetes.libsvm").read_bytes()
+    (tmp_path / "regression" / "diabetes.libsvm.gz").write_bytes(gzip.compress(text))
+    script = runpy.run_path(str(ROOT / "examples" / "benchmarks" / "intercept.py"))
+    assert script["rejections"](tmp_path, None) == 0
+    _, _, row = capsys.readouterr().out.splitlines()
+    name, model, asked, own, others, fewer = [cell.strip() for cell in row.strip("|").split("|")]
+    assert (name, model, others) == ("diabetes", "quantile", "-")
+    assert float(own) >= float(asked) and float(own) >= float(fewer) > 0.9

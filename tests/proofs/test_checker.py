@@ -182,7 +182,7 @@ def test_products_and_norms(coarse):
     assert not box.products_of(block, np.zeros(D))[1].any()
     size = np.abs(X).max()
     squares = ((X / size) ** 2).sum(axis=1) + TINY * np.count_nonzero(X, axis=1)
-    np.testing.assert_allclose(box._norms(block), UP * size * np.sqrt(squares) * (1.0 + GAMMA * (longest + 8)))
+    np.testing.assert_allclose(box.norms_of(block), UP * size * np.sqrt(squares) * (1.0 + GAMMA * (longest + 8)))
 
 
 @pytest.mark.parametrize("tails", [False, True])

@@ -55,15 +55,16 @@ def test_screened_features_leave_norms_and_scores(dense, classes):
     keep[pending[:4]] = 0
     w = rng.normal(size=classes * D)
     w[3] = 0.0
-    scores, norms = rng.normal(size=classes * N), np.tile((X**2).sum(axis=1), classes)
+    twice = rng.normal(size=D)  # the point that rows are seen from
+    scores, norms = rng.normal(size=classes * N), np.tile((X * (X - twice)).sum(axis=1), classes)
     gone, left = np.zeros((classes, D)), keep.reshape(classes, D)
     gone[left == 0] = w[keep == 0]
-    expected = scores - (gone @ X.T).ravel(), (left @ (X**2).T).ravel()
+    expected = scores - (gone @ X.T).ravel(), (left @ (X * (X - twice)).T).ravel()
     one, other = (scores.copy(), norms.copy()), (scores.copy(), norms.copy())
-    assert conditioning.drop_columns(columns, N, w, pending, 4, *one) == counts[pending[:4] % D].sum()
+    assert conditioning.drop_columns(columns, N, w, pending, 4, twice, *one) == counts[pending[:4] % D].sum()
     live, known, part = np.flatnonzero(keep), np.zeros_like(keep), np.full(classes * N, np.nan)
     touched = counts[live % D].sum() + counts[np.array([pending[0], 0, 1]) % D].sum()
-    assert conditioning.keep_columns(columns, N, w, keep, live, pending, 4, *other, known, part) == touched
+    assert conditioning.keep_columns(columns, N, w, keep, live, pending, 4, twice, *other, known, part) == touched
     for found in (one, other):
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-12, atol=1e-13)
@@ -72,10 +73,10 @@ def test_screened_features_leave_norms_and_scores(dense, classes):
     # The same features again: the norms are those of the last time, and count all the same.
     part += 1.0
     last, again = part.copy(), (scores.copy(), np.zeros(classes * N))
-    assert conditioning.keep_columns(columns, N, w, keep, live, pending, 4, *again, known, part) == touched
+    assert conditioning.keep_columns(columns, N, w, keep, live, pending, 4, twice, *again, known, part) == touched
     np.testing.assert_array_equal(again[1], last)
     known[-1] = 1 - known[-1]  # one feature differs: summed anew
-    conditioning.keep_columns(columns, N, w, keep, live, pending, 0, *again, known, part)
+    conditioning.keep_columns(columns, N, w, keep, live, pending, 0, twice, *again, known, part)
     np.testing.assert_allclose(again[1], expected[1], rtol=1e-12, atol=1e-13)
 
 
@@ -122,15 +123,22 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
     pending = np.concatenate([np.flatnonzero(status), [-1, -1]])
     part, one, two = norms(np.ones((classes, N), dtype=bool)), np.zeros(classes * D), np.zeros(classes * D)
     size = pending.size - 2
+    sums, summed = np.zeros((2, 0 if classes > 1 else D))
+    if classes == 1:  # with a free intercept, sums over the columns as well
+        sums += weights @ X
     touched = conditioning.drop_rows(rows, N, D, labels, weights, classes, theta, ones_part, theta_part, status,
-                                     pending, size, one, two, part)  # fmt: skip
+                                     pending, size, one, two, part, sums)  # fmt: skip
     assert touched == np.diff(rows[2])[pending[:size] % N].sum()
     live, active = np.arange(classes * D)[:-1], np.zeros(classes * D, dtype=np.int8)
     active[0] = 1
     again = [np.full(classes * D, 9.0) for _ in range(3)]
     touched = conditioning.keep_rows(columns, N, labels, weights, classes, theta, ones_part, theta_part, status, live,
-                                     active, again[0], again[1], again[2])  # fmt: skip
+                                     active, *again, summed)  # fmt: skip
     assert touched == np.diff(columns[2])[live[1:] % D].sum()
+    if classes == 1:
+        total = (weights * (status == 0)) @ X
+        np.testing.assert_allclose(sums, total, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(summed[1:-1], total[1:-1], rtol=1e-11, atol=1e-13)
     for found, expected in zip((one, two, part), (*moves, left), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
     for found, expected in zip(again, (*moves, left), strict=True):

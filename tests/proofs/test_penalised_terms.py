@@ -115,7 +115,7 @@ def certificate(**changes):
     numbers = {
         "alpha": 0.7, "beta": 0.3, "loss": 2.0, "loss_slack": 0.11, "kink": 0.07, "lag_sq": 0.05, "lag_w": -0.02,
         "w_sq": 1.3, "w_l1": 2.1, "theta_sq": 2.9, "apart_sq": 0.4, "t_error": 0.2, "u_error": 0.15, "floor": 0.01,
-        "gap": 0.0, "rounding": 0.0, "theta_sum": 3.5,
+        "gap": 0.0, "rounding": 0.0, "theta_sum": 3.5, "intercept": 0.0, "off": 0.0, "shift": 0.0, "cost": 0.0,
     }  # fmt: skip
     return SimpleNamespace(**{**numbers, **changes})
 
@@ -130,7 +130,7 @@ def parts_of(b, c, alpha):
     samples = (math.sqrt(c.apart_sq + b.lost_pairs) + 0.5 * c.t_error / b.smoothing) * c.t_error
     samples = min(samples, b.root * c.t_error) / b.n
     penalty = (math.sqrt(lag_sq) / math.sqrt(alpha) + 0.5 * c.u_error / alpha) * c.u_error
-    error = samples + penalty + unsure + b.total * (c.loss_slack + UNIT * c.loss)
+    error = samples + penalty + unsure + b.total * (c.loss_slack + UNIT * c.loss) + c.cost
     return c.loss_slack + c.kink, lag_sq, error
 
 
@@ -140,13 +140,15 @@ def test_the_gap_of_a_sparse_model(classes, coarse):
     for c in (certificate(), certificate(t_error=40.0), certificate(lag_w=-9.0, w_sq=0.01)):
         for alpha in (0.7, 0.5, 1.3):
             assert b.parts(c, alpha) == pytest.approx(parts_of(b, c, alpha))
-    for reach, active in ((0.2, 9.0), (60.0, 0.0)):
-        c = certificate()
+    free = {"intercept": -0.8, "off": 0.05, "shift": 0.03, "cost": 0.02}  # what an intercept adds
+    for reach, active, more in ((0.2, 9.0, {}), (60.0, 0.0, {}), (0.2, 9.0, free)):
+        c = certificate(**more)
         b.finish(c, reach, active)
         theta, best = math.sqrt(2.9), math.sqrt(2.9) + math.sqrt(0.4)
-        T = b.row * (b.spread * 6 * reach + 4.0 * b.root)
+        T = b.row * (b.spread * (6 * reach + abs(c.intercept) * b.root) + 4.0 * b.root)
         own = 2.0 * 0.3 * math.sqrt(active) + math.sqrt(0.7) * (math.sqrt(0.05) + 2.0 * math.sqrt(1.3))
-        U = b.column * theta * b.size + 4.0 * UNIT * own + b.lost_sums
+        U = b.column * theta * b.size + 4.0 * UNIT * own + b.lost_sums + c.shift
+        assert c.cost == pytest.approx(more.get("cost", 0.0) + c.off * T / 6)
         penalty, floor = 0.5 * 1.3 + 0.3 * 2.1, b.floor(2.1, math.sqrt(0.7) * math.sqrt(0.05))
         off = min((best + 0.5 * T / 0.5) * T, b.root * T) / 6
         error = OUTWARD * (off + b.total * 2.0 + b.penalty * penalty + floor)
@@ -179,6 +181,7 @@ def test_the_regions_of_sifs(alpha, coarse):
         certificate(apart_sq=0.0),
         certificate(theta_sum=5.3),
         certificate(apart_sq=9.0, t_error=0.4),
+        certificate(off=0.3, cost=0.02),
     ):
         r = rules._regions(sparse_model(b), c, alpha)
         rest, lag_sq, error = parts_of(b, c, alpha)
@@ -187,11 +190,11 @@ def test_the_regions_of_sifs(alpha, coarse):
         ratio, inverse = 0.5 * (0.7 - alpha) / alpha, 2.0
         to_ones = c.theta_sq - 2.0 * inverse * c.theta_sum + 6 * inverse**2
         blur = 4.0 * b.total * 6 * inverse**2
-        off = math.sqrt(2.0 * 6 * inverse * 0.23 * 0.7)
+        off = c.off + math.sqrt(2.0 * 6 * inverse * 0.23 * 0.7)
         first = abs(ratio) * math.sqrt(max(to_ones, 0.0) + blur) + (1.0 + ratio + abs(ratio)) * off
         apart, unsure = math.sqrt(c.apart_sq), min(c.t_error * inverse, math.sqrt(6.0))
         second_sq = 6 * (rest + 0.5 * lag_sq + error) * inverse - 0.25 * c.apart_sq + 0.5 * apart * unsure
-        second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure)
+        second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + c.off
         expected = (1.0 + ratio, b.grown * primal**2, -ratio * inverse, 1.0 + ratio, b.grown * first**2,
                     b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0))  # fmt: skip
         found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq
@@ -207,8 +210,9 @@ def test_what_the_triggerings_are_given(monkeypatch):
     given = []
     monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))
     views_of = SimpleNamespace(by_column=None, by_row=None, row_sqnorms=None)
-    names = "labels", "weights", "classes", "u_ones", "row_norm", "col_sq", "col_norm", "beta", "gamma"
-    at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None)
+    names = "labels", "weights", "classes", "u_ones", "row_norm", "row_sizes", "col_sq", "col_norm", "beta", "gamma"
+    names = *names, "intercept", "twice"
+    at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None, col_total=None)
     model = SimpleNamespace(
         views=views_of, n=6, d=4, pairs=6, known_norms=(), rounding=SimpleNamespace(slacks=()), psi_of=lambda ref: None,
         rows=SimpleNamespace(touched=100.0), nothing_screened=lambda: at, **dict.fromkeys(names),
@@ -240,15 +244,17 @@ def test_what_the_triggerings_are_given(monkeypatch):
 def test_what_the_closed_form_knows():
     at = SimpleNamespace(duals=np.array([0, -1, 0, 0], dtype=np.int8), keep=np.ones(4, dtype=np.int8), row_part=0,
                          col_part=0)  # fmt: skip
-    model = SimpleNamespace(u_ones=np.array([0.3, -0.5, -0.49, 0.7]), ones_error=0.01, beta=0.5, pairs=4,
+    model = SimpleNamespace(u_top=np.array([0.3, -0.5, -0.49, 0.7]), ones_error=0.01, beta=0.5, top=np.ones(4),
                             nothing_screened=lambda: at)  # fmt: skip
     found = rules.settled(model, True, True, True)
     assert found.keep.tolist() == [0, 1, 0, 1] and found.duals.tolist() == [1, -1, 1, 1]
-    assert found.record.tolist() == [[-1, 2], [4, -1]]
-    at.keep[:] = 1
-    assert rules.settled(model, True, True, False).record.tolist() == [[4, -1], [-1, 2]]
+    assert found.record.tolist() == [[-1, 2], [3, -1]]
+    at.keep[:], at.duals[:], model.top[2] = 1, 0, 0.5  # with a free intercept some are between the ends
+    found = rules.settled(model, True, True, False)
+    assert found.record.tolist() == [[3, -1], [-1, 2]] and found.duals.tolist() == [1, 1, 0, 1]
     assert rules.settled(model, False, True, True).record.tolist() == [[-1, 2]]
-    assert rules.settled(model, True, False, True).record.tolist() == [[4, -1]]
+    at.duals[:] = 0
+    assert rules.settled(model, True, False, True).record.tolist() == [[3, -1]]
 
 
 def test_contradictions_are_counted(monkeypatch):

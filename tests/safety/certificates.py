@@ -43,6 +43,7 @@ RUNS = (
     ("l1svm",),
     ("sparse-svm", "--scale", "maxabs", "--bias", "1"),
     ("sparse-svm", "--scale", "l2", "--smoothing", "0.3"),
+    ("sparse-svm", "--intercept", "free", "--scale", "standard", "--weights", "weights.txt"),
 )
 C_GRID = ("--grid", "5", "--cmin", "0.05", "--cmax", "2")
 GRIDS = {"l1svm": ("--grid", "5"), "sparse-svm": ("--betas", "2", "--alphas", "3", "--beta-min-ratio", "0.3")}
@@ -247,19 +248,38 @@ def untrue_numbers(header: dict, entry: dict, gap: F, primal: F) -> list:
 
 
 def sparse_values(header: dict, entry: dict, rows, signs, w) -> tuple:
-    """Return the gap and the primal value of a pair of the sparse SVM; None for the gap of a bad dual point."""
+    """Return the gap and the primal value of a pair of the sparse SVM; None for the gap of a bad dual point.
+
+    With a free intercept, the last weight, one row takes what the signed sum of the dual variables is off by: the one
+    that loses least.
+    """
     n, alpha, beta, width = len(rows), F(entry["alpha"]), F(entry["beta"]), F(header["smoothing"])
+    v = [F(x) for x in header["weights"].tolist()] if "weights" in header else [F(1)] * n
+    free, total = header.get("intercept") == "free", sum(v)
     states, between = unpack(entry["states"], 0, n).tolist(), iter(entry["between"].tolist())
     if 3 in states or states.count(2) != entry["between"].size:
         return None, None
     theta = [F(next(between)) if s == 2 else F(s) for s in states]
     t = [1 - s * dot(row, w) for s, row in zip(signs, rows, strict=True)]
     losses = [F(0) if x < 0 else x * x / (2 * width) if x <= width else x - width / 2 for x in t]
-    primal = sum(losses) / n + alpha * dot(w, w) / 2 + beta * sum(map(abs, w))
-    u = [dot([s * a for s, a in zip(signs, theta, strict=True)], column) / n for column in zip(*rows, strict=True)]
+    counted = w[:-1] if free else w
+    primal = dot(v, losses) / total + alpha * dot(counted, counted) / 2 + beta * sum(map(abs, counted))
+    if not all(0 <= a <= 1 for a in theta):
+        return None, primal
+    if free:
+        if header["bias"] != 1.0:
+            return None, primal
+        rest = sum(a * s * x for a, s, x in zip(v, signs, theta, strict=True))
+        able = [i for i in range(n) if v[i] and 0 <= theta[i] - signs[i] * rest / v[i] <= 1]
+        if not able:
+            return None, primal
+        row = min(able, key=lambda i: abs(t[i] - width * theta[i]))
+        theta[row] -= signs[row] * rest / v[row]
+    pulls = [a * s * x for a, s, x in zip(v, signs, theta, strict=True)]
+    u = [dot(pulls, column) / total for column in zip(*rows, strict=True)][: len(counted)]
     shrunk = [max(abs(x) - beta, F(0)) for x in u]
-    dual = sum(theta) / n - width / (2 * n) * dot(theta, theta) - dot(shrunk, shrunk) / (2 * alpha)
-    return (primal - dual if all(0 <= a <= 1 for a in theta) else None), primal
+    linear = sum(a * (x - width / 2 * x * x) for a, x in zip(v, theta, strict=True)) / total
+    return primal - linear + dot(shrunk, shrunk) / (2 * alpha), primal
 
 
 def l1_values(entry: dict, rows, signs, w) -> tuple:

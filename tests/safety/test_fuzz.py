@@ -9,6 +9,7 @@ from screenpath.models.geometry import Ball
 from screenpath.rules import box as rules
 from screenpath.rules import pathwise
 from tests.safety import fuzz as search
+from tests.safety import fuzz_intercept
 from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference
 
 
@@ -28,6 +29,11 @@ def test_the_driver_counts():
     assert sum(done.values()) >= 400
     assert min(decided[rule] for rule in search.RULES if rule != "loss floor") > 0
     assert faults == []
+
+
+def test_the_driver_counts_under_a_free_intercept():
+    made, faults = fuzz_intercept.fuzz(1000)
+    assert sum(made.values()) >= 1000 and min(made[rule] for rule in fuzz_intercept.ATTACKS) > 0 and faults == []
 
 
 def faults_with(monkeypatch, module, name, broken, rule):

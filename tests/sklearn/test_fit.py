@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 import screenpath
@@ -47,7 +48,11 @@ def test_the_numbers_are_those_of_the_paths(cancer):
     same(svr, screenpath.svr_path(X, X[:, 0], epsilon=0.5, grid=[0.3], **SCALED))
     same(L1SVMClassifier(0.1, scale="standard").fit(X, y), screenpath.l1_svm_path(X, y, grid=[5.0], scale="standard"))
     sparse = SparseSVMClassifier(0.1, 0.02, smoothing=0.3, **SCALED).fit(X, y)
-    same(sparse, screenpath.sparse_svm_path(X, y, alphas=[0.1], betas=[0.02], smoothing=0.3, **SCALED))
+    how = {"alphas": [0.1], "betas": [0.02], "smoothing": 0.3}
+    same(sparse, screenpath.sparse_svm_path(X, y, **how, **SCALED))
+    usual = SparseSVMClassifier(0.1, 0.02, smoothing=0.3, scale="standard").fit(X, y)
+    same(usual, screenpath.sparse_svm_path(X, y, **how, scale="standard", intercept="free"))
+    assert usual.intercept_ != 0.0 == SparseSVMClassifier(0.1, 0.02, intercept="none").fit(X, y).intercept_
     assert (sparse.alpha_, sparse.beta_) == (0.1, 0.02)
 
 
@@ -139,6 +144,15 @@ def test_three_classes_by_name(three, model):
     forms = model.decision_function(X)
     assert model.classes_.tolist() == ["large", "middle", "small"] and forms.shape == (y.size, 3)
     assert np.array_equal(model.classes_[forms.argmax(axis=1)], model.predict(X)) and model.score(X, y) > 0.9
+
+
+def test_a_free_intercept_of_the_joint_model_of_three_classes_is_refused(three):
+    X, y = three
+    assert not SparseSVMClassifier(0.01, 0.01, scale="maxabs").fit(X, y).intercept_.any()
+    with pytest.raises(ValueError, match="`intercept=free` is for two classes"):
+        SparseSVMClassifier(0.01, 0.01, intercept="free").fit(X, y)
+    apart = OneVsRestClassifier(SparseSVMClassifier(0.001, 0.001, scale="standard")).fit(X, y)
+    assert apart.score(X, y) > 0.9 and all(one.intercept_ != 0.0 for one in apart.estimators_)
 
 
 def test_each_class_against_the_rest_has_the_weights_of_all_classes(three):

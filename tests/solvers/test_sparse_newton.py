@@ -43,7 +43,7 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
         place = np.empty(run.theta.size, dtype=np.int64)
         sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
         sparse_newton.kernels.implicit_conjugate_gradients(
-            *run.view, model.n, model.labels, model.weights, model.classes, active, place, run.alpha,
+            *run.view, model.n, model.labels, model.weights, model.classes, active, place, False, run.alpha,
             1.0 / (model.n * model.gamma), rhs, 1e-12, 1000, found,
         )  # fmt: skip
     else:
@@ -52,11 +52,14 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
 
 
 @pytest.mark.parametrize("shape", [(5, 12), (12, 5)])
-def test_factor_of_either_side(shape):
+@pytest.mark.parametrize("free", [False, True])
+def test_factor_of_either_side(shape, free):
     Z = np.random.default_rng(1).normal(size=shape)
     rhs = np.arange(1.0, shape[0] + 1.0)
-    expected = np.linalg.solve(0.3 * np.eye(shape[0]) + 2.0 * Z @ Z.T, rhs)
-    np.testing.assert_allclose(_factorised(Z, 0.3, 2.0, rhs), expected, rtol=1e-10)
+    level = np.full(shape[1], shape[1] ** -0.5) if free else np.empty(0)
+    centred = Z - Z.mean(axis=1, keepdims=True) if free else Z
+    expected = np.linalg.solve(0.3 * np.eye(shape[0]) + 2.0 * centred @ centred.T, rhs)
+    np.testing.assert_allclose(_factorised(Z, level, 0.3, 2.0, rhs), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

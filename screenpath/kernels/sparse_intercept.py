@@ -1,0 +1,255 @@
+"""The intercept of a sparse SVM that is not penalised (two classes), and dual points whose signed sum is nothing.
+
+For given scores ``z = X w`` the best intercept ``b`` is a root of ``g(b) = sum_i s_i y_i theta_i``, ``theta_i`` the
+dual variable of the margin ``y_i (z_i + b)``: piecewise linear, and never rising. Dual variables that are screened
+stay where they are. Layout of all arrays: see ``kernels/sparse.py``.
+"""
+
+import numpy as np
+
+from screenpath.kernels import kernel
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
+UNIT = 2.0**-53
+STEPS = 200  # of a root search; a bracket that is halved each time has fewer
+TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of their extent, and of their size
+
+
+@kernel(fastmath=SUMS)
+def signed_sum(z, side, reach, labels, weights, gamma, status, b):
+    """Return ``g(b)`` of the scores ``z + side reach``, and by how much it falls for a rise of ``b``."""
+    total, slope = 0.0, 0.0
+    for i in range(z.size):
+        t = 1.0 - labels[i] * (z[i] + side * reach[i] + b)
+        value = min(max(t / gamma, 0.0), 1.0)
+        inside = status[i] == 0 and 0.0 < t < gamma
+        if status[i] != 0:
+            value = 1.0 if status[i] > 0 else 0.0
+        total += labels[i] * (weights[i] * value)
+        slope += weights[i] if inside else 0.0
+    return total, slope / gamma
+
+
+@kernel
+def ends(z, side, reach, labels, weights, status):
+    """Return an intercept at which every dual variable pulls it up that can, one at which all pull it down, and the
+    sum of weights."""  # fmt: skip
+    low, high, size = np.inf, -np.inf, 0.0
+    for i in range(z.size):
+        size += weights[i]
+        if status[i] == 0 and weights[i] > 0.0:
+            score = z[i] + side * reach[i]
+            low, high = min(low, -1.0 - score), max(high, 1.0 - score)
+    return low, high, size
+
+
+@kernel
+def root(z, side, reach, labels, weights, gamma, status, guess):
+    """Return an intercept that is best for the scores ``z + side reach`` but for rounding, and the sum of weights.
+
+    Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
+    """
+    low, high, size = ends(z, side, reach, labels, weights, status)
+    if not low < high:
+        return guess, size
+    small = 4.0 * UNIT * size
+    b, last = min(max(guess, low), high), 2.0 * (high - low)
+    for _ in range(STEPS):
+        found, slope = signed_sum(z, side, reach, labels, weights, gamma, status, b)
+        if abs(found) <= small:
+            break
+        low, high = (b, high) if found > 0.0 else (low, b)
+        step = found / slope if slope > 0.0 else np.inf
+        if abs(step) > 0.5 * last or not low < b + step < high:
+            step = low + 0.5 * (high - low) - b
+        if b + step == b or not low < b + step < high:
+            break
+        last, b = abs(step), b + step
+    return b, size
+
+
+@kernel
+def outer(z, side, reach, labels, weights, gamma, status, guess):
+    """Return a bound of all best intercepts for ``z + side reach``: a lower one for ``side = 1``, else an upper one.
+
+    With no dual variable left that could answer it is infinite.
+    """
+    b, size = root(z, side, reach, labels, weights, gamma, status, guess)
+    low, high, _ = ends(z, side, reach, labels, weights, status)
+    if not low < high:
+        return -side * np.inf
+    unsure = 4.0 * (z.size + 16) * UNIT * size
+    step = 1e-12 * (1.0 + abs(b))
+    inner, beyond = b, b
+    while True:
+        beyond = b - side * step
+        if not low <= beyond <= high:
+            beyond = low if side > 0.0 else high
+            if not side * signed_sum(z, side, reach, labels, weights, gamma, status, beyond)[0] > unsure:
+                return -side * np.inf
+            break
+        if side * signed_sum(z, side, reach, labels, weights, gamma, status, beyond)[0] > unsure:
+            break
+        inner, step = beyond, 8.0 * step
+    for _ in range(STEPS):
+        if abs(beyond - inner) <= TIGHT * abs(inner - b) + NEAR * (1.0 + abs(b)):
+            break
+        middle = 0.5 * (inner + beyond)
+        if side * signed_sum(z, side, reach, labels, weights, gamma, status, middle)[0] > unsure:
+            beyond = middle
+        else:
+            inner = middle
+    return beyond
+
+
+@kernel
+def settle(scores, labels, weights, gamma, status, guess):
+    """Add the best intercept to the scores; return it. Of several, it is any."""
+    none = np.zeros(scores.size)
+    b, _ = root(scores, 0.0, none, labels, weights, gamma, status, guess)
+    for i in range(scores.size):
+        scores[i] += b
+    return b
+
+
+@kernel
+def level_ends(scores, labels, weights, gamma):
+    """Return how far the best intercept that is in the scores could fall and rise with all dual variables as they are.
+
+    Not at all where one of them is between its ends.
+    """
+    fall, rise = np.inf, np.inf
+    for i in range(scores.size):
+        if weights[i] == 0.0:
+            continue
+        own = labels[i]
+        t = 1.0 - own * scores[i]
+        if 0.0 < t < gamma:
+            return 0.0, 0.0
+        # `t` falls with a rise of the intercept where the label is +1, and grows where it is -1.
+        if t <= 0.0:
+            if own > 0:
+                fall = min(fall, -t)
+            else:
+                rise = min(rise, -t)
+        elif own > 0:
+            rise = min(rise, t - gamma)
+        else:
+            fall = min(fall, t - gamma)
+    return fall, rise
+
+
+@kernel
+def excess(theta, labels, given):
+    """Return ``sum_i given_i y_i theta_i`` and a bound on its error: products and sums in twice the precision."""
+    total, rest, size = 0.0, 0.0, 0.0
+    for i in range(theta.size):
+        a, x = given[i], labels[i] * theta[i]
+        term = a * x
+        if term == 0.0:
+            continue
+        # Veltkamp and Dekker: what the product has lost.
+        lost = 0.0
+        if a != 1.0:
+            c, d = 134217729.0 * a, 134217729.0 * x
+            a1, x1 = c - (c - a), d - (d - x)
+            a2, x2 = a - a1, x - x1
+            lost = a2 * x2 - (((term - a1 * x1) - a2 * x1) - a1 * x2)
+        added = total + term
+        rest += ((total - added) + term if abs(total) >= abs(term) else (term - added) + total) + lost
+        total = added
+        size += abs(term)
+    n = float(theta.size)
+    return total + rest, UNIT * abs(total + rest) + 4.0 * (n + 4.0) * (n + 4.0) * UNIT * UNIT * size
+
+
+@kernel
+def nearest(scores, theta, labels, given, gamma, found, least):
+    """Return the row that can take ``-found`` of the signed sum at the smallest loss, -1 for none; and what it loses.
+
+    Parameters
+    ----------
+    found : float
+        By its sign, whether the sum has to fall or to rise.
+    least : float
+        How much of the sum a row must be able to take.
+    """
+    best, cost = -1, np.inf
+    for i in range(theta.size):
+        if given[i] <= 0.0:
+            continue
+        down = (labels[i] > 0) == (found > 0.0)
+        room = theta[i] if down else 1.0 - theta[i]
+        if room * given[i] * (1.0 - 8.0 * UNIT) < least or room == 0.0:
+            continue
+        off = abs(1.0 - labels[i] * scores[i] - gamma * theta[i])
+        if off < cost or (off == cost and given[i] > given[best]):
+            best, cost = i, off
+    return best, cost
+
+
+@kernel
+def centred(col_part, col_total, moved, move_first, move_second, sigma_first, sigma_second, left, n, part, first,
+            second):  # fmt: skip
+    """Write column norms and moves of the dual centres within the plane of the points whose signed sum is right.
+
+    The weights ``left`` of the surviving dual variables are all that can still answer: the centres have signed sums
+    ``sigma``, which these must take, each by as much; a column then counts by its distance from its mean over them.
+    """
+    for f in range(part.size):
+        total = col_total[f]
+        mean = total / left if left > 0.0 else 0.0
+        part[f] = max(col_part[f] - total * mean, 0.0)
+        first[f] = (move_first[f] if moved else 0.0) - sigma_first * mean / n
+        second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
+
+
+@kernel
+def decide_centred(scores, labels, weights, gamma, scale, radius, extent, level, base, row_part, row_sq, row_norm,
+                   slacks, status, found):  # fmt: skip
+    """ISS with a free intercept: fix dual variables over the ball ``(scale w, radius)``; list them, return how many.
+
+    Scores of rows reach by the radius times their distance from a fixed point; of all scores at their upper ends and
+    all at their lower ends the best intercepts bound the optimal one.
+
+    Parameters
+    ----------
+    level : float
+        Size of the intercept in ``scores``.
+    base : float
+        What the squared distance of a row has beside ``row_part``.
+    """
+    n = labels.size
+    rounding, lost, floor = slacks[0], slacks[2], slacks[4]
+    z, reach = np.empty(n), np.empty(n)
+    for i in range(n):
+        z[i] = scale * scores[i]
+        norm_sq = max(row_part[i] + base, 0.0) + (lost * row_sq[i] + floor)
+        reach[i] = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0 + scale * level)
+    low = outer(z, 1.0, reach, labels, weights, gamma, status, 0.0)
+    high = outer(z, -1.0, reach, labels, weights, gamma, status, 0.0)
+    low -= rounding * abs(low)
+    high += rounding * abs(high)
+    count = 0
+    for i in range(n):
+        if status[i] != 0:
+            continue
+        least, most = z[i] - reach[i] + low, z[i] + reach[i] + high
+        if labels[i] < 0:
+            least, most = -most, -least
+        above, below = least > 1.0, most < 1.0 - gamma
+        if above or below:
+            status[i] = -1 if above else 1
+            found[count] = i
+            count += 1
+    return count
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
+    a = np.ones(2)
+    settle(a.copy(), labels, a, 0.5, status, 0.0)
+    level_ends(a, labels, a, 0.5)
+    excess(a, labels, a)
+    nearest(a, a, labels, a, 0.5, 1.0, 0.0)
