@@ -141,7 +141,10 @@ def loosest(solver, X, y, lams, bounds, cap):
     return None, best
 
 
-def compare(name: str, repeats: int, cap: float) -> None:
+RIVALS = {"liblinear": Liblinear, "cyanure": Cyanure}
+
+
+def compare(name: str, repeats: int, cap: float, others=tuple(RIVALS)) -> None:
     """Print one line a solver for one data set."""
     from screenpath.api.l1svm import l1_svm_model
     from screenpath.models.grid import lambda_grid
@@ -151,7 +154,7 @@ def compare(name: str, repeats: int, cap: float) -> None:
     ours = Screenpath(X, y, lams)
     ours.run(1e-9)
     bounds = ours.dual.copy()
-    rivals = {"screenpath": ours, "liblinear": Liblinear(X, y, lams), "cyanure": Cyanure(X, y, lams)}
+    rivals = {"screenpath": ours, **{who: RIVALS[who](X, y, lams) for who in others}}
     settings = {who: loosest(solver, X, y, lams, bounds, cap) for who, solver in rivals.items()}
     seconds = {who: [] for who in rivals}
     for _ in range(repeats):
@@ -173,13 +176,14 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=list(SETS), help="names of data sets, :standard scales the columns")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cap", type=float, default=120.0, help="CPU seconds for one rival on one set")
+    parser.add_argument("--rivals", nargs="*", default=list(RIVALS), choices=list(RIVALS))
     options = parser.parse_args()
     one_thread.require()
     for name in options.sets:
         if not (DATA / "binary" / f"{name.partition(':')[0]}.libsvm.gz").is_file():
             print(f"{name:24} left out: not in {DATA}")
             continue
-        compare(name, options.repeats, options.cap)
+        compare(name, options.repeats, options.cap, options.rivals)
 
 
 if __name__ == "__main__":

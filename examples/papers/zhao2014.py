@@ -164,9 +164,11 @@ NOTES = """\
   more where twenty solves take milliseconds.
 """
 CENTRED = """\
-- **Centring** is implicit: a number that is subtracted from a column changes the bias alone, and columns far from zero
-  come with their mean subtracted where that costs no rounding. So `moved` is solved as chowdary is, in fewer sweeps
-  even, since all its columns are centred. No column of the sets themselves is that far from zero."""
+- **Centring** is implicit in all configurations: a number that is subtracted from a column changes the bias alone. A
+  step along a dense column takes the bias with it, as if the column had been centred (816 sweeps of `org` on
+  `chowdary`, 1,137 without), and columns far from zero come with their mean subtracted where that costs no rounding. So
+  `moved` takes the very sweeps of `chowdary`. On sparse sets like the paper's there is little to centre: a column with
+  few values has a mean below its spread, and steps along it are as they were."""
 
 
 if __name__ == "__main__":

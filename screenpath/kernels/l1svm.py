@@ -27,8 +27,8 @@ def inner(a, b):
 
 
 @kernel(fastmath=SUMS)
-def dense_spreads(F, y, out):
-    """Write the norm of every column after subtracting its mean: of ``f - (f.y) y / ||y||^2``."""
+def dense_spreads(F, y, out, means):
+    """Write the norm of every column after subtracting its mean, of ``f - (f.y) y / ||y||^2``, and that mean."""
     k, n = F.shape
     length = inner(y, y)
     for j in range(k):
@@ -40,11 +40,11 @@ def dense_spreads(F, y, out):
         for i in range(n):
             off = F[j, i] - mean * y[i]
             total += off * off
-        out[j] = np.sqrt(total)
+        out[j], means[j] = np.sqrt(total), mean
 
 
 @kernel(fastmath=SUMS)
-def sparse_spreads(data, indices, indptr, y, out):
+def sparse_spreads(data, indices, indptr, y, out, means):
     """:func:`dense_spreads` for sparse columns; values that are not stored count as zeros."""
     length = inner(y, y)
     for j in range(out.size):
@@ -69,7 +69,7 @@ def sparse_spreads(data, indices, indptr, y, out):
         for p in range(at(indptr[j]), at(indptr[j + 1])):
             off = data[p] - mean * y[at(indices[p])]
             total += off * off
-        out[j] = np.sqrt(total)
+        out[j], means[j] = np.sqrt(total), mean
 
 
 @kernel(fastmath=SUMS, forceinline=True)  # it stands in two kernels: a symbol could come from either
@@ -249,12 +249,14 @@ def positive_part(slack, y):
 
 
 @kernel(fastmath=SUMS)
-def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bias, active, shrinking, sweeps):
+def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
+    A step along a column takes the bias with it: along ``f_j - means[j] y``, so that a mean does not stand between the
+    weights and the bias. Where the mean is 0 the bias stays.
     The bias is solved exactly after each sweep, and a few times within it where that costs little beside the columns:
     the same number of times whether or not they were screened, so that screening does not change the sweeps needed.
-    A step whose decrease the quadratic bound ``||f_j||^2`` does not guarantee is checked and halved.
+    A step whose decrease a quadratic bound (the square of what it goes along) does not guarantee is checked and halved.
 
     Parameters
     ----------
@@ -262,8 +264,8 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
         Columns.
     y, slack : ndarray of shape (n,)
     lam : float
-    sqnorms, w : ndarray of shape (k,)
-        ``||f_j||^2`` and the weights, updated.
+    sqnorms, means, w : ndarray of shape (k,)
+        ``||f_j||^2``, what is taken for the means of the columns, and the weights, updated.
     bias : ndarray of shape (1,)
         Updated.
     active : ndarray of int64
@@ -284,7 +286,9 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
     n = y.size
     size, visited, since = active.size, 0, 0
     updates, moved, root = 0.0, 0.0, np.sqrt(inner(y, y))
-    values = 0
+    values, balance, line, centring = 0, 0.0, np.empty(n), np.any(means != 0.0)
+    for i in range(n):
+        balance += y[i] * max(slack[i], 0.0)
     for k in range(size):
         values += end[active[k]] - begin[active[k]] if sparse else n
     solve_after = max(values // BIAS_SOLVES, n)
@@ -295,12 +299,13 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
         while k < size:
             j = active[k]
             visited += 1
-            old = w[j]
-            gradient, curvature = 0.0, 1e-12 * sqnorms[j]
+            old, mean = w[j], means[j]
+            wide = not sparse or mean != 0.0
+            gradient, curvature, square = mean * balance, 1e-12 * sqnorms[j], sqnorms[j]
             if sparse:
                 start, stop = begin[j], end[j]
                 since += stop - start
-                if old == 0.0:
+                if old == 0.0 or wide:
                     for p in range(at(start), at(stop)):
                         gradient -= data[p] * max(slack[at(indices[p])], 0.0)
                 else:  # the curvature is needed too
@@ -324,12 +329,22 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
             k += 1
             if miss == 0.0 or 1e-12 * sqnorms[j] == 0.0:
                 continue
-            if sparse and old == 0.0:
+            if wide:
+                if sparse:
+                    for i in range(n):
+                        line[i] = -mean * y[i]
+                    for p in range(at(start), at(stop)):
+                        line[at(indices[p])] += data[p]
+                else:
+                    for i in range(n):
+                        line[i] = F[j, i] - mean * y[i]
+                square = 0.0
+                for i in range(n):
+                    square += line[i] * line[i]
+                    curvature += line[i] * line[i] if slack[i] > 0.0 else 0.0
+            elif old == 0.0:
                 for p in range(at(start), at(stop)):
                     curvature += data[p] * data[p] if slack[at(indices[p])] > 0.0 else 0.0
-            elif not sparse:
-                for i in range(n):
-                    curvature += F[j, i] * F[j, i] if slack[i] > 0.0 else 0.0
             if gradient + lam < curvature * old:
                 step = -(gradient + lam) / curvature
             elif gradient - lam > curvature * old:
@@ -343,17 +358,24 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
                 change = step - applied
                 applied = step
                 updates += 1.0
-                moved += abs(change) * np.sqrt(sqnorms[j])
-                if gradient * step + 0.5 * sqnorms[j] * step * step + penalty <= wanted:
-                    if sparse:
+                moved += abs(change) * (np.sqrt(sqnorms[j]) + abs(mean) * root)
+                if gradient * step + 0.5 * square * step * step + penalty <= wanted:
+                    if wide:
+                        for i in range(n):
+                            slack[i] -= change * line[i]
+                    else:
                         for p in range(at(begin[j]), at(end[j])):
                             slack[at(indices[p])] -= change * data[p]
-                    else:
-                        for i in range(n):
-                            slack[i] -= change * F[j, i]
                     break
                 rise = 0.0  # of the loss, from the weight before the step to the one after it
-                if sparse:
+                if wide:
+                    for i in range(n):
+                        r = slack[i] - change * line[i]
+                        before = max(r + step * line[i], 0.0)
+                        slack[i] = r
+                        r = max(r, 0.0)
+                        rise += r * r - before * before
+                else:
                     for p in range(at(begin[j]), at(end[j])):
                         i = at(indices[p])
                         r = slack[i] - change * data[p]
@@ -361,24 +383,22 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, w, slack, bia
                         slack[i] = r
                         r = max(r, 0.0)
                         rise += r * r - before * before
-                else:
-                    for i in range(n):
-                        r = slack[i] - change * F[j, i]
-                        before = max(r + step * F[j, i], 0.0)
-                        slack[i] = r
-                        r = max(r, 0.0)
-                        rise += r * r - before * before
                 if 0.5 * rise + penalty <= wanted:
                     break
                 step *= 0.5
             w[j] = old + applied
+            bias[0] -= mean * applied
+            if centring:
+                balance = 0.0
+                for i in range(n):
+                    balance += y[i] * max(slack[i], 0.0)
             if since >= solve_after:
                 since = 0
-                before = bias[0]
+                before, balance = bias[0], 0.0
                 bias[0] = bias_root(slack, y, before)
                 updates += 1.0
                 moved += root * abs(bias[0] - before)
-        before = bias[0]
+        before, balance = bias[0], 0.0
         bias[0] = bias_root(slack, y, before)
         updates += 1.0
         moved += root * abs(bias[0] - before)
@@ -395,8 +415,8 @@ def warm_up():
     dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
     no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
-    dense_spreads(dense, y, np.empty(2))
-    sparse_spreads(*csr, y, np.empty(2))
+    dense_spreads(dense, y, np.empty(2), np.empty(2))
+    sparse_spreads(*csr, y, np.empty(2), np.empty(2))
     inner(y, y)
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
@@ -405,5 +425,5 @@ def warm_up():
     for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr[:2], csr[2][:-1], csr[2][1:], True)):
         slack = np.ones(3)
         evaluate(*columns, index, y, slack, w, norms, 1e-14, np.empty(2))
-        descend(*columns, y, 0.1, norms, w.copy(), slack, np.zeros(1), index.copy(), True, 1)
+        descend(*columns, y, 0.1, norms, w, w.copy(), slack, np.zeros(1), index.copy(), True, 1)
         columns_add(*columns, index, -norms, slack)

@@ -102,6 +102,8 @@ class L1Reduced:
         Norms of the columns, and of the columns centred at their mean; not below the exact ones.
     blurs : ndarray of shape (k,)
         See ``L1SVM.blurs``.
+    means : ndarray of shape (k,)
+        Means of the columns, as computed.
     rounding : L1Rounding
     start_w : ndarray of shape (k,)
     start_bias : float
@@ -122,6 +124,7 @@ class L1Reduced:
     norms: np.ndarray
     spreads: np.ndarray
     blurs: np.ndarray
+    means: np.ndarray
     rounding: L1Rounding
     start_w: np.ndarray
     start_bias: float

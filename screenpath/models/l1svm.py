@@ -54,6 +54,8 @@ class L1SVM(PathModel, Resumable):
         ``z``.
     norms, spreads : ndarray of shape (m,)
         Norms of the columns, and of the columns centred at their mean; not below the exact ones.
+    means : ndarray of shape (m,)
+        Of the columns, over all samples; as computed.
     blurs : ndarray of shape (m,)
         Norms to which rounding is relative: ``norms``, and more where a mean was subtracted from rounded data.
     constant : ndarray of bool of shape (m,)
@@ -96,7 +98,8 @@ class L1SVM(PathModel, Resumable):
         self.doubts = columns.inexact * np.abs(columns.centres)  # of an entry of ``x_j - m_j``, beside its own rounding
         self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact, bool(self.doubts.any()))
         up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
-        self.norms, self.spreads = columns.norms * up + floor, columns.spreads() * up + floor
+        spreads, self.means = columns.spreads()
+        self.norms, self.spreads = columns.norms * up + floor, spreads * up + floor
         # Of a mean times z, which was exact with labels, and of the data.
         self.spreads += (4.0 * self.rounding.inexact + 2.0 * self.rounding.data) * self.norms
         lost = self.doubts * self.rounding.root * OUTWARD
@@ -109,6 +112,7 @@ class L1SVM(PathModel, Resumable):
         self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
         self.blurs = self.norms + lost / self.rounding.column * OUTWARD if self.rounding.doubtful else self.norms
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
+        self._centred = np.flatnonzero(columns.centres)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
         self.null_products = self.products(self.ones - self.null_bias * self.signs)
         self.norm_unit = float(
@@ -234,12 +238,10 @@ class L1SVM(PathModel, Resumable):
         """Return the bias beside columns as they come, ``offset - m.w`` rounded once; what it lacks; how well that is
         known.
         """
-        moved = np.flatnonzero((w != 0.0) & (self.rows.centres != 0.0))
+        moved = self._centred[w[self._centred] != 0.0]
         if not moved.size:
             return offset, 0.0, 0.0
-        centres, w = self.rows.centres[moved], w[moved]
-        bias, _ = accurate.inner(-centres, w, offset)
-        return bias, *accurate.inner(np.append(-centres, -1.0), np.append(w, bias), offset)
+        return accurate.inner_and_rest(-self.rows.centres[moved], w[moved], offset)
 
     def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
         """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
@@ -320,6 +322,7 @@ class L1SVM(PathModel, Resumable):
             norms=self.norms[index],
             spreads=self.spreads[index],
             blurs=self.blurs[index],
+            means=self.means[index],
             rounding=self.rounding,
             start_w=start,
             start_bias=reference.offset,

@@ -40,16 +40,27 @@ def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, floa
         Finite.
     start : float
     """
+    value, _, error = inner_and_rest(a, b, start, rest=False)
+    return value, error
+
+
+def inner_and_rest(a: np.ndarray, b: np.ndarray, start: float = 0.0, rest: bool = True) -> tuple[float, float, float]:
+    """Return :func:`inner`, what its rounding took, and a bound on the error of the two together.
+
+    Without ``rest`` the second is 0.
+    """
     nonzero = (a != 0.0) & (b != 0.0)
     (a, first), (b, second) = scaled(a[nonzero]), scaled(b[nonzero])
     exponent = first + second
     beyond = int(np.frexp(start)[1]) > exponent + 960  # against it, what rounding takes of the products is nothing
     if not a.size or exponent < -960 or exponent > 960 or beyond:  # what a double can be scaled to and fro
         value = start + math.ldexp(math.fsum(a * b), exponent) if a.size and exponent <= 960 else start
-        return value, (a.size + 2) * (2.0**-900 + UNIT * abs(value)) if exponent <= 960 else math.inf
-    product, rest = two_products(a, b)
-    value = math.ldexp(math.fsum([*product.tolist(), *rest.tolist(), math.ldexp(start, -exponent)]), exponent)
-    return value, UNIT * abs(value) + math.ldexp((a.size + 1) * LOST, exponent) + TINY
+        return value, 0.0, (a.size + 2) * (2.0**-900 + UNIT * abs(value)) if exponent <= 960 else math.inf
+    high, low = two_products(a, b)
+    terms = [*high.tolist(), *low.tolist(), math.ldexp(start, -exponent)]
+    value = math.ldexp(math.fsum(terms), exponent)
+    missing = math.ldexp(math.fsum([*terms, -math.ldexp(value, -exponent)]), exponent) if rest else 0.0
+    return value, missing, UNIT * abs(missing if rest else value) + math.ldexp((a.size + 1) * LOST, exponent) + TINY
 
 
 def largest(values: np.ndarray, errors: np.ndarray, form) -> float:

@@ -217,8 +217,8 @@ class FeatureColumns(Counted, Protocol):
         """Return ``sum_j w_j f_j``, one entry a sample."""
 
     @abstractmethod
-    def spreads(self) -> np.ndarray:
-        """Return the norms of the columns centred at their mean."""
+    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the norms of the columns centred at their mean, and that mean as computed."""
 
     @abstractmethod
     def slices(self, index: np.ndarray | None = None) -> tuple:

@@ -92,15 +92,15 @@ class Columns(MemoryRows, FeatureColumns):
         """Return ``sum_j w_j f_j``, one entry a sample."""
         return self.weighted_sum(w)
 
-    def spreads(self) -> np.ndarray:
-        """Return ``||f_j - (f_j.z) z / ||z||^2||``, the norms of the columns centred at their (weighted) mean."""
-        out = np.empty(self.n)
+    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``||f_j - m z||`` and ``m = f_j.z / ||z||^2``: columns centred at their weighted mean, and that."""
+        out, means = np.empty(self.n), np.empty(self.n)
         if self.sparse:
-            kernels.sparse_spreads(self.data, self.indices, self.indptr, self.signs, out)
+            kernels.sparse_spreads(self.data, self.indices, self.indptr, self.signs, out, means)
         else:
-            kernels.dense_spreads(self.X, self.signs, out)
+            kernels.dense_spreads(self.X, self.signs, out, means)
         self.touched += self.n
-        return out
+        return out, means
 
     def forget(self) -> None:
         """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""

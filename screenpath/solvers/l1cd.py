@@ -111,10 +111,12 @@ class _Run:
             self.columns = (np.empty((0, 0)), *reduced.columns, True)
             _, _, begin, end = reduced.columns
             each = max(1, int((end - begin).sum()) // max(reduced.size, 1))
+            # A step along a centred column passes over all samples.
+            self.means = np.where(end - begin == reduced.signs.size, reduced.means, 0.0)
         else:
             none = np.zeros(0, dtype=np.int64)
             self.columns = (reduced.columns, np.empty(0), np.empty(0, dtype=np.int32), none, none, False)
-            each = reduced.signs.size
+            each, self.means = reduced.signs.size, reduced.means
         self.visits = max(1, VALUES // each)  # columns of one kernel call
         self.sqnorms = reduced.norms**2
         self.alive = np.arange(reduced.size)
@@ -251,7 +253,7 @@ class _Run:
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
             visited, violation, updates, moved = kernels.descend(
-                *self.columns, r.signs, r.lam, self.sqnorms, self.w, self.slack, self.bias, active.copy(),
+                *self.columns, r.signs, r.lam, self.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
                 self.options.shrinking, now,
             )  # fmt: skip
             self.changed(updates, moved)

@@ -53,15 +53,16 @@ def test_sums_over_columns(sparse):
     kernels.columns_add(*stored, index, weights, out)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
     assert kernels.inner(slack, out) == pytest.approx(slack @ out)
-    spreads, X = np.empty(M), F * y
+    spreads, means, X = np.empty(M), np.empty(M), F * y
     if sparse:
         _, data, indices, begin, end, _ = stored
         packed = np.concatenate([data[a:b] for a, b in zip(begin, end, strict=True)])
         places = np.concatenate([indices[a:b] for a, b in zip(begin, end, strict=True)])
-        kernels.sparse_spreads(packed, places, np.concatenate([[0], np.cumsum(end - begin)]), y, spreads)
+        kernels.sparse_spreads(packed, places, np.concatenate([[0], np.cumsum(end - begin)]), y, spreads, means)
     else:
-        kernels.dense_spreads(F, y, spreads)
+        kernels.dense_spreads(F, y, spreads, means)
     np.testing.assert_allclose(spreads, np.linalg.norm(X - X.mean(axis=1)[:, None], axis=1), rtol=1e-12)
+    np.testing.assert_allclose(means, X.mean(axis=1), rtol=1e-12, atol=1e-15)
 
 
 def test_what_a_certificate_needs_of_the_weights():

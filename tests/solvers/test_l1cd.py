@@ -136,6 +136,40 @@ def test_every_way_of_solving_gives_the_same_path(storage, rule):
         np.testing.assert_allclose([s.primal for s in steps], [s.primal for s in best], rtol=1.1e-7)
 
 
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_mean_costs_no_sweeps(storage, weighted):
+    """Steps take the bias with them, also where columns are not centred beforehand: these values cross 0."""
+    X, y = two_classes(n=80, d=10, seed=9)
+    X += 3.0 * X.std(axis=0)
+    weights = np.linspace(0.2, 2.0, 80) if weighted else None
+    sweeps = {}
+    for name, data in (("raw", X), ("centred", X - np.average(X, axis=0, weights=weights))):
+        model, _ = l1_svm_model(data, y, storage=storage, sample_weight=weights)
+        assert not model.rows.centres.any()
+        for way in (WAYS[0], WAYS[2]):
+            found = run_l1_path(model, lambda_grid(model, 8), parse_feature_rule("none"), FeatureDescent(**way))
+            assert all(step.status == "certified" for step in found)
+            sweeps.setdefault(name, []).append(sum(step.epochs for step in found))
+    assert sweeps["raw"] == sweeps["centred"]
+
+
+def test_full_and_other_columns_side_by_side():
+    """Sweeps over sparse columns of which some are full, and so centred, end at the optimum of the dense ones."""
+    X, y = two_classes(n=80, d=10, seed=10)
+    X += 3.0 * X.std(axis=0)
+    X[np.random.default_rng(1).random(X.shape) < 0.4 * (np.arange(10) % 2)] = 0.0
+    found = {}
+    for storage in ("dense", "sparse"):
+        model, _ = l1_svm_model(X, y, storage=storage)
+        how = parse_feature_rule("none"), FeatureDescent(working_sets=False), 1e-10
+        found[storage] = run_l1_path(model, lambda_grid(model, 8), *how)
+        assert all(step.status == "certified" for step in found[storage])
+    for dense, sparse in zip(found["dense"], found["sparse"], strict=True):
+        np.testing.assert_allclose(dense.coefficients, sparse.coefficients, atol=1e-4)
+        assert sparse.epochs <= 3 * dense.epochs + 10
+
+
 def test_shrinking_and_working_sets_touch_less():
     X, y = two_classes(n=60, d=400, seed=9)
     model, _ = l1_svm_model(X, y)
