@@ -60,6 +60,10 @@ class FreeNewton(Solver):
 
     name = "newton"
 
+    def looks_ahead(self, rows) -> bool:
+        """Tell whether a start on the line through the last two dual points pays: where systems are large."""
+        return rows.d > DIRECT
+
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run = _Run(reduced, dynamic)

@@ -38,8 +38,9 @@ def model_of(name, seed=0):
     if name == "kernel":
         rows = GramRows(X, KernelFunction("poly", 0.5, 2, 1.0), y, 1 << 24)
         return KernelModel(rows, np.ones(y.size), np.zeros(y.size), np.ones(y.size))
-    if name == "wide":
-        return SVM.model(MemoryRows(sp.csr_array(np.pad(X, ((0, 0), (0, 600))))), y)
+    if "wide" in name:
+        intercept = ("free",) if "free" in name else ()
+        return SVM.model(MemoryRows(sp.csr_array(np.pad(X, ((0, 0), (0, 600))))), y, None, *intercept)
     if name == "free":
         return SVM.model(MemoryRows(X), y, None, "free")
     rows = MemoryRows(sp.csr_array(X) if name == "sparse" else X)
@@ -51,15 +52,18 @@ def model_of(name, seed=0):
 def solver_of(name):
     if name == "kernel":
         return make_kernel_solver("auto")
-    return FreeNewton() if name == "free" else make_solver("auto")
+    return FreeNewton() if "free" in name else make_solver("auto")
+
+
+def rule_of(name, rule="dvi+gap"):
+    return (parse_free_rule if "free" in name else parse_rule)(rule)
 
 
 def steps_of(model, name, grid=GRID, rule="dvi+gap", **more):
-    parse = parse_free_rule if name == "free" else parse_rule
-    return list(walk(model, grid, parse(rule), solver_of(name), PathOptions(**more)))
+    return list(walk(model, grid, rule_of(name, rule), solver_of(name), PathOptions(**more)))
 
 
-@pytest.mark.parametrize("name", ["dense", "sparse", "wide", "lad", "svr", "kernel", "free"])
+@pytest.mark.parametrize("name", ["dense", "sparse", "wide", "lad", "svr", "kernel", "free", "free-wide"])
 def test_what_is_not_solved_is_what_a_solver_finds(name, monkeypatch):
     known = [step for step, _ in steps_of(model_of(name), name)]
     monkeypatch.setattr(type(model_of(name)), "held", lambda *_: None)
@@ -71,7 +75,7 @@ def test_what_is_not_solved_is_what_a_solver_finds(name, monkeypatch):
         assert one.status == other.status == "certified"
         assert abs(one.primal - other.primal) <= 1e-6 * other.primal
         if one.solver == "constant":
-            assert one.epochs == 0 and (one.passes == 0.0 or name == "free")
+            assert one.epochs == 0 and (one.passes == 0.0 or "free" in name)
 
 
 def test_below_the_least_c_the_closed_form_is_taken(monkeypatch):
@@ -134,16 +138,16 @@ def test_the_compiled_walk_has_the_bytes_of_the_loop(name, rule, monkeypatch):
     assert "constant" in {one[0] for one in found[0]}
 
 
-@pytest.mark.parametrize("name", ["dense", "wide", "kernel"])
+@pytest.mark.parametrize("name", ["dense", "wide", "kernel", "free-wide"])
 def test_a_path_goes_on_from_any_point_with_its_bytes(name):
     """Also where the solver starts from the line through the last two dual points, and where nothing is solved."""
     model = model_of(name)
     whole = steps_of(model, name)
-    assert name != "wide" or any(certificate.before is not None for _, certificate in whole)
+    assert "wide" not in name or any(certificate.before is not None for _, certificate in whole)
     for k in range(1, len(GRID), 3):
         other = model_of(name)
         reference = other.restore(model.state(whole[k - 1][1]))
-        again = walk(other, GRID, parse_rule("dvi+gap"), solver_of(name), PathOptions(), reference, k)
+        again = walk(other, GRID, rule_of(name), solver_of(name), PathOptions(), reference, k)
         for (step, one), (same, other_one) in zip(whole[k:], again, strict=True):
             assert (step.solver, step.passes, step.primal) == (same.solver, same.passes, same.primal)
             assert one.theta.tobytes() == other_one.theta.tobytes()
