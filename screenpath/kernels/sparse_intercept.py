@@ -8,6 +8,7 @@ stay where they are. Layout of all arrays: see ``kernels/sparse.py``.
 import numpy as np
 
 from screenpath.kernels import kernel
+from screenpath.kernels.double import accumulate
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 UNIT = 2.0**-53
@@ -142,24 +143,10 @@ def level_ends(scores, labels, weights, gamma):
 @kernel
 def excess(theta, labels, given):
     """Return ``sum_i given_i y_i theta_i`` and a bound on its error: products and sums in twice the precision."""
-    total, rest, size = 0.0, 0.0, 0.0
+    total, rest, size, n = 0.0, 0.0, 0.0, float(theta.size)
     for i in range(theta.size):
-        a, x = given[i], labels[i] * theta[i]
-        term = a * x
-        if term == 0.0:
-            continue
-        # Veltkamp and Dekker: what the product has lost.
-        lost = 0.0
-        if a != 1.0:
-            c, d = 134217729.0 * a, 134217729.0 * x
-            a1, x1 = c - (c - a), d - (d - x)
-            a2, x2 = a - a1, x - x1
-            lost = a2 * x2 - (((term - a1 * x1) - a2 * x1) - a1 * x2)
-        added = total + term
-        rest += ((total - added) + term if abs(total) >= abs(term) else (term - added) + total) + lost
-        total = added
-        size += abs(term)
-    n = float(theta.size)
+        total, rest = accumulate(total, rest, given[i], labels[i] * theta[i])
+        size += abs(given[i] * theta[i])
     return total + rest, UNIT * abs(total + rest) + 4.0 * (n + 4.0) * (n + 4.0) * UNIT * UNIT * size
 
 
