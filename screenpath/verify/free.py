@@ -80,8 +80,8 @@ def check(header: dict, steps: list, source) -> list:
     return box.check(header, steps, source, FreePair)
 
 
-class FreePair(Pair):
-    """What the passes find out about one step; the last entry of its solution is the intercept.
+class Summed(Pair):
+    """A pair whose signed sum is not 0: rows take what is left of it.
 
     Attributes
     ----------
@@ -89,8 +89,18 @@ class FreePair(Pair):
         Behind the first pass.
     """
 
-    digits = DIGITS
     residue: Residue
+
+    def look(self, box: Losses, t, error, norms) -> None:
+        """Look for rows that can take what is left of the sum."""
+        self.residue.look(box, self.theta(box), t, error, norms)
+        without_claims(self, box)
+
+
+class FreePair(Summed):
+    """What the passes find out about one step; the last entry of its solution is the intercept."""
+
+    digits = DIGITS
 
     def settle(self) -> None:
         """Form ``w - v``, and the sum of the dual variables, which the column of the intercept has."""
@@ -101,11 +111,6 @@ class FreePair(Pair):
         self.w = np.append(self.solution[:-1], 0.0)
         super().settle()
 
-    def look(self, box: Losses, t, error, norms) -> None:
-        """Look for rows that can take what is left of the sum."""
-        self.residue.look(box, self.theta(box), t, error, norms)
-        without_claims(self, box)
-
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
@@ -113,16 +118,8 @@ class FreePair(Pair):
         return self.gap_with(UP * (self.mismatch + UP * self.entry["C"] * shift), cost)
 
 
-class FreeKernelPair(KernelPair):
-    """What the passes find out about one step behind a kernel; the last entry of its solution is the intercept.
-
-    Attributes
-    ----------
-    residue : Residue
-        Behind the first pass.
-    """
-
-    residue: Residue
+class FreeKernelPair(Summed, KernelPair):
+    """What the passes find out about one step behind a kernel; the last entry of its solution is the intercept."""
 
     def __init__(self, entry: dict, size: int, width: int):
         super().__init__(entry, size, width)
@@ -141,11 +138,6 @@ class FreeKernelPair(KernelPair):
         """Return the linear forms of rows from their products with ``w``, and bounds of their errors."""
         found = products + self.b
         return found, error + 2.0 * LAST * np.abs(found)
-
-    def look(self, box: Losses, t, error, norms) -> None:
-        """Look for rows that can take what is left of the sum."""
-        self.residue.look(box, self.theta(box), t, error, norms)
-        without_claims(self, box)
 
     @property
     def gap(self) -> float:
