@@ -20,7 +20,7 @@ import click
 from screenpath.cli.app import ALIASES, COMMANDS, cli
 from screenpath.cv.options import cv_spec
 from screenpath.errors import flags
-from screenpath.models.options import GROUPS
+from screenpath.models.option import GROUPS
 from screenpath.models.specs import SPECS
 from screenpath.rules.catalogue import rules_of
 

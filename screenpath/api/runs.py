@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.memory import MemoryLimit
 from screenpath.errors import UsageError
-from screenpath.models.options import completed
+from screenpath.models.option import completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
 from screenpath.runs.stored import StoredPath, load_run

@@ -12,7 +12,8 @@ from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
 from screenpath.errors import flags
 from screenpath.models.losses import LOSSES
-from screenpath.models.options import FORCE, LOG_FORMAT, QUIET, Option
+from screenpath.models.option import Option
+from screenpath.models.options import FORCE, LOG_FORMAT, QUIET
 from screenpath.runs.studies import SPEEDUP, study_options
 
 ABOUT = {

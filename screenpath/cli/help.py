@@ -8,7 +8,7 @@ import os
 import click
 
 from screenpath.errors import flags, shown
-from screenpath.models.options import GROUPS
+from screenpath.models.option import GROUPS
 
 OTHER = "other"
 SAID = 3  # names that are offered for one that does not exist

@@ -12,7 +12,8 @@ from screenpath.cli.help import GroupedOption
 from screenpath.data.memory import parse_bytes
 from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
-from screenpath.models.options import FORCE, POSITIVE, QUIET, Option
+from screenpath.models.option import Option
+from screenpath.models.options import FORCE, POSITIVE, QUIET
 
 
 def stack(*decorators):

@@ -14,7 +14,8 @@ from functools import partial
 from types import SimpleNamespace
 
 from screenpath.data.needs import BOX, MIRRORED
-from screenpath.models.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, number, solving
+from screenpath.models.option import number
+from screenpath.models.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, solving
 from screenpath.models.spec import Spec, c_grid, with_intercept_chunked
 from screenpath.models.targets import real_targets, sign_targets
 

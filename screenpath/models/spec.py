@@ -12,7 +12,8 @@ from importlib import import_module
 
 from screenpath.data.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
 from screenpath.errors import UsageError
-from screenpath.models.options import INTERVAL, PATH, completed
+from screenpath.models.option import completed
+from screenpath.models.options import INTERVAL, PATH
 
 GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 

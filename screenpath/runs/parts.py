@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from screenpath.errors import UsageError
-from screenpath.models.options import PART
+from screenpath.models.option import PART
 
 # Options that a part cannot have, and why.
 WHOLE = {

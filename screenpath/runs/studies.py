@@ -11,6 +11,7 @@ from screenpath.data.needs import SCREEN_MORE
 from screenpath.errors import UsageError
 from screenpath.models import options as o
 from screenpath.models.losses import LOSSES
+from screenpath.models.option import Option
 from screenpath.models.specs import L1_SVM, SPARSE_SVM, SPECS
 
 if TYPE_CHECKING:
@@ -23,21 +24,21 @@ SPEEDUP = (
     "variant's own in the same repeat."
 )
 SOLVING = "screening and solver"
-REPEATS = o.Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
+REPEATS = Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
-SOLVER = o.Option("solver", group=SOLVING, help="The same for all rules.  [default: auto, as of a run]")
-RULES = o.Option(
+SOLVER = Option("solver", group=SOLVING, help="The same for all rules.  [default: auto, as of a run]")
+RULES = Option(
     "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True,
     help="Comma-separated; the first is what speed-ups refer to.",
 )  # fmt: skip
-START = o.Option(
+START = Option(
     "start", "warm", stated=True, group=SOLVING,
     help="Where the solver begins at each grid point, with and without rules: warm, at the previous point; cold, at "
     "theta = 0; or both, as warm,cold.",
 )  # fmt: skip
 BOX = (
     RULES, replace(START, help=f"{START.help} cold: solver cd only."),
-    o.Option(
+    Option(
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,
     ),
@@ -57,13 +58,13 @@ PAIRS = (
     *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
 )  # fmt: skip
 FEATURES = (
-    o.Option(
+    Option(
         "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True, group=SOLVING,
         help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
         "Newton steps. Speed-ups refer to the first.",
     ),
     REPEATS, *LIMITS, replace(o.TIME_LIMIT, help="For each run of a configuration."),
-    o.Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),
+    Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),
     o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from screenpath.models.options import Option
+from screenpath.models.option import Option
 from screenpath.sklearn.base import Classifier, value_errors
 
 C_VALUE = Option("C", 1.0, "positive")

@@ -8,7 +8,7 @@ import pytest
 from screenpath import rules_of
 from screenpath.cli.app import COMMANDS, cli
 from screenpath.cli.help import GroupedOption, Helped
-from screenpath.models.options import GROUPS
+from screenpath.models.option import GROUPS
 from screenpath.models.specs import SPECS
 from screenpath.rules import KERNEL, STATIC, parse_kernel_rule, parse_rule
 from screenpath.rules.l1svm import parse_feature_rule

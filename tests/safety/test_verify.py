@@ -10,20 +10,8 @@ from screenpath.verify.data import Source, scaled
 from screenpath.verify.file import pack
 from screenpath.verify.free import Residue
 from screenpath.verify.kernel import values
-from tests.safety.certificates import (
-    ExactPair,
-    accepts,
-    attack,
-    change,
-    exact_kernel,
-    exact_losses,
-    l1_values,
-    libsvm,
-    make_runs,
-    sparse_values,
-    still_true,
-    untrue,
-)
+from tests.safety.certificates import accepts, attack, change, libsvm, make_runs, still_true
+from tests.safety.judge import ExactPair, exact_kernel, exact_losses, l1_values, sparse_values, untrue
 
 
 @pytest.fixture(scope="module")
