@@ -31,9 +31,8 @@ class FreeKernelReduced(KernelReduced):
 
     Parameters
     ----------
-    signs : ndarray of shape (k,)
-    rest : float
-        What the signed dual variables (times C) of the survivors sum up to.
+    signs, rest
+        As of :class:`screenpath.models.free.FreeReduced`.
     typical : float
         See :class:`screenpath.models.lever.Seen`.
     """

@@ -137,9 +137,7 @@ class SVMClassifierCV(SearchedC, SVM):
 
 @dataclass(eq=False, repr=False)
 class L1SVMClassifierCV(CrossValidated, L1SVM):
-    """:class:`L1SVMClassifier` with C chosen by cross-validation.
-
-    One certified path for every fold and one on all data, warm-started and screened.
+    """:class:`L1SVMClassifier` with C chosen by cross-validation, as of :class:`SVMClassifierCV`.
 
     Parameters
     ----------
@@ -174,9 +172,7 @@ class L1SVMClassifierCV(CrossValidated, L1SVM):
 
 @dataclass(eq=False, repr=False)
 class SparseSVMClassifierCV(CrossValidated, SparseSVM):
-    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation.
-
-    One certified path for every fold and one on all data, warm-started and screened.
+    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation, as of :class:`SVMClassifierCV`.
 
     Parameters
     ----------

@@ -37,9 +37,7 @@ class LADRegressor(AtC, LAD):
 
     Parameters
     ----------
-    C : float, default 1
-        Weight of the sum of losses.
-    intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
+    C, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`screenpath.sklearn.SVMClassifier`.
 
     Attributes

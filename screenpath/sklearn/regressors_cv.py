@@ -10,9 +10,7 @@ from screenpath.sklearn.regressors import LAD, SVR, Quantile
 
 @dataclass(eq=False, repr=False)
 class LADRegressorCV(SearchedC, LAD):
-    """:class:`LADRegressor` with C chosen by cross-validation.
-
-    One certified path for every fold and one on all data, warm-started and screened.
+    """:class:`LADRegressor` with C chosen by cross-validation, as of :class:`screenpath.sklearn.SVMClassifierCV`.
 
     Parameters
     ----------
