@@ -18,7 +18,7 @@ from screenpath.models.lever import MANY, LeverBall, LeverPencil
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.rules import Screening
 from screenpath.rules.base import StaticRule
-from screenpath.rules.box import ESSNSV, SSNSV, pair_ball
+from screenpath.rules.box import ESSNSV, SSNSV, disproved, pair_ball
 from screenpath.rules.pathwise import Pathwise
 
 
@@ -158,5 +158,4 @@ def _parsed(text: str, names: tuple) -> FreeScreening | FreePathwise:
 
 def contradicted(model, accurate, parameter, decided) -> int:
     """Return how many decided rows the ball around a solution proves to be on the other side (for ``--audit``)."""
-    proven = model.screen(lever_ball(accurate, parameter)).status
-    return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
+    return disproved(model, lever_ball(accurate, parameter), decided)
