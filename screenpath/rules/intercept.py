@@ -72,7 +72,7 @@ class FreeDVI8(FreeDVI):
 
     def region(self, model, reference, C: float) -> LeverBall:
         """Return the ball of the reference's own pair at the new parameter."""
-        return replace(lever_ball(reference, C), sizes=MANY)
+        return replace(lever_ball(reference, C), tried=MANY)
 
 
 class FreeBT2(StaticRule):
