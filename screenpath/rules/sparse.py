@@ -107,7 +107,9 @@ def screen(
     -------
     SparseScreened
     """
-    at = model.nothing_screened()
+    at, features = model.nothing_screened(), features and not model.sharp
+    if not (samples or features):
+        return at
     regions = _regions(model, reference, alpha)
     model.reach = 0.0
     if not regions.known:
@@ -217,6 +219,8 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
     most = rest + 0.25 * lag_sq + 2.0 * error
     primal = math.sqrt(most / alpha) + 0.5 * moved
     ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
+    if model.sharp:  # the dual is not strongly concave
+        return _Regions(1.0 + ratio, bounds.grown * primal * primal, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
     ones_part, theta_part = -ratio * inverse, 1.0 + ratio
     to_ones_sq = (
         ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
