@@ -18,7 +18,7 @@ from screenpath.kernels import sparse as sums
 from screenpath.models.sparse_types import SparseCertificate, SparseReduced
 from screenpath.solvers.base import Budget, Solution
 
-FIRST, FALL = 0.02, 0.2  # the margin is 1: the first width, and what each is of the one before
+FIRST, FALL = 0.01, 0.3  # the margin is 1: the first width, and what each is of the one before
 LAST = 1e-12
 INNER = 0.1  # part of the tolerance to which a smoothed problem is solved
 
