@@ -3,8 +3,9 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import advance, inner
-from screenpath.kernels.sparse import respond
+from screenpath.kernels.sparse import Samples, respond
 from screenpath.kernels.sparse_intercept import settle
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
@@ -62,7 +63,7 @@ def active_values(indptr, active):
 
 
 @kernel
-def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_data, out_place, out_ptr):
+def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
     Rows are multiplied by the roots of their samples' weights, ``roots``.
@@ -72,6 +73,7 @@ def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_
     stored : int
         Values copied; where the output arrays are too small, those needed, and the copy is incomplete.
     """
+    (data, indices, indptr), (labels, _, n, classes, _) = view, samples
     d = indptr.size - 1
     q = 0
     room = out_data.size
@@ -102,8 +104,9 @@ def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_
 
 
 @kernel
-def gather_dense(data, indices, indptr, n, labels, roots, active, place, inside, out):
+def gather_dense(view, samples, roots, active, place, inside, out):
     """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
+    (data, indices, indptr), labels, n = view, samples.labels, samples.n
     for k in range(active.size):
         j = active[k]
         start, stop = indptr[j], indptr[j + 1]
@@ -131,39 +134,8 @@ def without(level, image):
 
 
 @kernel(fastmath=SUMS)
-def dense_conjugate_gradients(Z, level, alpha, scale, rhs, tol, limit, out):
-    """Solve the system of :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
-    size, zone = Z.shape
-    image = np.empty(zone)
-    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
-    out[:] = 0.0
-    rr = inner(rhs, rhs)
-    stop = tol * tol * rr
-    for it in range(limit):
-        if rr <= stop or rr == 0.0:
-            return it, True
-        image[:] = 0.0
-        for k in range(size):
-            v = direction[k]
-            for e in range(zone):
-                image[e] += v * Z[k, e]
-        without(level, image)
-        curvature = 0.0
-        for k in range(size):
-            total = 0.0
-            for e in range(zone):
-                total += Z[k, e] * image[e]
-            product[k] = alpha * direction[k] + scale * total
-            curvature += product[k] * direction[k]
-        if not curvature > 0.0:  # squares have left the range of floating point
-            return it, False
-        rr = advance(out, residual, direction, product, rr, curvature)
-    return limit, rr <= stop
-
-
-@kernel(fastmath=SUMS)
-def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, limit, out):
-    """Solve ``(alpha I + scale Z'(I - ll')Z) out = rhs``, ``Z`` given by columns with ``zone`` rows.
+def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z'(I - ll')Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
 
     ``l = level`` has length 1: with a free intercept, which answers a step, it is what the intercept adds to the rows
     of the zone. Without one it is empty.
@@ -174,8 +146,7 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
     converged : bool
         Whether the residual fell to ``tol ||rhs||`` within ``limit`` iterations.
     """
-    size = rhs.size
-    image = np.empty(zone)
+    Z, size, image = borrowed(Z), rhs.size, np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
     rr = inner(rhs, rhs)
@@ -185,16 +156,11 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
             return it, True
         image[:] = 0.0
         for k in range(size):
-            v = direction[k]
-            for p in range(ptr[k], ptr[k + 1]):
-                image[place[p]] += v * data[p]
+            add(Z, k, direction[k], image)
         without(level, image)
         curvature = 0.0
         for k in range(size):
-            total = 0.0
-            for p in range(ptr[k], ptr[k + 1]):
-                total += data[p] * image[place[p]]
-            product[k] = alpha * direction[k] + scale * total
+            product[k] = alpha * direction[k] + scale * dot(Z, k, image)
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
@@ -203,8 +169,7 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
 
 
 @kernel(fastmath=SUMS)
-def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, classes, active, place, free, alpha, scale,
-                                 rhs, tol, limit, out):  # fmt: skip
+def implicit_conjugate_gradients(view, samples, active, place, free, alpha, scale, rhs, tol, limit, out):
     """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
 
     Returns
@@ -212,6 +177,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
     iterations : int
     converged : bool
     """
+    (data, indices, indptr), (labels, weights, n, classes, _) = view, samples
     d = indptr.size - 1
     size = rhs.size
     scores, psi = np.empty(place.size), np.zeros(place.size)
@@ -272,12 +238,11 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
 
 
 @kernel
-def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
-          direction, step, free, guess, new_w, scores, theta, psi):  # fmt: skip
+def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, free, guess, new):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
-    Writes the point's weights, scores, ``theta`` and ``psi``. A ``free`` intercept is the best one, near ``guess``; it
-    is part of the scores.
+    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. A ``free`` intercept is the best
+    one, near ``guess``; it is part of the scores.
 
     Returns
     -------
@@ -288,6 +253,7 @@ def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alp
     intercept : float
     touched : int
     """
+    (data, indices, indptr), n, (new_w, scores, theta, psi) = view, samples.n, new
     d = indptr.size - 1
     new_w[:] = 0.0
     scores[:] = 0.0
@@ -317,14 +283,13 @@ def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alp
             for p in range(at(start), at(stop)):
                 block[at(indices[p])] += value * data[p]
         touched += stop - start
-    intercept = settle(scores, labels, weights, gamma, status, guess) if free else 0.0
-    loss = respond(scores, labels, weights, n, classes, gamma, status, theta, psi)
+    intercept = settle(scores, samples.labels, samples.weights, samples.gamma, status, guess) if free else 0.0
+    loss = respond(scores, samples, status, theta, psi)
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, intercept, touched
 
 
 @kernel
-def descend(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, col_sq, features, w,
-            scores):  # fmt: skip
+def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
     """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
 
     Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
@@ -333,6 +298,7 @@ def descend(data, indices, indptr, n, labels, weights, classes, gamma, status, a
     -------
     touched : int
     """
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
     d = indptr.size - 1
     touched = 0
     for k in range(features.size):
@@ -384,16 +350,16 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, index = np.full(2, 0.5), np.arange(2)
+    samples = Samples(labels, a, 2, 1, 0.5)
     pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
     quadratic_zone(status, a, index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
     active_values(view[2], index)
     place = np.arange(2, dtype=np.int32)
-    gather(*view, 2, labels, a, 1, index, index, out, place, ptr)
-    gather_dense(*view, 2, labels, a, index, index, index, np.empty((2, 2)))
-    dense_conjugate_gradients(np.eye(2), np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    conjugate_gradients(out, place, ptr, 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    implicit_conjugate_gradients(*view, 2, labels, a, 1, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    trial(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, a.copy(), a.copy(),
-          a.copy(), a.copy())  # fmt: skip
-    descend(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())
+    gather(view, samples, a, index, index, out, place, ptr)
+    gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
+    conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    implicit_conjugate_gradients(view, samples, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    new = a.copy(), a.copy(), a.copy(), a.copy()
+    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, new)
+    descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())

@@ -140,15 +140,12 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     scores, u = reference.scores, np.zeros(w.size)
     if dropped:
         scores = np.empty(theta.size)
-        model.rows.touched += sums.products(*view, n, w, scores)
+        model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())
-    kappa = box.stretch(
-        scores, model.labels, model.weights, n, model.classes, model.gamma, at.duals, alpha * square,
-        model.beta * size, reference.alpha / alpha,
-    )  # fmt: skip
+    kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
     w, scores = kappa * w, kappa * scores
-    loss = sums.respond(scores, model.labels, model.weights, n, model.classes, model.gamma, at.duals, theta, psi)
-    model.rows.touched += sums.column_sums(*view, n, features, psi, 1.0 / n, u)
+    loss = sums.respond(scores, model.samples, at.duals, theta, psi)
+    model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
     samples = loss / n, 0.0, 0.0, float(model.pairs), 0.0, 0, 0
     point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
     return _tightened(model, at, point, alpha)

@@ -61,9 +61,7 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
 def _answer(smooth: SparseReduced, w: np.ndarray) -> np.ndarray:
     """Return the dual point of weights in a smoothed problem; what is screened keeps its value."""
     m, theta = smooth.model, np.empty(smooth.model.ones.size)
-    sums.respond(
-        m.scores(w), m.labels, m.weights, m.n, m.classes, m.gamma, smooth.screened.duals, theta, np.empty(theta.size)
-    )
+    sums.respond(m.scores(w), m.samples, smooth.screened.duals, theta, np.empty(theta.size))
     return theta
 
 

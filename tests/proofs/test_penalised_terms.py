@@ -170,7 +170,9 @@ def test_a_dual_point_that_underflows_is_not_taken_for_0():
 
 
 def sparse_model(b):
-    return SimpleNamespace(n=6, gamma=0.5, pairs=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha)
+    return SimpleNamespace(
+        n=6, gamma=0.5, pairs=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha, sharp=False
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])
@@ -201,6 +203,10 @@ def test_the_regions_of_sifs(alpha, coarse):
                     b.grown * (6 * most + b.root * c.t_error + 0.25 * c.off * (2.0 * b.root + c.off)))  # fmt: skip
         found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
         assert found == pytest.approx(expected) and r.paper and r.known
+        model = sparse_model(b)
+        model.sharp = True  # the exact hinge: of the regions the primal ball alone is left
+        exact = rules._regions(model, c, alpha)
+        assert (exact.scale, exact.primal_sq) == (r.scale, r.primal_sq) and not exact.paper and exact.known
     below = certificate(lag_sq=0.0, loss_slack=0.0, kink=0.0, floor=0.0, apart_sq=300.0, t_error=0.0)
     second = rules._regions(sparse_model(b), below, 0.7).second_sq
     assert second == pytest.approx(b.grown * 0.25 * 300.0)  # a square below 0 counts as 0
@@ -217,7 +223,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
     at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None, col_total=None)
     model = SimpleNamespace(
         views=views_of, n=6, d=4, pairs=6, known_norms=(), rounding=SimpleNamespace(slacks=()), psi_of=lambda ref: None,
-        rows=SimpleNamespace(touched=100.0), nothing_screened=lambda: at, **dict.fromkeys(names),
+        rows=SimpleNamespace(touched=100.0), nothing_screened=lambda: at, sharp=False, **dict.fromkeys(names),
     )  # fmt: skip
     ref = certificate(w=None, theta=None, u=None, u_slack=None, formed=None, room=None, scores=np.zeros(6))
     for ones_part in (-0.3, 0.3):
