@@ -24,6 +24,7 @@ the variable counts for both ways. A small gamma, whose ball is as large as the 
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.sparse import Samples
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 UNIT = 2.0**-53
@@ -143,7 +144,7 @@ def column_reach(data, indices, start, stop, n, both, signed):
 
 
 @kernel
-def stretch(scores, labels, weights, n, classes, gamma, status, square, size, most):
+def stretch(scores, samples, status, square, size, most):
     """Return the multiple of weights, from 1 to ``most``, that has the smallest objective, but for a thousandth.
 
     Parameters
@@ -153,6 +154,7 @@ def stretch(scores, labels, weights, n, classes, gamma, status, square, size, mo
     square, size : float
         ``alpha ||w||^2`` and ``beta ||w||_1``.
     """
+    labels, weights, n, classes, gamma = samples
     low, high = 1.0, most
     for _ in range(10):
         kappa, slope = 0.5 * (low + high), 0.0
@@ -233,3 +235,10 @@ def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n,
             found[count] = f
             count += 1
     return count, touched
+
+
+def warm_up():
+    """Compile the canonical signature of what is not part of another kernel."""
+    a = np.ones(2)
+    samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5)
+    stretch(a, samples, np.zeros(2, dtype=np.int8), 1.0, 1.0, 2.0)

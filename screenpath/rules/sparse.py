@@ -142,10 +142,7 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
         scores = np.empty(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())
-    kappa = box.stretch(
-        scores, model.labels, model.weights, n, model.classes, model.gamma, at.duals, alpha * square,
-        model.beta * size, reference.alpha / alpha,
-    )  # fmt: skip
+    kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
     w, scores = kappa * w, kappa * scores
     loss = sums.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)

@@ -170,7 +170,9 @@ def test_a_dual_point_that_underflows_is_not_taken_for_0():
 
 
 def sparse_model(b):
-    return SimpleNamespace(n=6, gamma=0.5, pairs=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha)
+    return SimpleNamespace(
+        n=6, gamma=0.5, pairs=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha, sharp=False
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])
@@ -202,6 +204,11 @@ def test_the_regions_of_sifs(alpha, coarse):
         found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
         assert found == pytest.approx(expected) and r.paper and rules.finite(r)
         assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.ones_part) + r.theta_part + 1.0))
+        model = sparse_model(b)
+        model.sharp = True  # the exact hinge: of the regions the primal ball alone is left
+        exact = rules._regions(model, c, alpha)
+        assert (exact.scale, exact.primal_sq) == pytest.approx((r.scale, r.primal_sq))
+        assert not exact.paper and rules.finite(exact)
     below = certificate(lag_sq=0.0, loss_slack=0.0, kink=0.0, floor=0.0, apart_sq=300.0, t_error=0.0)
     second = rules._regions(sparse_model(b), below, 0.7).second_sq
     assert second == pytest.approx(b.grown * 0.25 * 300.0)  # a square below 0 counts as 0

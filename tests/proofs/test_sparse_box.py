@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from screenpath.kernels import sparse_box as box
+from screenpath.kernels.sparse import Samples
 from tests.sparse_problems import dual_rows
 
 N, D, GAMMA = 12, 3, 0.1
@@ -109,6 +110,7 @@ def test_the_multiple_of_weights_is_the_best(classes):
     labels = (2 * (np.arange(N) % 2) - 1 if classes == 2 else np.arange(N) % classes).astype(np.int64)
     w = 0.2 * np.abs(rng.normal(size=blocks * D)) * np.sign(rows.sum(axis=0))
     scores, status = (w.reshape(blocks, D) @ known["X"].T).ravel(), np.zeros(blocks * N, dtype=np.int8)
+    samples = Samples(labels, np.ones(N), N, blocks, GAMMA)
     margins, square, size = rows @ w, 0.05 * w @ w, 0.01 * np.abs(w).sum()
 
     def value(kappa):
@@ -117,7 +119,7 @@ def test_the_multiple_of_weights_is_the_best(classes):
         return (best * (t - 0.5 * GAMMA * best)).sum() / N + 0.5 * kappa**2 * square + kappa * size
 
     tried = np.linspace(1.0, 9.0, 16001)
-    found = box.stretch(scores, labels, np.ones(N), N, blocks, GAMMA, status, square, size, 9.0)
+    found = box.stretch(scores, samples, status, square, size, 9.0)
     assert 1.1 < found < 8.9
     assert found == pytest.approx(tried[np.argmin([value(kappa) for kappa in tried])], abs=0.02)
-    assert box.stretch(scores, labels, np.ones(N), N, blocks, GAMMA, status, 1e6, size, 9.0) == 1.0
+    assert box.stretch(scores, samples, status, 1e6, size, 9.0) == 1.0

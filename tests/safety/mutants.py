@@ -75,6 +75,7 @@ NEAREST = {
     "screenpath/rules/l1svm.py": [PENALISED, "tests/rules/test_l1svm.py"],
     "screenpath/rules/sparse.py": [PENALISED, "tests/models/test_sparse.py"],
     "screenpath/kernels/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
+    "screenpath/kernels/sparse_box.py": [f"{PROOFS}sparse_box.py", "tests/safety/test_sifs.py"],
     "screenpath/kernels/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/models/test_l1svm.py"],
     "screenpath/kernels/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/rules/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
