@@ -14,6 +14,7 @@ from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.cv.tables import chosen, csv_text, scores_text
+from screenpath.cv.turn import patience, turn_line, turned
 from screenpath.data.labels import label_text
 from screenpath.data.memory import in_force, private_size
 from screenpath.data.needs import DASK_WORKER
@@ -32,6 +33,8 @@ from screenpath.runs.load import matrix_memory
 from screenpath.runs.parts import stretch
 from screenpath.runs.session import Session
 from screenpath.walk.step import CERTIFIED
+
+MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points")  # of the options, in the identity
 
 
 class CvSession(Session):
@@ -64,7 +67,7 @@ class CvSession(Session):
         self.task = Task(
             self.spec, self.task_options(raw), self.score, self.data.labels,
             load.class_weights(o.get("class_weight"), self.data.label_names),
-            "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
+            "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
         )  # fmt: skip
 
     def draw(self, task: str) -> list:
@@ -123,6 +126,14 @@ class CvSession(Session):
         self.columns = (*self.columns, *self.cv_columns)
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
+        if self.options["until_turn"]:
+            if len(self.grid) < 2:
+                raise UsageError("`until_turn` goes on as the grid is spaced", "use `grid` with 2 or more points")
+            if self.screening.needs_far_end:
+                raise UsageError(
+                    f"`rule={self.options['rule']}` needs a solution at the end of the grid, which `until_turn` moves",
+                    f"use `rule={self.spec.default_rule}`",
+                )
 
     def default_folder(self):
         """Return ``runs/cv-MODEL-DATA``."""
@@ -139,7 +150,7 @@ class CvSession(Session):
             "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": digest.hexdigest(),
             "score": self.score.name,
-            **{name: o[name] for name in ("certify", "certify_to", "certify_points")},
+            **{name: o[name] for name in MORE},
         }
 
     # -- the folds --
@@ -190,18 +201,28 @@ class CvSession(Session):
         self.certified: ErrorBounds | None = None
         self.rounds = 0
         self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
-        whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
+        self.growth = self.go_on() if self.options["until_turn"] else None
+        whole = self.whole_folds
         if self.options["certify"]:
             self.certify()
         self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         self.seconds = time.monotonic() - clock
-        scores = np.full((len(self.folds), len(self.grid)), np.nan)
-        for row, fold in zip(scores, self.folds, strict=True):
-            row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
-        self.choice = choose(scores, self.score.higher)
+        self.choice = self.choose()
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
+
+    @property
+    def whole_folds(self) -> bool:
+        """Tell whether all folds have reached the end of the grid."""
+        return all(len(fold.rows) == len(self.grid) for fold in self.folds)
+
+    def choose(self):
+        """Return the choice by the scores that there are."""
+        scores = np.full((len(self.folds), len(self.grid)), np.nan)
+        for row, fold in zip(scores, self.folds, strict=True):
+            row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
+        return choose(scores, self.score.higher)
 
     def next_round(self):
         """Return the folder that keeps the folds over the first grid, or over the next finer one."""
@@ -209,12 +230,38 @@ class CvSession(Session):
         self.rounds += 1
         return folder
 
-    def walk_folds(self, grid, tol: float, folder, what: str) -> list:
+    def go_on(self) -> dict:
+        """Go on behind the end of the grid until the mean score has turned, some points at a time.
+
+        Returns
+        -------
+        dict
+            For cv.json: points added, the last point, and whether it has turned.
+        """
+        o, first = self.options, self.grid
+        while self.whole_folds and not turned(self.choose(), self.score.higher):
+            count = min(len(self.grid) + patience(len(self.grid)) - len(first), o["turn_points"])
+            further = self.spec.further(self.model, o, first, count)
+            grid, folder = np.concatenate([first, further]), self.next_round()
+            late = time.monotonic() > self.deadline
+            if len(grid) == len(self.grid) or (late and not self.all_finished(grid, o["tol"], folder)):
+                break
+            what = ", to " + ", ".join(f"{k} = {v:.3g}" for k, v in self.model.parameters(grid[-1]).items())
+            begun = [fold.beginning for fold in self.folds]
+            self.folds = self.walk_folds(grid, o["tol"], folder, what, begun)
+            self.grid = grid
+        return {
+            "added_points": len(self.grid) - len(first),
+            "last": self.model.parameters(self.grid[-1]),
+            "turned": self.whole_folds and turned(self.choose(), self.score.higher),
+        }
+
+    def walk_folds(self, grid, tol: float, folder, what: str, begun=None) -> list:
         """Return the paths of all folds over a grid, telling of each."""
         found = []
         with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
             for fold in fold_paths(
-                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
+                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread, begun
             ):
                 found.append(fold)
                 self.signals.check()
@@ -236,7 +283,7 @@ class CvSession(Session):
         """Solve further values of C, or known ones closer, for all folds; return whether there was time for it."""
         folder = self.next_round()
         # What an earlier run has finished is taken up even behind the deadline: its path on all data has this grid.
-        if time.monotonic() > self.deadline and len(self.finished_over(points, tol, folder)) < len(self.splits):
+        if time.monotonic() > self.deadline and not self.all_finished(points, tol, folder):
             return False
         what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
         more = self.walk_folds(np.array(points), tol, folder, what)
@@ -245,9 +292,9 @@ class CvSession(Session):
         self.certified.update([fold.held_out for fold in self.folds], again=points)
         return all(len(fold.rows) == len(points) for fold in more)
 
-    def finished_over(self, points: list, tol: float, folder) -> dict:
-        """Return the paths over these values of C that an earlier run has finished."""
-        return finished_paths(self.samples, self.task, self.splits, points, tol, folder)
+    def all_finished(self, points, tol: float, folder) -> bool:
+        """Tell whether an earlier run has finished all folds over these points."""
+        return len(finished_paths(self.samples, self.task, self.splits, points, tol, folder)) == len(self.splits)
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached: the deadline may have come between."""
@@ -308,6 +355,7 @@ class CvSession(Session):
             "best": chosen(self.parameters, self.choice, self.choice.best),
             "one_se": chosen(self.parameters, self.choice, self.choice.one_se),
             "at_boundary": self.boundary,
+            "until_turn": self.growth,
             "certified": self.certified_record(),
             "seconds": self.seconds,
         }
@@ -337,8 +385,10 @@ class CvSession(Session):
             lines.append(
                 (what, f"step {step} ({where}): {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds")
             )
+        if self.growth is not None:
+            lines.append(turn_line(self.growth))
         if self.boundary:
-            more = wider(self.options, self.parameters[self.choice.best], self.boundary)
+            more = wider(self.options, self.parameters, self.choice.best, self.boundary)
             lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
         record = self.certified_record()
         if record is not None:

@@ -143,6 +143,9 @@ class Spec:
         ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
     grid : callable
         ``grid(model, options) -> sequence`` of parameters in the order of the walk.
+    further : callable or None
+        ``further(model, options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced;
+        None where a grid has no one end.
     score : str
         Of ``--test``, by its name in ``scores.SCORES``.
     chosen_by : str, optional
@@ -203,6 +206,7 @@ class Spec:
     grid: Callable
     score: str
     liblinear: str
+    further: Callable | None = Later("models.grid", "further_c")
     chosen_by: str | None = None
     options: tuple = ()
     resolved: Callable = chunked

@@ -1,0 +1,51 @@
+"""Whether the mean score over the folds has turned, so that nothing is to be hoped for behind the end of a grid."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from screenpath.runs.choose import Choice
+
+LEAST = 3  # points on which anything is founded: one alone may be chance
+PATIENCE = 0.2  # share of a grid for which the best has to stand before it is believed
+
+
+def patience(points: int) -> int:
+    """Return for how many points the best score of a grid of so many has to stand; as many are added at once."""
+    return max(LEAST, math.ceil(PATIENCE * points))
+
+
+def turned(choice: Choice, higher: bool) -> bool:
+    """Tell whether the score has turned at the end of the grid.
+
+    It has where none of the last points is better than the best before them (nor is a plateau), or where each of the
+    last ``LEAST`` means is more than one standard error worse than the best: the rule by which the most regularised
+    step is chosen, asked of the other end. Means that are all the same have not begun to move.
+
+    Parameters
+    ----------
+    choice : Choice
+        Over the whole grid; all folds have reached its end.
+    higher : bool
+        Whether more is better.
+    """
+    last = choice.mean.size - 1
+    if np.all(choice.mean == choice.mean[0]):
+        return False
+    if last - choice.best >= patience(choice.mean.size):
+        return True
+    loss = -choice.mean if higher else choice.mean
+    beyond = loss[max(choice.best + 1, last - LEAST + 1) :]
+    return beyond.size == LEAST and bool(np.all(beyond > loss[choice.best] + choice.se[choice.best]))
+
+
+def turn_line(growth: dict) -> tuple[str, str]:
+    """Return what the closing table says of a grid that goes on: ``until_turn`` of cv.json."""
+    added = growth["added_points"]
+    at = ", ".join(f"{name} = {value:.6g}" for name, value in growth["last"].items())
+    to = f"{added} further point{'' if added == 1 else 's'} to {at}"
+    if not growth["turned"]:
+        return "warning", f"the mean score has not turned within {to}"
+    return "mean score", f"has turned within {to}" if added else f"had turned by the end of the grid ({at})"
