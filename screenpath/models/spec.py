@@ -192,6 +192,8 @@ class Spec:
         Whether its penalty leaves features out of the model, one after the other along the path.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
+    streams_columns : bool
+        Whether the columns of a folder of shards by columns can stay on disk.
     copies : bool
         Whether the model has a copy of the rows, and needs them no more once it is built.
     needs : needs.Needs
@@ -227,6 +229,7 @@ class Spec:
     compiling: float = 18.0
     selects: bool = False
     streams: bool = True
+    streams_columns: bool = False
     spreads: bool = False
     copies: bool = False
     needs: Needs = BOX

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data import needs
+from screenpath.data.column_shards import ColumnFolder
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import check_names
 from screenpath.data.labels import are_targets, label_text, named, recoded
@@ -23,6 +24,7 @@ from screenpath.data.wide import is_wide
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.rows.budget import Allowance, free_memory
+from screenpath.rows.column_shards import ColumnShards
 from screenpath.rows.memory import MemoryRows, prepared_rows
 from screenpath.rows.shards import ShardRows
 from screenpath.runs.reading import (
@@ -40,6 +42,7 @@ from screenpath.runs.record import WIDEST
 if TYPE_CHECKING:
     from screenpath.rows.gram import GramRows
 
+SMALLER = "convert with a smaller `block_mb`"
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
 
@@ -64,7 +67,7 @@ class Training:
     Parameters
     ----------
     path : str
-    rows : MemoryRows, ShardRows, GramRows or Described
+    rows : MemoryRows, ShardRows, ColumnShards, GramRows or Described
     targets : ndarray of shape (n,), or None once the model has been built
     labels : dict or None
         Map from +1 and -1 to the labels of the file.
@@ -89,7 +92,7 @@ class Training:
     """
 
     path: str
-    rows: MemoryRows | ShardRows | GramRows | Described
+    rows: MemoryRows | ShardRows | ColumnShards | GramRows | Described
     targets: np.ndarray | None
     labels: dict | None
     weights: np.ndarray | None
@@ -129,7 +132,7 @@ class Training:
             "n_samples": self.shape[0],
             "n_features": self.shape[1],
             "nnz": self.nnz,
-            "storage": "shards" if isinstance(self.rows, ShardRows) else "sparse" if self.rows.sparse else "dense",
+            "storage": "shards" if self.on_disk else "sparse" if self.rows.sparse else "dense",
             "bytes": self.rows.nbytes,
             **({} if self.names is None else {"feature_names": list(self.names)}),
             **({} if self.label_names is None else {"label_names": list(self.label_names)}),
@@ -137,17 +140,22 @@ class Training:
         }
 
     def without_rows(self) -> Training:
-        """Return the same for a model that does not need the rows any more."""
-        return replace(self, rows=Described(self.rows.sparse, self.rows.nbytes))
+        """Return the same for a model that does not need the rows any more; what is on disk stays there."""
+        return self if self.on_disk else replace(self, rows=Described(self.rows.sparse, self.rows.nbytes))
+
+    @property
+    def on_disk(self) -> bool:
+        """Tell whether passes read the data from files."""
+        return isinstance(self.rows, ShardRows | ColumnShards)
 
     @property
     def mapped_bytes(self) -> int:
         """Return the bytes of files that passes map."""
-        return self.rows.nbytes if isinstance(self.rows, ShardRows) else 0
+        return self.rows.nbytes if self.on_disk else 0
 
     def close(self) -> None:
         """Let go of threads and cluster."""
-        if isinstance(self.rows, ShardRows):
+        if isinstance(self.rows, ShardRows | ColumnShards):
             self.rows.close()
 
     def preparation_record(self) -> dict:
@@ -221,9 +229,14 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     """
     limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
-    if data is None and spec.streams and is_shards(options["data"]):
+    if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
         folder = open_shards(options)
-        if not _fits_narrowed(folder, options):
+        if isinstance(folder, ColumnFolder):
+            if spec.streams_columns:
+                return _stream_columns(spec, options, limit, folder, tell)
+            if named_cluster(options):
+                raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
+        elif spec.streams and not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder, tell)
     data = read_training(options) if data is None else data
     if tell is not None and not kept:
@@ -393,6 +406,36 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     return Training(
         options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what
     )
+
+
+def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolder, tell=None) -> Training:
+    """Return the training data of a folder of shards by columns, which stay on disk."""
+    source = options["data"]
+    if options["dtype"] != "float64":
+        raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
+    folder.check_width(options["n_features"])
+    if tell is not None:
+        for notice in folder.meta["notices"]:
+            tell(f"{source}: {notice}")
+    shape = Shape(folder.n, folder.columns.n, folder.nnz, False)
+    limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
+    y = folder.labels()
+    options = coded(options, folder.label_names)
+    targets, labels = targets_of(spec, options, y, source)
+    given = checked_weights(y, read_weights(options.get("weights")))
+    weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
+    penalties = checked_penalties(read_weights(options.get("penalty_weights")), folder.d, folder.numbers)
+    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"])
+    classes = len((labels or {}).get("classes", (0,)))
+    vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
+    limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
+    limit.promised = vectors + columns.passing
+    p = replace(columns.preparation, bias=1.0)  # the model's own, last among its coefficients
+    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
+    return Training(
+        source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,
+        vectors + columns.passing, penalties=penalties, **what,
+    )  # fmt: skip
 
 
 def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more) -> ShardRows:

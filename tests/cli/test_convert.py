@@ -191,3 +191,147 @@ def test_standard_on_sparse_shards(call, tmp_path):
     assert call("convert", "sparse", "s", "--quiet").code == 0
     result = call("svm", "s", *GRID, "--scale", "standard")
     assert result.code == 2 and "--storage dense" in result.err
+
+
+# -- by columns ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def by_columns(call, data, monkeypatch):
+    """A folder of several shards by columns made of ``data``."""
+    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    from screenpath.data.convert import convert
+
+    return convert([data], data.parent / "columns", block_mb=1e-3, by="columns").path
+
+
+def same_run(one, other):
+    """Compare what two runs have written, but for times."""
+    assert without_times(f"{one}/steps.csv") == without_times(f"{other}/steps.csv")
+    with open(f"{one}/coefficients.csv") as first, open(f"{other}/coefficients.csv") as second:
+        assert first.read() == second.read()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (), ("--scale", "standard", "--rule", "none"),
+        ("--scale", "maxabs", "--threads", 2, "--class-weight", "balanced"),
+        ("--storage", "sparse", "--solver", "cd", "--log"), ("--penalty-weights", "penalties", "--one-vs-rest"),
+    ],
+)  # fmt: skip
+def test_l1_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_columns, options):
+    (data.parent / "penalties").write_text("1\n2\n0.5\n1\n3\n")
+    more = ("--grid", "6", "--quiet", *options)
+    assert call("l1svm", data, *more, "-o", "memory").code == 0
+    result = call("l1svm", by_columns, *more, "--test", data, "-o", "streamed")
+    assert result.code == 0, result.err
+    tested = without_times("streamed/steps.csv", "test_accuracy")
+    assert tested == without_times("memory/steps.csv", "test_accuracy")
+    with open("streamed/run.json") as file:
+        record = json.load(file)
+    assert record["data"]["storage"] == "shards" and record["preparation"]["bias"] == 1.0
+    with open("memory/coefficients.csv") as one, open("streamed/coefficients.csv") as other:
+        assert one.read() == other.read()
+
+
+def test_what_else_takes_columns(call, data, by_columns):
+    """Models by rows, cross-validation, predict and inspect read the folder as they read the text."""
+    assert call("svm", data, *GRID, "-o", "a").code == 0
+    assert call("svm", by_columns, *GRID, "-o", "b").code == 0
+    same_run("a", "b")
+    for where, out in ((data, "c"), (by_columns, "d")):
+        assert call("cv", "l1svm", where, "--grid", 3, "--folds", 3, "--quiet", "-o", out).code == 0
+    same_run("c", "d")
+    one, other = (call("predict", "a", where, "--step", 3, "--quiet") for where in (data, by_columns))
+    assert one.code == other.code == 0 and one.out == other.out != ""
+    one, other = (call("inspect", where).out.splitlines()[1:] for where in (data, by_columns))
+    assert one == other
+    result = call("svm", by_columns, "--local-cluster", 2, *GRID)
+    assert result.code == 2 and "convert again with --by rows" in result.err
+    for option, said in ((("--scale", "l2"), "--by rows"), (("--dtype", "float32"), "leave it out")):
+        result = call("l1svm", by_columns, *option)
+        assert result.code == 2 and said in result.err
+
+
+def test_a_path_on_columns_is_stopped_and_resumed(call, data, by_columns, monkeypatch):
+    from screenpath.rows.column_shards import ShardColumns
+    from screenpath.walk import loop
+
+    assert call("l1svm", by_columns, "--grid", "8", "--quiet", "-o", "whole").code == 0
+    real, calls = loop.time.monotonic, []
+
+    def late(model, *arguments, plain=loop.solve_point, **more):
+        calls.append(isinstance(model.rows, ShardColumns))  # toys are solved before
+        if sum(calls) == 4:
+            monkeypatch.setattr(loop.time, "monotonic", lambda: real() + 1e6)
+        return plain(model, *arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "solve_point", late)
+        assert call("l1svm", by_columns, "--grid", "8", "--quiet", "--time-limit", 1000, "-o", "cut").code == 3
+    monkeypatch.setattr(loop.time, "monotonic", real)
+    with open("cut/run.json") as file:
+        assert 0 < json.load(file)["totals"]["steps_done"] < 8
+    assert call("l1svm", by_columns, "--grid", "8", "--quiet", "--resume", "-o", "cut").code == 0
+    same_run("cut", "whole")
+
+
+@pytest.mark.parametrize("name", ["000001-dense.npy", "000002-targets.npy", "labels.npy", "meta.json"])
+def test_damaged_columns_are_noticed(call, by_columns, name):
+    shard_folders.flip(by_columns / name, -4)
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and name in result.err and "damaged" in result.err
+    assert "Traceback" not in result.err
+    result = call("inspect", by_columns)
+    assert result.code == 1 and name in result.out + result.err
+    (by_columns / name).unlink()
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and "Traceback" not in result.err
+
+
+def test_convert_by_columns(call, data, tmp_path):
+    """From text and from rows the same folder comes out; what cannot be is refused by name."""
+    result = call("convert", data, "columns", "--by", "columns")
+    assert result.code == 0 and "columns: 120 rows, 5 features" in result.err
+    assert not (tmp_path / "columns.by-rows").exists()
+    again = call("convert", data, "columns", "--by", "columns")
+    assert again.code == 1 and "use --force" in again.err
+    assert call("convert", data, "columns", "--by", "columns", "--resume").code == 0
+    result = call("convert", data, "columns", "--by", "columns", "--resume", "--zero-based")
+    assert result.code == 1 and "zero_based was" in result.err
+    assert call("convert", data, "rows").code == 0
+    assert call("convert", "rows", "turned", "--by", "columns").code == 0
+    from screenpath.data.column_shards import ColumnFolder
+
+    one, other = ColumnFolder("columns"), ColumnFolder("turned")
+    assert one.sha256 == other.sha256
+    result = call("convert", "rows", "twice")
+    assert result.code == 2 and "--by columns" in result.err
+    result = call("convert", "columns", "twice", "--by", "columns")
+    assert result.code == 1 and "was converted by columns" in result.err
+
+
+def test_convert_by_columns_goes_on(call, data, monkeypatch, tmp_path):
+    from screenpath.data import convert_columns
+    from screenpath.data.convert import convert
+    from screenpath.data.write_shards import ShardWriter
+
+    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr(convert_columns, "AT_ONCE", 1 << 11)  # a pass over the rows for each block
+    whole = convert([data], tmp_path / "whole", block_mb=1e-3, by="columns")
+    written, plain = [], ShardWriter.write
+
+    def write(self, k, *arguments):
+        if self.path.name == "cut":
+            written.append(k)
+            if len(written) == 3:
+                raise KeyboardInterrupt
+        return plain(self, k, *arguments)
+
+    monkeypatch.setattr(ShardWriter, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        convert([data], tmp_path / "cut", block_mb=1e-3, by="columns")
+    found = convert([data], tmp_path / "cut", block_mb=1e-3, by="columns", resume=True)
+    assert found.sha256 == whole.sha256 and written == [0, 1, 2, 2, *range(3, whole.count)]
+    assert sorted(path.name for path in tmp_path.iterdir() if "cut" in path.name) == ["cut"]
