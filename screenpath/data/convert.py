@@ -18,7 +18,14 @@ import numpy as np
 from screenpath import __version__
 from screenpath.data.checks import joint_sha256
 from screenpath.data.column_shards import ColumnFolder
-from screenpath.data.convert_columns import check_source, convert_columns, finished, refuse_out, rows_folder
+from screenpath.data.convert_columns import (
+    check_source,
+    checked_rows,
+    convert_columns,
+    finished,
+    refuse_out,
+    rows_folder,
+)
 from screenpath.data.convert_tables import TableBlock, float32, settle, table_blocks
 from screenpath.data.convert_text import MEMORY_FACTOR, TextBlock, label_words, parse_block, rereadable, text_blocks
 from screenpath.data.labels import label_text
@@ -115,7 +122,8 @@ def convert(
     given = check_source(sources, by)
     if given is not None:
         refuse_columns(str(given), target, one_hot)
-        return convert_columns(ShardFolder(given), out, size, storage, limit, force, resume)
+        rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
+        return convert_columns(rows, out, size, storage, limit, force, resume)
     if by == COLUMNWISE:
         refuse_out(out, force, resume)
         asked = {"by": by, "zero_based": zero_based, "dtype": np.dtype(dtype).name, "sources": _names(sources)}

@@ -213,6 +213,23 @@ def check_source(sources, by: str) -> Path | None:
     return Path(folders[0])
 
 
+def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np.dtype) -> ShardFolder:
+    """Return shards by rows that are to be turned over as they are.
+
+    Raises
+    ------
+    DataError, UsageError
+        Where they are asked for in another form.
+    """
+    folder = ShardFolder(path)
+    folder.check_indices(zero_based)
+    if n_features not in (None, folder.d):
+        raise UsageError(f"{path} has {folder.d} features, and is turned over as it is", "leave out `n_features`")
+    if dtype not in (folder.dtype, np.dtype(np.float64)):
+        raise UsageError(f"{path} holds {folder.dtype} values, and is turned over as it is", "leave out `dtype`")
+    return folder
+
+
 def refuse_out(out, force: bool, resume: bool) -> None:
     """Refuse a folder that is there before hours are spent on its rows; the writer looks at it again.
 

@@ -42,6 +42,7 @@ from screenpath.runs.record import WIDEST
 if TYPE_CHECKING:
     from screenpath.rows.gram import GramRows
 
+ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
 SMALLER = "convert with a smaller `block_mb`"
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
@@ -352,7 +353,8 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     X, source = data.X, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
-    limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", TOO_LARGE)
+    hint = ON_DISK if spec.streams_columns else TOO_LARGE
+    limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = later
     return vectors
 

@@ -249,7 +249,10 @@ def test_what_else_takes_columns(call, data, by_columns):
     assert one == other
     result = call("svm", by_columns, "--local-cluster", 2, *GRID)
     assert result.code == 2 and "convert again with --by rows" in result.err
-    for option, said in ((("--scale", "l2"), "--by rows"), (("--dtype", "float32"), "leave it out")):
+    for option, said in (
+        (("--scale", "l2"), "--by rows"), (("--dtype", "float32"), "leave it out"), (("--n-features", 9), "5 features"),
+        (("--certificate",), "name the file"), (("--local-cluster", 2), "does not run on a cluster"),
+    ):  # fmt: skip
         result = call("l1svm", by_columns, *option)
         assert result.code == 2 and said in result.err
 
@@ -306,6 +309,9 @@ def test_convert_by_columns(call, data, tmp_path):
 
     one, other = ColumnFolder("columns"), ColumnFolder("turned")
     assert one.sha256 == other.sha256
+    for option in (("--n-features", 9), ("--dtype", "float32"), ("--zero-based",), ("--target", "y")):
+        result = call("convert", "rows", "twice", "--by", "columns", *option)
+        assert result.code == 2 and option[0] in result.err
     result = call("convert", "rows", "twice")
     assert result.code == 2 and "--by columns" in result.err
     result = call("convert", "columns", "twice", "--by", "columns")
