@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Grid
-from screenpath.api.losses import make_grid, numbered_weights, two_labels
-from screenpath.data.arrays import check_data, numbered, texts_of
+from screenpath.api.losses import make_grid
+from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
-from screenpath.data.frames import names_of
 from screenpath.data.labels import binary_labels
 from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
@@ -70,34 +69,17 @@ class KernelPathResult(Result):
 
 
 def kernel_svm_path(
-    X: RowsLike,
-    y: ArrayLike,
-    *,
-    kernel: str = "rbf",
-    gamma: float | str = "1/d",
-    degree: int = 3,
-    coef0: float = 0.0,
-    intercept: str | None = None,
-    bias: float = 0.0,
-    grid: Grid = 100,
-    cmin: float = 1e-2,
-    cmax: float = 10.0,
-    rule: str = "dvi+gap",
-    solver: str = "auto",
-    shrinking: bool = True,
-    tol: float = 1e-6,
-    class_weight: ClassWeight = None,
-    sample_weight: ArrayLike | None = None,
-    scale: str = "none",
-    storage: str = "auto",
-    dtype: DTypeLike = np.float64,
-    max_memory: int | str | None = None,
-    gram: str = "auto",
-    threads: int = 1,
-    max_epochs: int = 100_000,
-    time_limit: float | None = None,
+    X: RowsLike, y: ArrayLike, *,
+    kernel: str = "rbf", gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+    intercept: str | None = None, bias: float = 0.0,
+    grid: Grid = 100, cmin: float = 1e-2, cmax: float = 10.0,
+    rule: str = "dvi+gap", solver: str = "auto", shrinking: bool = True, tol: float = 1e-6,
+    class_weight: ClassWeight = None, sample_weight: ArrayLike | None = None,
+    scale: str = "none", storage: str = "auto", dtype: DTypeLike = np.float64,
+    max_memory: int | str | None = None, gram: str = "auto",
+    threads: int = 1, max_epochs: int = 100_000, time_limit: float | None = None,
     tell: Callable[[str], object] | None = None,
-) -> KernelPathResult:
+) -> KernelPathResult:  # fmt: skip
     """Compute a certified path of kernel SVMs (Ogawa 2014, Section IV-D).
 
     Parameters
@@ -158,27 +140,26 @@ def kernel_svm_path(
     [1.0, 1.0, -1.0, -1.0]
     """
     began = time.monotonic()
-    names, texts, given_y = names_of(X), texts_of(y), y
-    X, y = check_data(X, numbered(y, texts))
+    data = Given.of(X, y)
     options = path_options(tol, max_epochs, time_limit, began)
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "kernel": kernel}
     spec = with_intercept(KERNEL_SVM, kind)
     screening, chosen, bias = spec.rule(rule), spec.solver(solver, shrinking=shrinking), kind["bias"]
-    signs, _ = binary_labels(y, names=texts)
-    weights = row_weights(y, numbered_weights(class_weight, texts), sample_weight)
+    signs, _ = binary_labels(data.y, names=data.texts)
+    given = checked_weights(data.y, sample_weight)
+    weights = row_weights(data.y, data.class_weight(class_weight), given)
     values = make_grid(grid, cmin, cmax)
-    prepared, preparation = prepare(X, scale, 0.0, storage, weights=checked_weights(y, sample_weight), narrow=True)
-    function = KernelFunction(kernel, parse_gamma(gamma, X.shape[1]), degree, coef0, bias * bias)
+    prepared, preparation = prepare(data.X, scale, 0.0, storage, weights=given, narrow=True)
+    function = KernelFunction(kernel, parse_gamma(gamma, data.X.shape[1]), degree, coef0, bias * bias)
     allowed = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
     rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
     model = kernel_svm_model(rows, weights, kind["intercept"])
     found = walked(model, values, screening, chosen, options, blank=np.full(rows.n + spec.free_bias, np.nan))
     own = {"gamma": gamma, "degree": degree, "coef0": coef0}
     asked = {
-        **{name: own[name] for name in PARAMETERS[kernel]}, "kernel": kernel, "gram": gram, "bias": bias, "rule": rule,
-        "intercept": kind["intercept"],
-        "solver": solver, "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads,
-        "max_epochs": max_epochs, "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
+        **kind, **{name: own[name] for name in PARAMETERS[kernel]}, "gram": gram, "rule": rule, "solver": solver,
+        "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads, "max_epochs": max_epochs,
+        "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
     }  # fmt: skip
-    origin = Origin("svm", X, y if texts is None else given_y, asked)
-    return KernelPathResult(found, preparation, two_labels(y, texts), rows, origin=origin, feature_names=names)
+    origin = Origin("svm", data.X, data.written, asked)
+    return KernelPathResult(found, preparation, data.two_labels, rows, origin=origin, feature_names=data.names)

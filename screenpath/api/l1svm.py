@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Values
-from screenpath.api.losses import numbered_weights, two_labels
-from screenpath.data.arrays import check_data, numbered, texts_of
+from screenpath.data.arrays import Given, check_data
 from screenpath.data.dataset import RowsLike
-from screenpath.data.frames import names_of
 from screenpath.data.prepare import checked_penalties, prepare
 from screenpath.errors import UsageError
 from screenpath.models.builders import checked_weights, row_weights
@@ -26,25 +24,13 @@ from screenpath.solvers.l1cd import make_feature_solver
 
 
 def l1_svm_path(
-    X: RowsLike,
-    y: ArrayLike,
-    *,
-    grid: int | Values = 20,
-    log: bool = False,
-    lambda_min_ratio: float = 0.05,
-    class_weight: ClassWeight = None,
-    sample_weight: ArrayLike | None = None,
-    penalty_weights: ArrayLike | None = None,
-    rule: str = "vi+gap",
-    solver: str = "auto",
-    tol: float = 1e-6,
-    scale: str = "none",
-    storage: str = "auto",
-    dtype: DTypeLike = np.float64,
-    threads: int = 1,
-    max_epochs: int = 100_000,
-    time_limit: float | None = None,
-) -> PathResult:
+    X: RowsLike, y: ArrayLike, *,
+    grid: int | Values = 20, log: bool = False, lambda_min_ratio: float = 0.05,
+    class_weight: ClassWeight = None, sample_weight: ArrayLike | None = None, penalty_weights: ArrayLike | None = None,
+    rule: str = "vi+gap", solver: str = "auto", tol: float = 1e-6,
+    scale: str = "none", storage: str = "auto", dtype: DTypeLike = np.float64,
+    threads: int = 1, max_epochs: int = 100_000, time_limit: float | None = None,
+) -> PathResult:  # fmt: skip
     r"""Compute a certified path of L1-regularised squared-hinge SVMs with a free bias (Zhao, Liu, Cox 2014).
 
     ``min_{w,b} 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1``; the bias is not penalised.
@@ -81,19 +67,17 @@ def l1_svm_path(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from screenpath import l1_svm_path
-    >>> X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
+    >>> X = [[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]]
     >>> path = l1_svm_path(X, [1, 1, -1, -1], grid=3)
     >>> [step.nnz_w for step in path.steps]
     [0, 1, 2]
     """
     began = time.monotonic()
-    names, texts, given_y = names_of(X), texts_of(y), y
-    X, y = check_data(X, numbered(y, texts))
+    data = Given.of(X, y)
     model, preparation = l1_svm_model(
-        X, y, scale=scale, storage=storage, dtype=dtype, threads=threads,
-        class_weight=numbered_weights(class_weight, texts), sample_weight=sample_weight,
+        data.X, data.y, scale=scale, storage=storage, dtype=dtype, threads=threads,
+        class_weight=data.class_weight(class_weight), sample_weight=sample_weight,
         penalty_weights=penalty_weights,
     )  # fmt: skip
     values = lambda_grid(model, grid, log, lambda_min_ratio)
@@ -104,8 +88,8 @@ def l1_svm_path(
         "threads": threads, "max_epochs": max_epochs, "class_weight": class_weight, "weights": sample_weight,
         "penalty_weights": penalty_weights,
     }  # fmt: skip
-    origin = Origin("l1svm", X, y if texts is None else given_y, asked)
-    return PathResult(found, preparation, two_labels(y, texts), origin=origin, feature_names=names)
+    origin = Origin("l1svm", data.X, data.written, asked)
+    return PathResult(found, preparation, data.two_labels, origin=origin, feature_names=data.names)
 
 
 def l1_svm_model(

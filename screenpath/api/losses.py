@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassifierKeywords, ClassWeight, Grid, LossKeywords
-from screenpath.data.arrays import check_data, numbered, texts_of
+from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
-from screenpath.data.frames import names_of
-from screenpath.data.labels import binary_labels, label_number
+from screenpath.data.labels import binary_labels
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models import losses
@@ -50,52 +49,16 @@ def make_grid(grid, cmin: float, cmax: float):
     return log_grid(cmin, cmax, int(grid))
 
 
-def two_labels(y, names=None) -> tuple:
-    """Return the labels of a classifier of two classes, the one behind -1 first; by their names, if they have some."""
-    low, high = float(y.min()), float(y.max())
-    return (low, high) if names is None else (names[int(low)], names[int(high)])
-
-
-def numbered_weights(class_weight, names: tuple[str, ...] | None):
-    """Return class weights with the numbers of labels that are texts."""
-    if names is None or not isinstance(class_weight, dict):
-        return class_weight
-    return {label_number(label, names, "class_weight"): weight for label, weight in class_weight.items()}
-
-
-def run_path(model, grid, spec, *, rule, solver, tol, max_epochs, time_limit, seed, began=None):
-    """Walk a grid of a box model and return a step for each of its points."""
-    options = path_options(tol, max_epochs, time_limit, began)
-    how = spec.rule(rule), spec.solver(solver, seed), options
-    return walked(model, grid, *how, blank=np.full(model.rows.d + spec.free_bias, np.nan))
-
-
 def loss_path(
-    loss: losses.Loss,
-    values: dict,
-    X: RowsLike,
-    y: ArrayLike,
-    *,
-    class_weight: ClassWeight = None,
-    sample_weight: ArrayLike | None = None,
-    grid: Grid = 100,
-    cmin: float = 1e-2,
-    cmax: float = 10.0,
-    rule: str = "dvi+gap",
-    chunk: int | None = None,
-    chunk_form: str = "C",
-    solver: str = "auto",
-    tol: float = 1e-6,
-    intercept: str | None = None,
-    bias: float = 0.0,
-    scale: str = "none",
-    storage: str = "auto",
-    dtype: DTypeLike = np.float64,
-    threads: int = 1,
-    seed: int = 0,
-    max_epochs: int = 100_000,
-    time_limit: float | None = None,
-) -> PathResult:
+    loss: losses.Loss, values: dict, X: RowsLike, y: ArrayLike, *,
+    class_weight: ClassWeight = None, sample_weight: ArrayLike | None = None,
+    grid: Grid = 100, cmin: float = 1e-2, cmax: float = 10.0,
+    rule: str = "dvi+gap", chunk: int | None = None, chunk_form: str = "C",
+    solver: str = "auto", tol: float = 1e-6,
+    intercept: str | None = None, bias: float = 0.0,
+    scale: str = "none", storage: str = "auto", dtype: DTypeLike = np.float64,
+    threads: int = 1, seed: int = 0, max_epochs: int = 100_000, time_limit: float | None = None,
+) -> PathResult:  # fmt: skip
     """Compute a certified path of a box model; the keywords of all the functions below.
 
     Parameters
@@ -149,40 +112,37 @@ def loss_path(
 
     Raises
     ------
-    DataError, UsageError
+    DataError
+        For arrays that do not fit together or hold what is no number, and labels that the loss cannot take.
+    UsageError
+        For an option that is not valid, or contradicts another.
     """
     began = time.monotonic()
-    names, texts, given_y = names_of(X), texts_of(y), y
-    X, y = check_data(X, numbered(y, texts))
-    if texts is not None and not loss.signed:
-        raise DataError(f"{loss.name} is a regression, the targets are texts: {texts[0]}, ...", "pass numbers")
+    data = Given.of(X, y)
+    if data.texts is not None and not loss.signed:
+        raise DataError(f"{loss.name} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
     points = make_grid(grid, cmin, cmax)
-    given = checked_weights(y, sample_weight)
+    given = checked_weights(data.y, sample_weight)
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "chunk": chunk}
     spec = with_intercept(loss.spec(), kind)
     if chunk is not None:
         spec = replace(spec, rule=partial(parse_rule, chunk=chunk, form=chunk_form))
-    targets, weights, labels = y, row_weights(y, numbered_weights(class_weight, texts), given), None
+    targets, weights, labels = data.y, row_weights(data.y, data.class_weight(class_weight), given), None
     if loss.signed:
-        targets, labels = binary_labels(y, names=texts)[0], two_labels(y, texts)
-    prepared, preparation = prepare(X, scale, kind["bias"], storage, dtype, given, narrow=True)
-    limits: dict = {"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit, "seed": seed, "began": began}
+        targets, labels = binary_labels(data.y, names=data.texts)[0], data.two_labels
+    prepared, preparation = prepare(data.X, scale, kind["bias"], storage, dtype, given, narrow=True)
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, kind["intercept"], **values)
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
-    found = run_path(model, points, spec, rule=rule, solver=solver, **limits)
+    how = spec.rule(rule), spec.solver(solver, seed), path_options(tol, max_epochs, time_limit, began)
+    found = walked(model, points, *how, blank=np.full(model.rows.d + spec.free_bias, np.nan))
     asked = {
         "rule": rule, "solver": solver, "tol": tol, **kind, "scale": scale, "storage": storage, "dtype": dtype,
         "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
         "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
     }  # fmt: skip
-    return PathResult(
-        found,
-        preparation,
-        labels,
-        origin=Origin(loss.name, X, y if texts is None else given_y, asked),
-        feature_names=names,
-    )
+    origin = Origin(loss.name, data.X, data.written, asked)
+    return PathResult(found, preparation, labels, origin=origin, feature_names=data.names)
 
 
 def _with_keywords_of(shared: Callable, *without: str) -> Callable[[F], F]:
@@ -226,9 +186,8 @@ def svm_path(X: RowsLike, y: ArrayLike, **options: Unpack[ClassifierKeywords]) -
 
     Examples
     --------
-    >>> import numpy as np
     >>> from screenpath import svm_path
-    >>> X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
+    >>> X = [[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]]
     >>> path = svm_path(X, [1, 1, -1, -1], grid=[0.1, 1.0])
     >>> path
     <PathResult: 2 of 2 steps certified, C = 0.1 to C = 1>

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Values
-from screenpath.api.losses import numbered_weights
-from screenpath.data.arrays import check_data, numbered, texts_of
+from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
-from screenpath.data.frames import names_of
 from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights, sparse_model
@@ -93,31 +91,15 @@ def encode_labels(y):
 
 
 def sparse_svm_path(
-    X: RowsLike,
-    y: ArrayLike,
-    *,
-    betas: int | Values = 10,
-    alphas: int | Values = 100,
-    beta_min_ratio: float = 0.05,
-    alpha_min_ratio: float = 0.01,
-    references: int = 0,
-    smoothing: float = 0.5,
-    class_weight: ClassWeight = None,
-    sample_weight: ArrayLike | None = None,
-    rule: str = "sifs+gap",
-    first: str = "features",
-    solver: str = "auto",
-    jobs: int = 1,
-    tol: float = 1e-6,
-    intercept: str | None = None,
-    bias: float = 0.0,
-    scale: str = "none",
-    storage: str = "auto",
-    dtype: DTypeLike = np.float64,
-    seed: int = 0,
-    max_epochs: int = 100_000,
-    time_limit: float | None = None,
-) -> SparsePathResult:
+    X: RowsLike, y: ArrayLike, *,
+    betas: int | Values = 10, alphas: int | Values = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
+    references: int = 0, smoothing: float = 0.5,
+    class_weight: ClassWeight = None, sample_weight: ArrayLike | None = None,
+    rule: str = "sifs+gap", first: str = "features", solver: str = "auto", jobs: int = 1, tol: float = 1e-6,
+    intercept: str | None = None, bias: float = 0.0,
+    scale: str = "none", storage: str = "auto", dtype: DTypeLike = np.float64,
+    seed: int = 0, max_epochs: int = 100_000, time_limit: float | None = None,
+) -> SparsePathResult:  # fmt: skip
     r"""Compute a certified grid of sparse SVMs: smoothed hinge with an elastic net (Hong 2019).
 
     ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``m`` the margin ``y_i x_i.w`` of two classes, or of
@@ -164,17 +146,15 @@ def sparse_svm_path(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from screenpath import sparse_svm_path
-    >>> X = np.array([[2.0, 0.1], [1.5, -0.2], [-1.0, 0.1], [-2.0, -0.1]])
+    >>> X = [[2.0, 0.1], [1.5, -0.2], [-1.0, 0.1], [-2.0, -0.1]]
     >>> path = sparse_svm_path(X, [1, 1, -1, -1], betas=2, alphas=3)
     >>> [step.status for step in path.steps][:2], path.coefficients.shape
     (['certified', 'certified'], (6, 2))
     """
     began = time.monotonic()
-    names, texts, given_y = names_of(X), texts_of(y), y
-    X, y = check_data(X, numbered(y, texts))
-    classes, codes, blocks = encode_labels(y)
+    data = Given.of(X, y)
+    classes, codes, blocks = encode_labels(data.y)
     if not 0.0 < smoothing < 1.0:
         raise UsageError(f"the smoothing must lie between 0 and 1, not {smoothing}", "use for example `smoothing=0.5`")
     options = path_options(tol, max_epochs, time_limit, began)
@@ -184,9 +164,9 @@ def sparse_svm_path(
     spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
     bias = kind["bias"]
     screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)
-    given = checked_weights(y, sample_weight)
-    weights = row_weights(y, numbered_weights(class_weight, texts), given)
-    prepared, preparation = prepare(X, scale, bias, storage, dtype, given, narrow=True)
+    given = checked_weights(data.y, sample_weight)
+    weights = row_weights(data.y, data.class_weight(class_weight), given)
+    prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True)
     rows = Views(prepared)
     rows.check_not_zero()
     model = sparse_model(rows, codes, blocks, smoothing, weights, kind["intercept"])
@@ -206,7 +186,7 @@ def sparse_svm_path(
         **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
         **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
     }  # fmt: skip
-    labels = tuple(classes.tolist()) if texts is None else texts
-    origin = Origin("sparse-svm", X, y if texts is None else given_y, asked)
+    labels = data.texts or tuple(classes.tolist())
+    origin = Origin("sparse-svm", data.X, data.written, asked)
     steps = completed([found], grid, pairs, blank)
-    return SparsePathResult(steps, preparation, labels, origin=origin, feature_names=names)
+    return SparsePathResult(steps, preparation, labels, origin=origin, feature_names=data.names)

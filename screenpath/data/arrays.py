@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import is_table, names_of, rows_of
+from screenpath.data.labels import label_number
 from screenpath.errors import DataError
 
 
@@ -72,6 +76,49 @@ def check_data(X, y):
     return X, y
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a Python function was given: checked arrays, and the names and texts behind their numbers.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+    y : ndarray of shape (n,)
+        Of labels that are texts their places among ``texts``.
+    names : tuple of str or None
+        Of the columns.
+    texts : tuple of str or None
+        The different labels, sorted, where these are texts.
+    written : array_like
+        ``y`` as a run folder keeps it: texts where labels are texts.
+    """
+
+    X: Any
+    y: np.ndarray
+    names: tuple[str, ...] | None
+    texts: tuple[str, ...] | None
+    written: Any
+
+    @classmethod
+    def of(cls, X, y) -> Given:
+        """Return data and labels as they were passed in, checked; see :func:`check_data`."""
+        names, texts = names_of(X), texts_of(y)
+        X, numbers = check_data(X, numbered(y, texts))
+        return cls(X, numbers, names, texts, numbers if texts is None else y)
+
+    @property
+    def two_labels(self) -> tuple:
+        """Return the labels of a classifier of two classes, the one behind -1 first."""
+        low, high = float(self.y.min()), float(self.y.max())
+        return (low, high) if self.texts is None else (self.texts[int(low)], self.texts[int(high)])
+
+    def class_weight(self, weights):
+        """Return class weights with the numbers of labels that are texts."""
+        if self.texts is None or not isinstance(weights, dict):
+            return weights
+        return {label_number(label, self.texts, "class_weight"): weight for label, weight in weights.items()}
+
+
 def dataset_of(data, source: str) -> Dataset:
     """Return arrays ``(X, y)`` as reading a file returns them.
 
@@ -83,8 +130,7 @@ def dataset_of(data, source: str) -> Dataset:
         X, y = data
     except (TypeError, ValueError):
         raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
-    names, texts = names_of(X), texts_of(y)
-    X, y = check_data(X, numbered(y, texts))
-    X = sp.csr_array(X, dtype=np.float64)
+    given = Given.of(X, y)
+    X = sp.csr_array(given.X, dtype=np.float64)
     X.sum_duplicates()
-    return Dataset(X, y, source, names=names, label_names=texts)
+    return Dataset(X, given.y, source, names=given.names, label_names=given.texts)

@@ -16,6 +16,7 @@ line apart.
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 from numba import config, types
@@ -27,6 +28,28 @@ from screenpath.kernels import kernel
 LINE = 8  # int64 of a cache line
 SIZE, ARRIVED, FAILED, WORD, OWN = 0, LINE, 2 * LINE, 3 * LINE, 4 * LINE
 PATIENCE = 500  # looks at an unchanged counter after which a thread lets others have its processor
+
+
+class Team(NamedTuple):
+    """What a kernel needs to know of the threads that run it.
+
+    Attributes
+    ----------
+    table : ndarray of shape (2, blocks, ...)
+        What blocks sum up.
+    board : ndarray of int64
+    me : int
+        Number of the thread.
+    """
+
+    table: np.ndarray
+    board: np.ndarray
+    me: int
+
+
+def alone() -> Team:
+    """Return the team of a kernel that sums up nothing in blocks, and has one thread."""
+    return Team(np.empty((2, 0, 0)), make_board(1), 0)
 
 
 def make_board(size: int) -> np.ndarray:
@@ -80,8 +103,9 @@ else:
 
 
 @kernel
-def meet(board, me):
+def meet(team):
     """Return when everybody has come; from now on all see what each has written before."""
+    board, me = team.board, team.me
     board[OWN + me * LINE] += 1
     if board[SIZE] == 1:
         return
@@ -96,23 +120,24 @@ def meet(board, me):
 
 
 @kernel
-def half(board, me):
+def half(team):
     """Return which half of the table is written until the next meeting."""
-    return board[OWN + me * LINE] & 1
+    return team.board[OWN + team.me * LINE] & 1
 
 
 @kernel
-def share(board, me, size, step):
+def share(team, size, step):
     """Return which blocks of ``step`` are this thread's, and how many there are: the first, one past the last, all."""
     blocks = 1 if 0 < size <= step else (size + step - 1) // step  # a division takes as long as a short loop
-    if board[SIZE] == 1:
+    threads, me = team.board[SIZE], team.me
+    if threads == 1:
         return 0, blocks, blocks
-    return blocks * me // board[SIZE], blocks * (me + 1) // board[SIZE], blocks
+    return blocks * me // threads, blocks * (me + 1) // threads, blocks
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    board = make_board(1)
-    meet(board, 0)
-    half(board, 0)
-    share(board, 0, 1, 1)
+    team = alone()
+    meet(team)
+    half(team)
+    share(team, 1, 1)

@@ -2,20 +2,18 @@
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import kernel
+from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
-def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
     """Run a bounded number of sweeps over the rows ``active``, in place.
 
     Parameters
     ----------
-    X : ndarray of shape (k, d)
-        Dense rows; empty for sparse rows.
-    data, indices, indptr : ndarray
-        CSR rows; empty for dense rows.
-    sparse : bool
+    X : Matrix
+        Of k rows.
     c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
         ``alpha`` is updated.
     w : ndarray of shape (d,)
@@ -34,8 +32,7 @@ def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, ac
     violation : float
         Largest minus smallest projected gradient of the last sweep.
     """
-    size = active.size
-    touched = 0
+    X, size, touched = borrowed(X), active.size, 0
     # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
     upper, lower = np.inf, -np.inf
     violation = np.inf
@@ -52,13 +49,7 @@ def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, ac
         while k < size:
             i = active[k]
             touched += 1
-            gradient = c[i]
-            if sparse:
-                for p in range(at(indptr[i]), at(indptr[i + 1])):
-                    gradient -= data[p] * w[at(indices[p])]
-            else:
-                for j in range(w.size):
-                    gradient -= X[i, j] * w[j]
+            gradient = c[i] - dot(X, i, w)
             a = alpha[i]
             if a <= lo[i]:
                 if shrinking and gradient < lower:
@@ -83,13 +74,7 @@ def cd_sweeps(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, ac
             else:
                 value = hi[i] if gradient > 0.0 else lo[i]
             alpha[i] = value
-            step = value - a
-            if sparse:
-                for p in range(at(indptr[i]), at(indptr[i + 1])):
-                    w[at(indices[p])] += step * data[p]
-            else:
-                for j in range(w.size):
-                    w[j] += step * X[i, j]
+            add(X, i, value - a, w)
         violation = worst - best
         upper = worst if worst > 0.0 else np.inf
         lower = best if best < 0.0 else -np.inf
@@ -102,5 +87,4 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     active, random = np.arange(2), np.ones(1, dtype=np.uint64)
-    nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    cd_sweeps(np.eye(2), *nothing, False, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    cd_sweeps(matrix_of(np.eye(2)), one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)

@@ -5,16 +5,18 @@ team share them (see ``barrier``). Vectors of the length of the data or of a lis
 entry for each feature are each thread's own, and the same.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import at, box, kernel, partition
-from screenpath.kernels.barrier import SIZE, WORD, half, make_board, meet, share
+from screenpath.kernels.barrier import SIZE, WORD, Team, half, make_board, meet, share
 from screenpath.kernels.clock import seconds
-from screenpath.kernels.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T, minimise, table_of, workspace
+from screenpath.kernels.matrix import add, borrowed, matrix_of, products, weighted_sum
+from screenpath.kernels.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T, lent, minimise, table_of, workspace
 from screenpath.kernels.newton import C as KINK
-from screenpath.kernels.newton_system import add, products
 from screenpath.kernels.partition import ROWS
-from screenpath.kernels.rows import add_rows, csr_sum, dense_sum
+from screenpath.kernels.rows import add_rows
 from screenpath.kernels.unowned import unowned
 
 # Columns of `numbers`, see `box_walk`.
@@ -31,76 +33,198 @@ SCREENED = FIELDS.index("screened_R")  # and screened_L
 NNZ, EPOCHS, RATIO, SECONDS = (FIELDS.index(name) for name in ("nnz_w", "epochs", "rejection_ratio", "screen_s"))
 
 
+class Problem(NamedTuple):
+    """A box model on its rows.
+
+    Attributes
+    ----------
+    edges : ndarray of int64
+        Of the blocks in which sums over rows are formed, as ``rows.memory`` forms them.
+    c, lo, hi, norms : ndarray of shape (n,)
+    signs : ndarray of int8 of shape (n,)
+    bounds : ndarray
+        On rounding, see ``box``.
+    """
+
+    edges: np.ndarray
+    c: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    norms: np.ndarray
+    signs: np.ndarray
+    bounds: np.ndarray
+
+
+class Points(NamedTuple):
+    """The points of a walk and their reference.
+
+    Attributes
+    ----------
+    grid : ndarray of shape (k + 1,)
+        The reference's parameter, then those of the points.
+    w, total : ndarray of shape (k + 1, d)
+        A row for the reference and one for each point, which is written.
+    theta : ndarray of shape (k + 1, n) or (1, n)
+        Likewise; or one row for all, which is left as of the last point that is done.
+    margins : ndarray of shape (k + 1, n) or (2, n)
+        Likewise; or two rows used in turn.
+    numbers : ndarray of shape (k + 1, len(FIELDS))
+        A row for the reference and one for each point, which is written; where decisions are given, their counts.
+    decided : ndarray of int8 of shape (n,)
+        What the static rule has fixed at the last point that was begun: written, or given for the only one. 0 before.
+    """
+
+    grid: np.ndarray
+    w: np.ndarray
+    total: np.ndarray
+    theta: np.ndarray
+    margins: np.ndarray
+    numbers: np.ndarray
+    decided: np.ndarray
+
+
+class Settings(NamedTuple):
+    """How points are walked.
+
+    Attributes
+    ----------
+    tol, aim : float
+        Relative gap on all rows, and that of the reduced problem.
+    limit : int
+        Newton iterations of a point.
+    region : int
+        What screens before each solve: ``NOTHING``, ``PAIR_BALL`` or ``GIVEN``.
+    dynamic : bool
+        Screen with the gap ball while solving.
+    few : float
+        A smaller share of rows is not screened, see ``models.box.FEW``.
+    fresh_every : int
+        Updates of the sum over rows after which it is formed anew.
+    rounding, gap_rounding : float
+    slice_s : float
+        Seconds after which no further point is begun.
+    marked : bool
+        Write to ``decided`` also what the dynamic rule has fixed.
+    """
+
+    tol: float
+    aim: float
+    limit: int
+    region: int
+    dynamic: bool
+    few: float
+    fresh_every: int
+    rounding: float
+    gap_rounding: float
+    slice_s: float
+    marked: bool
+
+
+class Changes(NamedTuple):
+    """Room for what a point changes: rows at their ends and rows that are open, and sums over rows.
+
+    Attributes
+    ----------
+    ends : ndarray of int8 of shape (n,)
+    listed : ndarray of int64 of shape (n,)
+    held : ndarray of shape (n,)
+    sums : ndarray of shape (2, blocks, d)
+    """
+
+    ends: np.ndarray
+    listed: np.ndarray
+    held: np.ndarray
+    sums: np.ndarray
+
+
 @kernel
-def _own(edges, board, me):
+def _problem_lent(problem):
+    edges, c, lo, hi, norms, signs, bounds = problem
+    return Problem(unowned(edges), unowned(c), unowned(lo), unowned(hi), unowned(norms), unowned(signs), bounds)
+
+
+@kernel
+def _points_lent(points):
+    grid, w, total, theta, margins, numbers, decided = points
+    numbers, decided = unowned(numbers), unowned(decided)
+    return Points(unowned(grid), unowned(w), unowned(total), unowned(theta), unowned(margins), numbers, decided)
+
+
+@kernel
+def _changes_lent(changes):
+    ends, listed, held, sums = changes
+    return Changes(unowned(ends), unowned(listed), unowned(held), unowned(sums))
+
+
+@kernel
+def _part_of(count, team):
+    """Return which of ``count`` things are this thread's: the first, and one past the last."""
+    size, me = team.board[SIZE], team.me
+    return count * me // size, count * (me + 1) // size
+
+
+@kernel
+def _own(edges, team):
     """Return which blocks of a sum over rows are this thread's: the first, and one past the last."""
-    blocks = edges.size - 1
-    return blocks * me // board[SIZE], blocks * (me + 1) // board[SIZE]
+    return _part_of(edges.size - 1, team)
 
 
 @kernel
-def _sum_block(X, data, indices, indptr, sparse, edges, b, weights, out):
-    """Write a block's part of ``sum_i weights_i x_i`` to ``out``; return the rows touched."""
-    out[:] = 0.0
-    if sparse:
-        return csr_sum(data, indices, indptr, weights, out, edges[b], edges[b + 1])
-    return dense_sum(X, weights, out, edges[b], edges[b + 1])
-
-
-@kernel
-def _sum_rows(X, data, indices, indptr, sparse, edges, weights, out, sums, table, board, me):
+def _sum_rows(X, edges, weights, out, sums, team):
     """Write ``sum_i weights_i x_i`` to ``out``; return the rows touched. Each thread has written its own weights."""
-    first, last = _own(edges, board, me)
-    turn, touched = half(board, me), 0
+    first, last = _own(edges, team)
+    turn, touched = half(team), 0
     for b in range(first, last):
-        table[turn, b, 0] = _sum_block(X, data, indices, indptr, sparse, edges, b, weights, sums[turn, b])
-    meet(board, me)
+        part = sums[turn, b]
+        part[:] = 0.0
+        team.table[turn, b, 0] = weighted_sum(X, weights, part, edges[b], edges[b + 1])
+    meet(team)
     out[:] = 0.0
     for b in range(edges.size - 1):
         out += sums[turn, b]
-        touched += int(table[turn, b, 0])
+        touched += int(team.table[turn, b, 0])
     return touched
 
 
 @kernel
-def _screen(C, C0, known, margins, norms, c, rounding, gap_rounding, status, table, board, me):
+def _screen(C, C0, known, margins, problem, settings, status, team):
     """Decide with the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
+    c, norms, gap_rounding = problem.c, problem.norms, settings.gap_rounding
     radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, gap_rounding)
     radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, gap_rounding)
     ahead = 0.5 * (1.0 + C / C0)
     extent = np.sqrt(ahead * ahead * w_sq) + radius
-    first, last, blocks = share(board, me, c.size, ROWS)
-    out, n_R, n_L = table[half(board, me)], 0.0, 0.0
+    first, last, blocks = share(team, c.size, ROWS)
+    out, n_R, n_L = team.table[half(team)], 0.0, 0.0
     for b in range(first, last):
+        s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         out[b, 0], out[b, 1] = box.box_decide_ball(
-            margins, ahead, norms, radius, extent, c, rounding, status, b * ROWS, min(c.size, (b + 1) * ROWS)
+            margins, ahead, norms, radius, extent, c, settings.rounding, status, s, e
         )
-    meet(board, me)
+    meet(team)
     for b in range(blocks):
         n_R, n_L = n_R + out[b, 0], n_L + out[b, 1]
     return n_R, n_L
 
 
 @kernel
-def _ends(theta, lo, hi, ends, table, board, me):
+def _ends(theta, lo, hi, ends, team):
     """Write at which end each dual variable is, see ``partition.box_ends``; return the counts."""
-    first, last, blocks = share(board, me, theta.size, ROWS)
-    out, n_R, n_L, nonzero = table[half(board, me)], 0.0, 0.0, 0.0
+    first, last, blocks = share(team, theta.size, ROWS)
+    out, n_R, n_L, nonzero = team.table[half(team)], 0.0, 0.0, 0.0
     for b in range(first, last):
         s, e = b * ROWS, min(theta.size, (b + 1) * ROWS)
         out[b, 0], out[b, 1], out[b, 2] = partition.box_ends(theta, lo, hi, ends, s, e)
-    meet(board, me)
+    meet(team)
     for b in range(blocks):
         n_R, n_L, nonzero = n_R + out[b, 0], n_L + out[b, 1], nonzero + out[b, 2]
     return n_R, n_L, nonzero
 
 
 @kernel
-def _reduce(
-    status, ends, C, c, lo, hi, signs, norms, theta, ell, margins, listed, held, vectors, lists, marks, table, board, me
-):  # fmt: skip
-    """Write the survivors' problem to ``vectors``, ``lists`` and ``marks``.
+def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
+    """Write the survivors' problem to the workspace.
 
     All rows that are open, see ``partition.part_rows``, are listed with what they are in ``theta`` now.
 
@@ -113,30 +237,34 @@ def _reduce(
     moved : int
         Fixed variables that are elsewhere.
     """
-    first, last, blocks = share(board, me, c.size, ROWS)
-    out, k, count, linear, moved = table[half(board, me)], np.int64(0), np.int64(0), ell, 0.0
+    c, lists, listed, held = problem.c, room.lists, changes.listed, changes.held
+    first, last, blocks = share(team, c.size, ROWS)
+    out, k, count, linear, moved = team.table[half(team)], np.int64(0), np.int64(0), ell, 0.0
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         out[b, 0], out[b, 1], out[b, 2], out[b, 3] = partition.part_rows(
-            status, ends, lo, hi, c, theta, lists[CHOSEN], lists[NEAR], s, s, e
+            status, changes.ends, problem.lo, problem.hi, c, theta, lists[CHOSEN], lists[NEAR], s, s, e
         )
-    meet(board, me)
+    meet(team)
     for b in range(blocks):
         s, n, m = b * ROWS, int(out[b, 0]), int(out[b, 1])
         if first <= b < last:
-            _take(lists[CHOSEN, s : s + n], C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, k)
+            _take(lists[CHOSEN, s : s + n], C, problem, theta, margins, room, k)
             for r in range(m):
                 i = lists[NEAR, at(s + r)]
                 listed[at(count + r)], held[at(count + r)] = i, theta[at(i)]
         k, count, linear, moved = k + n, count + m, linear + out[b, 2], moved + out[b, 3]
-    meet(board, me)
+    meet(team)
     return k, count, linear, int(moved)
 
 
 @kernel
-def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, marks, first):
+def _take(index, C, problem, theta, margins, room, first):
     """Write survivors to their places from ``first`` on."""
-    partition.box_survivors(index, C, c, lo, hi, norms, theta, margins, vectors, first)
+    vectors, lists, marks, signs = room.vectors, room.lists, room.marks, problem.signs
+    partition.box_survivors(
+        index, C, problem.c, problem.lo, problem.hi, problem.norms, theta, margins, vectors, first
+    )  # fmt: skip
     for r in range(index.size):
         i, k = index[r], at(first + r)
         vectors[T, k] = vectors[KINK, k] - vectors[T, k]
@@ -144,30 +272,31 @@ def _take(index, C, c, lo, hi, signs, norms, theta, margins, vectors, lists, mar
 
 
 @kernel
-def _copied(theta, out, board, me):
+def _copied(theta, out, team):
     """Copy a thread's own rows, and return the copy."""
-    first, last, _ = share(board, me, theta.size, ROWS)
+    first, last, _ = share(team, theta.size, ROWS)
     for i in range(first * ROWS, min(last * ROWS, theta.size)):
         out[i] = theta[i]
     return out
 
 
 @kernel
-def _settle(status, lo, hi, listed, theta, board, me):
+def _settle(status, lo, hi, listed, theta, team):
     """Put the open rows that are fixed at their ends."""
-    for r in range(listed.size * me // board[SIZE], listed.size * (me + 1) // board[SIZE]):
+    first, last = _part_of(listed.size, team)
+    for r in range(first, last):
         i = listed[r]
         if status[i] != 0:
             theta[i] = hi[i] if status[i] > 0 else lo[i]
-    meet(board, me)
+    meet(team)
 
 
 @kernel
-def _lift(k, C, lo, hi, vectors, lists, theta, board, me):
+def _lift(k, C, lo, hi, room, theta, team):
     """Write the survivors' solution to their places in ``theta``."""
-    s, e = k * me // board[SIZE], k * (me + 1) // board[SIZE]
-    partition.box_lift(theta, lists[WHERE, s:e], vectors[ALPHA, s:e], C, lo, hi)
-    meet(board, me)
+    s, e = _part_of(k, team)
+    partition.box_lift(theta, room.lists[WHERE, s:e], room.vectors[ALPHA, s:e], C, lo, hi)
+    meet(team)
 
 
 @kernel
@@ -184,34 +313,33 @@ def _rank(listed, row):
 
 
 @kernel
-def _sum_changes(
-    X, data, indices, indptr, sparse, edges, listed, theta, held, lo, hi, signs, ends, step, found, out, sums, table,
-    board, me,
-):  # fmt: skip
-    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over listed rows to ``out``; bring ``ends`` to ``theta``.
+def _sum_changes(X, problem, count, theta, changes, room, out, team):
+    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over the listed rows to ``out``; bring ``ends`` to ``theta``.
 
     Returns
     -------
     changed, n_R, n_L, nonzero : float
         See ``partition.changes``.
     """
-    first, last = _own(edges, board, me)
-    turn, changed, n_R, n_L, nonzero = half(board, me), 0.0, 0.0, 0.0, 0.0
+    edges, listed, held, sums = problem.edges, changes.listed[:count], changes.held, changes.sums
+    step, found = room.near[0], room.lists[NEAR]
+    first, last = _own(edges, team)
+    turn, changed, n_R, n_L, nonzero = half(team), 0.0, 0.0, 0.0, 0.0
     for b in range(first, last):
-        s, e, line, part = _rank(listed, edges[b]), _rank(listed, edges[b + 1]), table[turn, b], sums[turn, b]
+        s, e, line, part = _rank(listed, edges[b]), _rank(listed, edges[b + 1]), team.table[turn, b], sums[turn, b]
         line[0], line[1], line[2], line[3] = partition.changes(
-            listed[s:e], theta, held[s:e], lo, hi, signs, ends, step, found[s:e]
-        )
+            listed[s:e], theta, held[s:e], problem.lo, problem.hi, problem.signs, changes.ends, step, found[s:e]
+        )  # fmt: skip
         part[:] = 0.0
-        if sparse:
+        if X.sparse:
             for r in range(s, s + int(line[0])):
-                add(X, data, indices, indptr, sparse, found[r], step[found[r]], part)
+                add(X, found[r], step[found[r]], part)
         else:
-            add_rows(X, found[s:e], int(line[0]), step, part)
-    meet(board, me)
+            add_rows(X.dense, found[s:e], int(line[0]), step, part)
+    meet(team)
     out[:] = 0.0
     for b in range(edges.size - 1):
-        line = table[turn, b]
+        line = team.table[turn, b]
         changed, n_R, n_L, nonzero = changed + line[0], n_R + line[1], n_L + line[2], nonzero + line[3]
         out += sums[turn, b]
     return changed, n_R, n_L, nonzero
@@ -233,26 +361,24 @@ def _mark(k, count, lo, hi, lists, theta, decided):
 
 
 @kernel
-def _certify(
-    X, data, indices, indptr, sparse, c, lo, hi, signs, norms, bounds, C, w, theta, total, before, same, margins, now,
-    table, board, me,
-):  # fmt: skip
+def _certify(X, problem, C, w, theta, total, before, same, margins, now, team):
     """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds, but for the counts, to ``now``.
 
     The margins are those in ``before`` where ``w`` is the ``same``.
     """
-    first, last, blocks = share(board, me, c.size, ROWS)
-    out, (slope, floor) = table[half(board, me)], box.product_errors(w, bounds)
+    _, c, lo, hi, norms, signs, bounds = problem
+    first, last, blocks = share(team, c.size, ROWS)
+    out, (slope, floor) = team.table[half(team)], box.product_errors(w, bounds)
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         if same:
             for i in range(s, e):
                 margins[i] = before[i]
         else:
-            products(X, data, indices, indptr, sparse, w, margins, s, e)
+            products(X, w, margins, s, e)
             box.sign(margins, signs, s, e)
         out[b, 0], out[b, 1], out[b, 2], out[b, 3] = box.box_terms(c, margins, lo, hi, theta, norms, slope, floor, s, e)
-    meet(board, me)
+    meet(team)
     xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
         line = out[b]
@@ -274,62 +400,21 @@ def _record(k, now, new_w, new, numbers, w, total):
 
 
 @kernel
-def box_walk(
-    X, data, indices, indptr, sparse, edges, c, lo, hi, signs, norms, bounds, grid, w, theta, total, margins, numbers,
-    decided, tol, aim, limit, region, dynamic, few, fresh_every, rounding, gap_rounding, slice_s, marked, vectors, near,
-    lists, marks, G, H, ends, listed, held, sums, table, board, me,
-):  # fmt: skip
+def box_walk(X, problem, points, settings, changes, room, team):
     """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        Dense rows; empty for sparse rows, with which there must be one thread only.
-    data, indices, indptr : ndarray
-        CSR rows; empty for dense rows.
-    sparse : bool
-    edges : ndarray of int64
-        Of the blocks in which sums over rows are formed, as ``rows.memory`` forms them.
-    c, lo, hi, norms : ndarray of shape (n,)
-    signs : ndarray of int8 of shape (n,)
-    bounds : ndarray
-        On rounding, see ``box``.
-    grid : ndarray of shape (k + 1,)
-        The reference's parameter, then those of the points.
-    w, total : ndarray of shape (k + 1, d)
-        A row for the reference and one for each point, which is written.
-    theta : ndarray of shape (k + 1, n) or (1, n)
-        Likewise; or one row for all, which is left as of the last point that is done.
-    margins : ndarray of shape (k + 1, n) or (2, n)
-        Likewise; or two rows used in turn.
-    numbers : ndarray of shape (k + 1, len(FIELDS))
-        A row for the reference and one for each point, which is written; where decisions are given, their counts.
-    decided : ndarray of int8 of shape (n,)
-        What the static rule has fixed at the last point that was begun: written, or given for the only one. 0 before.
-    tol, aim : float
-        Relative gap on all rows, and that of the reduced problem.
-    limit : int
-        Newton iterations of a point.
-    region : int
-        What screens before each solve: ``NOTHING``, ``PAIR_BALL`` or ``GIVEN``.
-    dynamic : bool
-        Screen with the gap ball while solving.
-    few : float
-        A smaller share of rows is not screened, see ``models.box.FEW``.
-    fresh_every : int
-        Updates of the sum over rows after which it is formed anew.
-    rounding, gap_rounding : float
-    slice_s : float
-        Seconds after which no further point is begun.
-    marked : bool
-        Write to ``decided`` also what the dynamic rule has fixed.
-    vectors, near, lists, marks, G, H
-        Workspace of the solver, see ``newton.workspace``.
-    ends, listed, held : ndarray of int8, of int64 and of float of shape (n,)
-        Room, as are ``sums`` of shape (2, blocks, d), and ``table``, see ``newton.table_of``.
-    board : ndarray of int64
-    me : int
-        The team's board, and the number of the thread.
+    X : Matrix
+        With sparse rows there must be one thread only.
+    problem : Problem
+    points : Points
+    settings : Settings
+    changes : Changes
+    room : Workspace
+        Of the solver.
+    team : Team
+        Its table as of ``newton.table_of``.
 
     Returns
     -------
@@ -338,19 +423,16 @@ def box_walk(
     refused : bool
         Whether the point behind them did not reach its gap at once, is worse than zero, or is not above its reference.
     """
-    X, data, indices, indptr, edges = unowned(X), unowned(data), unowned(indices), unowned(indptr), unowned(edges)
-    c, lo, hi, signs, norms = unowned(c), unowned(lo), unowned(hi), unowned(signs), unowned(norms)
-    w, theta, total, margins, grid = unowned(w), unowned(theta), unowned(total), unowned(margins), unowned(grid)
-    numbers, decided, vectors, near = unowned(numbers), unowned(decided), unowned(vectors), unowned(near)
-    lists, marks, G, H, ends = unowned(lists), unowned(marks), unowned(G), unowned(H), unowned(ends)
-    listed, held, sums = unowned(listed), unowned(held), unowned(sums)
-    table, board = unowned(table), unowned(board)
-    n, d = c.size, w.shape[1]
-    new_w, old, new, step, found = w[0].copy(), total[0].copy(), np.empty(d), near[0], lists[NEAR]
+    X, room, team = borrowed(X), lent(room), Team(unowned(team.table), unowned(team.board), team.me)
+    problem, points, changes = _problem_lent(problem), _points_lent(points), _changes_lent(changes)
+    edges, c, lo, hi, _, signs, bounds = problem
+    grid, w, total, theta, margins, numbers, decided = points
+    n, d, me, board = c.size, w.shape[1], team.me, team.board
+    new_w, old, new, step = w[0].copy(), total[0].copy(), np.empty(d), room.near[0]
     known, now = numbers[0].copy(), numbers[0].copy()
     nothing, kept = np.zeros(n, dtype=np.int8), margins.shape[0]
     began, point = seconds(), theta[0]
-    n_R, n_L, nonzero = _ends(point, lo, hi, ends, table, board, me)
+    n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
     for k in range(1, grid.size):
         C, C0, clock, before, after = grid[k], grid[k - 1], seconds(), margins[(k - 1) % kept], margins[k % kept]
         if not C > C0:
@@ -358,47 +440,37 @@ def box_walk(
         if k > 1 and (n_R + n_L == n or partition.box_rests(point, lo, hi)):  # what follows may need no solve
             return k - 1, False
         screened_R, screened_L = 0.0, 0.0
-        if region == PAIR_BALL:
-            screened_R, screened_L = _screen(
-                C, C0, known, before, norms, c, rounding, gap_rounding, decided, table, board, me
-            )  # fmt: skip
-        elif region == GIVEN:
+        if settings.region == PAIR_BALL:
+            screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
+        elif settings.region == GIVEN:
             screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
         solving = seconds()
         if theta.shape[0] > 1:
-            point = _copied(point, theta[k], board, me)
-        status = decided if region != NOTHING and screened_R + screened_L >= few * n else nothing
-        size, count, linear, moved = _reduce(
-            status, ends, C, c, lo, hi, signs, norms, point, known[ELL], before, listed, held, vectors, lists, marks,
-            table, board, me,
-        )  # fmt: skip
-        rows, values, v, touched = listed[:count], held[:count], old.copy(), 0
+            point = _copied(point, theta[k], team)
+        enough = settings.region != NOTHING and screened_R + screened_L >= settings.few * n
+        status = decided if enough else nothing
+        size, count, linear, moved = _reduce(status, C, problem, point, known[ELL], before, changes, room, team)
+        rows, v, touched = changes.listed[:count], old.copy(), 0
         if moved > 0:
-            _settle(status, lo, hi, rows, point, board, me)
-            changed, more_R, more_L, _ = _sum_changes(
-                X, data, indices, indptr, sparse, edges, rows, point, values, lo, hi, signs, ends, step, found, new,
-                sums, table, board, me,
-            )  # fmt: skip
+            _settle(status, lo, hi, rows, point, team)
+            changed, more_R, more_L, _ = _sum_changes(X, problem, count, point, changes, room, new, team)
             n_R, n_L, touched = n_R + more_R, n_L + more_L, int(changed)
             v += new
         v *= C
         epochs, work, alive, _, _ = minimise(
-            X, data, indices, indptr, sparse, size, C * linear, v, new_w, aim, limit, dynamic, rounding,
-            gap_rounding, vectors, near, lists, marks, G, H, table, board, me,
+            X, size, C * linear, v, new_w, settings.aim, settings.limit, settings.dynamic, settings.rounding,
+            settings.gap_rounding, room, team,
         )  # fmt: skip
-        _lift(size, C, lo, hi, vectors, lists, point, board, me)
-        if marked and me == 0:
-            _mark(size, alive, lo, hi, lists, point, decided)
+        _lift(size, C, lo, hi, room, point, team)
+        if settings.marked and me == 0:
+            _mark(size, alive, lo, hi, room.lists, point, decided)
         certifying = seconds()
         if me == 0:
-            board[WORD] = certifying - began > slice_s
-        changed, more_R, more_L, more = _sum_changes(
-            X, data, indices, indptr, sparse, edges, rows, point, values, lo, hi, signs, ends, step, found, new, sums,
-            table, board, me,
-        )  # fmt: skip
+            board[WORD] = certifying - began > settings.slice_s
+        changed, more_R, more_L, more = _sum_changes(X, problem, count, point, changes, room, new, team)
         n_R, n_L, nonzero = n_R + more_R, n_L + more_L, nonzero + more
         # As `BoxModel.updated_sum` finds it: from the last sum, or anew.
-        if known[UPDATES] < fresh_every and changed < nonzero:
+        if known[UPDATES] < settings.fresh_every and changed < nonzero:
             new += old
             now[UPDATES] = known[UPDATES] + (changed > 0.0)
             now[SUM_ERROR] = known[SUM_ERROR]
@@ -407,28 +479,25 @@ def box_walk(
             touched += int(changed)
         else:
             now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
-            first, last = _own(edges, board, me)
+            first, last = _own(edges, team)
             box.signed(point, signs, step, edges[first], edges[last])
-            touched += _sum_rows(X, data, indices, indptr, sparse, edges, step, new, sums, table, board, me)
+            touched += _sum_rows(X, edges, step, new, changes.sums, team)
         place, same = box.NOWHERE, False
         for _ in range(2):
             if same:  # as `BoxModel.no_worse` has it
                 for j in range(d):
                     new_w[j] = w[k - 1, j]
-            _certify(
-                X, data, indices, indptr, sparse, c, lo, hi, signs, norms, bounds, C, new_w, point, new, before, same,
-                after, now, table, board, me,
-            )  # fmt: skip
-            if same or not box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], tol):
+            _certify(X, problem, C, new_w, point, new, before, same, after, now, team)
+            if same or not box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol):
                 break
             place = box.above_known(C, now[PRIMAL], known[0], known[XI], bounds)
             same = place == box.BEFORE
             if not same:
                 break
-        if place == box.AT_ZERO or not box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], tol):
+        if place == box.AT_ZERO or not box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol):
             if me == 0 and theta.shape[0] == 1:
                 for r in range(count):
-                    point[rows[r]] = values[r]
+                    point[rows[r]] = changes.held[r]
             return k - 1, True
         if me == 0:
             n_E, survivors, ratio, rate = partition.shares(float(n), n_R, n_L, screened_R, screened_L)
@@ -448,12 +517,13 @@ def box_walk(
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one, X, index = np.ones(2), np.eye(2), np.zeros(2, dtype=np.int64)
-    pairs, rows, marks = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS))), np.ones(2, dtype=np.int8)
-    nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    box_walk(
-        X, *nothing, False, np.array([0, 2]), one, 0.0 * one, one, marks, one, np.zeros(box.TINY + 1),
-        np.array([0.1, 0.2]), pairs.copy(), np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy(), 1e-6,
-        1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, *workspace(2, 2, False), marks.copy(), index,
-        one.copy(), np.empty((2, 1, 2)), table_of(1, 2), make_board(1), 0,
+    one, marks, index = np.ones(2), np.ones(2, dtype=np.int8), np.zeros(2, dtype=np.int64)
+    pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS)))
+    problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
+    points = Points(
+        np.array([0.1, 0.2]), pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy()
     )  # fmt: skip
+    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True)
+    changes = Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
+    team = Team(table_of(1, 2), make_board(1), 0)
+    box_walk(matrix_of(np.eye(2)), problem, points, settings, changes, workspace(2, 2, False), team)

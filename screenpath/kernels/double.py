@@ -6,6 +6,7 @@ Nothing here may be reassociated or contracted: the errors of the operations are
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.matrix import borrowed, matrix_of
 
 SPLITTER = 134217729.0  # 2^27 + 1
 
@@ -40,8 +41,9 @@ def accumulate(high, low, a, b):
 
 
 @kernel
-def double_products(X, data, indices, indptr, sparse, w, out):
+def double_products(X, w, out):
     """Write the products of rows with ``w`` to the two rows of ``out``: high parts, and what they leave out."""
+    dense, data, indices, indptr, sparse = borrowed(X)
     for i in range(out.shape[1]):
         high, low = 0.0, 0.0
         if sparse:
@@ -49,13 +51,14 @@ def double_products(X, data, indices, indptr, sparse, w, out):
                 high, low = accumulate(high, low, data[p], w[at(indices[p])])
         else:
             for j in range(w.size):
-                high, low = accumulate(high, low, X[i, j], w[j])
+                high, low = accumulate(high, low, dense[i, j], w[j])
         out[0, i], out[1, i] = two_sum(high, low)
 
 
 @kernel
-def double_sum(X, data, indices, indptr, sparse, theta, out):
+def double_sum(X, theta, out):
     """Add ``sum_i theta_i x_i`` to the two rows of ``out``."""
+    dense, data, indices, indptr, sparse = borrowed(X)
     for i in range(theta.size):
         t = theta[i]
         if sparse:
@@ -64,7 +67,7 @@ def double_sum(X, data, indices, indptr, sparse, theta, out):
                 out[0, j], out[1, j] = accumulate(out[0, j], out[1, j], t, data[p])
         else:
             for j in range(out.shape[1]):
-                out[0, j], out[1, j] = accumulate(out[0, j], out[1, j], t, X[i, j])
+                out[0, j], out[1, j] = accumulate(out[0, j], out[1, j], t, dense[i, j])
 
 
 @kernel
@@ -78,11 +81,10 @@ def double_difference(w, C, total, out):
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    X, w = np.eye(2), np.ones(2)
-    data, indices, indptr = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    X, w = matrix_of(np.eye(2)), np.ones(2)
     two_sum(1.0, 1.0)
     two_product(1.0, 1.0)
     accumulate(1.0, 0.0, 1.0, 1.0)
-    double_products(X, data, indices, indptr, False, w, np.empty((2, 2)))
-    double_sum(X, data, indices, indptr, False, w, np.zeros((2, 2)))
+    double_products(X, w, np.empty((2, 2)))
+    double_sum(X, w, np.zeros((2, 2)))
     double_difference(w, 1.0, np.ones((2, 2)), w.copy())

@@ -9,23 +9,11 @@ still raises the dual.
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.newton_system import add
+from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 LEAST = 1e-9  # of a step that is worth taking
 SHORT = 0.05  # the shortest step whose clipped end is tried
-
-
-@kernel(fastmath=SUMS)
-def _product(X, data, indices, indptr, sparse, i, w):
-    total = 0.0
-    if sparse:
-        for q in range(at(indptr[i]), at(indptr[i + 1])):
-            total += data[q] * w[at(indices[q])]
-    else:
-        for j in range(w.size):
-            total += X[i, j] * w[j]
-    return total
 
 
 @kernel(fastmath=SUMS)
@@ -40,16 +28,13 @@ def _gap(face, lo, hi, alpha, step, t):
 
 
 @kernel(fastmath=SUMS)
-def face_step(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, limit):
+def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, limit):
     """Move the free dual variables to where their rows are at their kink, or some way there.
 
     Parameters
     ----------
-    X : ndarray of shape (k, d)
-        Dense rows; empty for sparse rows.
-    data, indices, indptr : ndarray
-        CSR rows; empty for dense rows.
-    sparse : bool
+    X : Matrix
+        Of k rows.
     c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
         ``alpha`` is updated.
     w : ndarray of shape (d,)
@@ -70,13 +55,13 @@ def face_step(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, fa
     int
         Rows touched.
     """
-    n, d = face.size, w.size
+    X, n, d = borrowed(X), face.size, w.size
     t, r, p, step, image, scale = np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
     change, search = np.zeros(d), np.empty(d)
     square = 0.0
     for k in range(n):
         i = face[k]
-        t[k] = c[i] - _product(X, data, indices, indptr, sparse, i, w)
+        t[k] = c[i] - dot(X, i, w)
         scale[k] = sqnorms[i]
         r[k] = t[k]
         p[k] = r[k] / scale[k]
@@ -86,10 +71,10 @@ def face_step(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, fa
         for j in range(d):
             search[j] = 0.0
         for k in range(n):
-            add(X, data, indices, indptr, sparse, face[k], p[k], search)
+            add(X, face[k], p[k], search)
         curve = 0.0
         for k in range(n):
-            image[k] = _product(X, data, indices, indptr, sparse, face[k], search) + prox * scale[k] * p[k]
+            image[k] = dot(X, face[k], search) + prox * scale[k] * p[k]
             curve += p[k] * image[k]
         length, fresh = square / curve, 0.0
         for k in range(n):
@@ -119,7 +104,7 @@ def face_step(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, fa
         for j in range(d):
             search[j] = 0.0
         for k in range(n):
-            add(X, data, indices, indptr, sparse, face[k], image[k], search)
+            add(X, face[k], image[k], search)
         touched += n
         moved = 0.0
         for j in range(d):
@@ -145,7 +130,5 @@ def face_step(X, data, indices, indptr, sparse, c, lo, hi, sqnorms, alpha, w, fa
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
-    nothing = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    face_step(
-        np.eye(2), *nothing, False, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), 1e-3, 0.0, 0.1, 9
-    )
+    X = matrix_of(np.eye(2))
+    face_step(X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), 1e-3, 0.0, 0.1, 9)

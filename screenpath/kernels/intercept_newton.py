@@ -15,8 +15,9 @@ sum_i (phi_i(t_i) - alpha_i t_i)``.
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.barrier import make_board
-from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner, products
+from screenpath.kernels.barrier import alone
+from screenpath.kernels.matrix import borrowed, matrix_of, products
+from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner
 from screenpath.kernels.rows import csr_sum, dense_sum_listed
 from screenpath.kernels.working_set import BALANCE, FAST, LONG, MEDIUM, SHORT, SLOW, SMOOTHER, STEADY
 
@@ -78,7 +79,7 @@ def balanced(z, sigma, lo, hi, rest, b, small):
 
 
 @kernel(fastmath=SUMS)
-def _clip(X, data, indices, indptr, sparse, sigma, z, b, c, lo, hi, s, alpha, change, inside, moved, v):
+def _clip(X, sigma, z, b, c, lo, hi, s, alpha, change, inside, moved, v):
     """Bring ``alpha`` to ``z - sigma b`` and ``v`` to ``alpha``; mark the rows not clipped.
 
     Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i``, ``sum_i alpha_i c_i``, and the rows touched.
@@ -95,10 +96,10 @@ def _clip(X, data, indices, indptr, sparse, sigma, z, b, c, lo, hi, s, alpha, ch
     for r in range(at(alpha.size)):
         inside[r] = lo[r] < alpha[r] < hi[r]
     first, last = np.int64(0), np.int64(alpha.size)
-    if sparse:
-        touched = csr_sum(data, indices, indptr, change, v, first, last)
+    if X.sparse:
+        touched = csr_sum(X.data, X.indices, X.indptr, change, v, first, last)
     else:
-        touched = dense_sum_listed(X, change, v, first, last, moved)
+        touched = dense_sum_listed(X.dense, change, v, first, last, moved)
     return loss, linear, ell, touched
 
 
@@ -204,16 +205,13 @@ def part(t, status, lo, hi, alpha, border, ends, near, moved):
 
 @kernel(fastmath=SUMS)
 def minimise_centred(
-    X, data, indices, indptr, sparse, offset, rest, b, w, v, tol, sigma, limit, c, lo, hi, alpha, s, board
+    X, offset, rest, b, w, v, tol, sigma, limit, c, lo, hi, alpha, s, team
 ):  # fmt: skip
     """Minimise the problem of a few rows with a free intercept to a relative gap.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        Dense rows; empty for sparse ones.
-    data, indices, indptr, sparse
-        CSR rows; empty for dense ones.
+    X : Matrix
     offset : float
         ``c . alpha`` of all other rows.
     rest : float
@@ -232,15 +230,15 @@ def minimise_centred(
         Kinks and box.
     alpha, s : ndarray of shape (n,)
         Dual variables, and products with ``w``; both are overwritten.
-    board : ndarray
-        Of a team of one.
+    team : Team
+        Of one.
 
     Returns
     -------
     iterations, touched : int
     b, gap : float
     """
-    n, d = alpha.size, w.size
+    X, n, d = borrowed(X), alpha.size, w.size
     iterative = d > DIRECT and n > GRAM
     order = d if d <= DIRECT else 0
     H, scratch, p = np.empty((order, order)), np.empty((order, order)), np.empty(d)
@@ -258,7 +256,7 @@ def minimise_centred(
             z[r] = prev[r] + sigma * (c[r] - s[r])
         b = balanced(z, sigma, lo, hi, rest, b, small)
         loss, linear, ell, work = _clip(
-            X, data, indices, indptr, sparse, sigma, z, b, c, lo, hi, s, alpha, change, inside, moved, v
+            X, sigma, z, b, c, lo, hi, s, alpha, change, inside, moved, v
         )  # fmt: skip
         touched += work
         for j in range(d):
@@ -275,9 +273,9 @@ def minimise_centred(
             in_round, short = 0, 0
             continue
         touched += n + direction(
-            X, data, indices, indptr, sparse, inside, members, moved, H, scratch, True, sigma, p, board, 0
+            X, inside, members, moved, H, scratch, True, sigma, p, team
         )  # fmt: skip
-        products(X, data, indices, indptr, sparse, p, u, first, last)
+        products(X, p, u, first, last)
         mean, count = 0.0, 0.0
         for r in range(n):
             mean += u[r] if inside[r] else 0.0
@@ -301,14 +299,11 @@ def minimise_centred(
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    a, csr = np.array([1.0, -1.0]), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
+    a, zero = np.array([1.0, -1.0]), np.zeros(2)
     lo, hi = np.array([0.0, -1.0]), np.array([1.0, 0.0])
     balanced(a, 1.0, lo, hi, 0.0, 0.0, 0.0)
     rows, status = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int8)
     evaluate(a, a, 1.0, lo, hi, a, a.copy())
     part(a, status, lo, hi, a, 1.0, a.copy(), rows, rows.copy())
-    for sparse in (False, True):
-        minimise_centred(
-            np.eye(2), *csr, sparse, 0.0, 0.0, 0.0, np.zeros(2), np.zeros(2), 1e-6, 1.0, 9, a, lo, hi, np.zeros(2),
-            np.zeros(2), make_board(1),
-        )  # fmt: skip
+    X, w, v, alpha, s = matrix_of(np.eye(2)), zero.copy(), zero.copy(), zero.copy(), zero.copy()
+    minimise_centred(X, 0.0, 0.0, 0.0, w, v, 1e-6, 1.0, 9, a, lo, hi, alpha, s, alone())

@@ -8,6 +8,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.l1svm import bias_root, columns_add, inner
+from screenpath.kernels.newton_system import solve_factored
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 FEW = 16  # up to so many new columns are spread out to form their products with the others
@@ -332,14 +333,8 @@ def support_solution(H, rho, lam, signs, support):
                 L[a, b] = total / L[b, b]
     x = np.empty(k)
     for a in range(k):
-        total = rho[support[a]] - lam * signs[support[a]]
-        for c in range(a):
-            total -= L[a, c] * x[c]
-        x[a] = total / L[a, a]
-    for a in range(k - 1, -1, -1):
-        x[a] /= L[a, a]
-        for c in range(a):
-            x[c] -= L[a, c] * x[a]
+        x[a] = rho[support[a]] - lam * signs[support[a]]
+    solve_factored(L, x)
     return x
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.box import UNIT
-from screenpath.kernels.newton_system import add
+from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 
 CHOSEN = 64  # rows at most that a lever is made of
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
@@ -88,13 +88,12 @@ def lever_weights(tau, slack, room, sizes, side, rounding, offsets, weights):
 
 
 @kernel(fastmath=SUMS)
-def lever_centers(X, data, indices, indptr, sparse, where, weights, mean, rounding, centers, lengths, away):
+def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
     """Form the centres of levers.
 
     Parameters
     ----------
-    X, data, indices, indptr, sparse
-        Rows.
+    X : Matrix
     where : ndarray of int64 of shape (m,)
         Which of them those of the levers are.
     weights : ndarray of shape (k, m)
@@ -103,7 +102,7 @@ def lever_centers(X, data, indices, indptr, sparse, where, weights, mean, roundi
     centers : ndarray of shape (k, d)
         Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
     """
-    base = 0.0
+    X, base = borrowed(X), 0.0
     for j in range(mean.size):
         base += mean[j] * mean[j]
     for k in range(weights.shape[0]):
@@ -111,7 +110,7 @@ def lever_centers(X, data, indices, indptr, sparse, where, weights, mean, roundi
             centers[k, j] = 0.0
         for r in range(weights.shape[1]):
             if weights[k, r] > 0.0:
-                add(X, data, indices, indptr, sparse, where[r], weights[k, r], centers[k])
+                add(X, where[r], weights[k, r], centers[k])
         square, apart = 0.0, 0.0
         for j in range(mean.size):
             square += centers[k, j] * centers[k, j]
@@ -120,12 +119,19 @@ def lever_centers(X, data, indices, indptr, sparse, where, weights, mean, roundi
         away[k] = np.sqrt(apart) + rounding * (lengths[k] + np.sqrt(base))
 
 
-@kernel
-def lever_width(distance, radius, kappa):
-    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for the distance of ``x`` from the lever's centre."""
-    if kappa * distance >= 2.0 * radius:
-        return radius * distance
-    return radius * radius / kappa + 0.25 * kappa * distance * distance
+@kernel(fastmath={"contract", "nsz"}, forceinline=True)
+def _width(distance, radius, kappa, least):
+    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for the distance of ``x`` from the lever's centre.
+
+    ``least``, the width at a distance of 0, is ``radius^2 / kappa``.
+    """
+    return radius * distance if kappa * distance >= 2.0 * radius else least + 0.25 * kappa * distance * distance
+
+
+@kernel(forceinline=True)
+def _reach(room, radius, least):
+    """Return the square of the distance at which a lever is as wide as ``room``: the inverse of :func:`_width`."""
+    return (room * room if room >= 2.0 * least else 4.0 * least * (room - least)) / (radius * radius)
 
 
 @kernel
@@ -141,10 +147,9 @@ def _longest(offsets, start, stop):
 @kernel(fastmath={"contract", "nsz"})
 def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, status, anew):
     """Decide rows by one lever on one side, for the distances that are known to be enough."""
-    known, inverse = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
+    known, least = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
     for i in range(at(tau.size)):
-        D = spread[i] + distance
-        width = radius * D if kappa * D >= 2.0 * radius else inverse + 0.25 * kappa * D * D
+        width = _width(spread[i] + distance, radius, kappa, least)
         found = np.int8(-side) if side * (offset - tau[i]) - slack[i] > width else np.int8(0)
         before = np.int8(status[i] * known)
         status[i] = before if before != 0 else found
@@ -193,14 +198,14 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
             if kappa <= 0.0:
                 continue
             side = 1.0 if k < levers else -1.0
-            room = side * (offsets[k, 0] - tau[i]) - slack[i]
-            if room <= 0.0:
+            room, least = side * (offsets[k, 0] - tau[i]) - slack[i], radius * radius / kappa
+            if room <= least:
                 continue
-            if room > lever_width(spread[i] + distances[k], radius, kappa):
+            if room > _width(spread[i] + distances[k], radius, kappa, least):
                 status[i] = np.int8(-side)
                 possible = False
                 break
-            possible |= room > lever_width(max(spread[i] - distances[k], 0.0), radius, kappa)
+            possible |= room > _width(max(spread[i] - distances[k], 0.0), radius, kappa, least)
         if possible:
             unsure[count] = i
             count += 1
@@ -208,34 +213,38 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _apart(X, data, indices, indptr, sparse, i, center, norm, length, off):
+def _apart(X, i, center, norm, length, off):
     """Return the squared distance of a row from a point, both of known norm."""
-    if sparse:
-        product, most = 0.0, norm + length
-        for q in range(at(indptr[i]), at(indptr[i + 1])):
-            product += data[q] * center[at(indices[q])]
-        return max(norm * norm - 2.0 * product + length * length + off * most * most, 0.0)
-    square, x = 0.0, X[at(i)]
+    if X.sparse:
+        most = norm + length
+        return max(norm * norm - 2.0 * dot(X, i, center) + length * length + off * most * most, 0.0)
+    square, x = 0.0, X.dense[at(i)]
     for j in range(at(center.size)):
         apart = x[j] - center[j]
         square += apart * apart
     return square
 
 
+@kernel(forceinline=True)
+def _shows(X, i, center, norm, length, off, rounding, reach):
+    """Tell whether a row is nearer to a lever's centre than what its ``reach`` is the square of."""
+    square = _apart(X, i, center, norm, length, off)
+    # What rounding e of a distance D adds to its square: (D + e)^2 <= (1 + r) D^2 + (1 + 1/r) e^2.
+    return square + rounding * (square + 2.0 * (norm + length) ** 2) < reach
+
+
 @kernel
 def decide_exactly(
-    X, data, indices, indptr, sparse, where, index, norms, tau, slack, radius, levers, offsets, away, centers, lengths,
-    off, rounding, status,
+    X, where, index, norms, tau, slack, radius, levers, offsets, away, centers, lengths, off, rounding, every, status
 ):  # fmt: skip
-    """Decide some rows by their distance from the centre of the lever that is the likeliest to do so.
+    """Decide some rows by their distance from the centre of the lever that is the likeliest to do so, or of any.
 
     All distances from the fixed centre being right angles, it would be the one whose reach, the square of the distance
     up to which it decides, is the largest beside the square of its own distance.
 
     Parameters
     ----------
-    X, data, indices, indptr, sparse
-        Rows.
+    X : Matrix
     where, index : ndarray of int64 of shape (k,)
         Which of them are to be decided, and their places in all that follows.
     norms, tau, slack : ndarray of shape (n,)
@@ -250,34 +259,42 @@ def decide_exactly(
         Relative error of a squared distance against the squared sum of the norms, where it is formed of products.
     rounding : float
         Relative error of anything else.
+    every : bool
+        Ask all levers where the likeliest does not decide.
     status : ndarray of int8 of shape (n,)
         Written.
     """
-    # A lever's width is `room` at a distance whose square is quadratic in room, or linear where the lever is short.
-    count, slope = offsets.shape[0], 1.0 / (radius * radius)
-    low, factor = np.empty(count), np.empty(count)
+    X, count = borrowed(X), offsets.shape[0]
+    least, reach = np.empty(count), np.empty(count)
     for k in range(count):
         kappa = offsets[k, 1]
-        low[k], factor[k] = (radius * radius / kappa, 4.0 / kappa) if kappa > 0.0 else (np.inf, 0.0)
+        least[k] = radius * radius / kappa if kappa > 0.0 else np.inf
     for r in range(at(index.size)):
         i = index[r]
-        best, most, reach = -1, -np.inf, 0.0
+        best, most = -1, -np.inf
         for k in range(count):
             room = offsets[k, 0] - tau[i]
             room = (room if k < levers else -room) - slack[i]
-            if room <= low[k]:
+            reach[k] = -1.0
+            if room <= least[k]:
                 continue
-            square = factor[k] * (room - low[k]) if room < 2.0 * low[k] else room * room * slope
-            square *= 1.0 - rounding
-            more, least = square - away[k] * away[k], norms[i] - lengths[k]
-            if more > most and least * least <= square:  # else not even the least distance by the norms would do
-                best, most, reach = k, more, square
+            square, nearest = _reach(room, radius, least[k]) * (1.0 - rounding), norms[i] - lengths[k]
+            if nearest * nearest > square:  # not even the least distance by the norms would do
+                continue
+            reach[k] = square
+            if square - away[k] * away[k] > most:
+                best, most = k, square - away[k] * away[k]
         if best < 0:
             continue
-        square = _apart(X, data, indices, indptr, sparse, where[r], centers[at(best)], norms[i], lengths[best], off)
-        # What rounding e of a distance D adds to its square: (D + e)^2 <= (1 + r) D^2 + (1 + 1/r) e^2.
-        if square + rounding * (square + 2.0 * (norms[i] + lengths[best]) ** 2) < reach:
+        if _shows(X, where[r], centers[at(best)], norms[i], lengths[best], off, rounding, reach[best]):
             status[i] = np.int8(-1 if best < levers else 1)
+        elif every:
+            for k in range(count):
+                if k == best or reach[k] <= 0.0:
+                    continue
+                if _shows(X, where[r], centers[at(k)], norms[i], lengths[k], off, rounding, reach[k]):
+                    status[i] = np.int8(-1 if k < levers else 1)
+                    break
 
 
 @kernel
@@ -297,14 +314,14 @@ def decide_by_products(tau, slack, norms, products, square, off, radius, side, o
     status : ndarray of int8 of shape (n,)
         Updated where it is 0.
     """
-    length = np.sqrt(square)
+    length, least = np.sqrt(square), radius * radius / kappa
     for i in range(tau.size):
         room = side * (offset - tau[i]) - slack[i]
-        if status[i] != 0 or room <= 0.0:
+        if status[i] != 0 or room <= least:
             continue
         apart = norms[i] * norms[i] - 2.0 * products[i] + square + 2.0 * off * norms[i]
         distance = np.sqrt(max(apart, 0.0) + 8.0 * UNIT * (norms[i] + length) ** 2) * (1.0 + rounding)
-        if room > lever_width(distance, radius, kappa):
+        if room > _width(distance, radius, kappa, least):
             status[i] = np.int8(-side)
 
 
@@ -313,14 +330,9 @@ def warm_up():
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     foremost(a, a)
     seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
-    lever_width(1.0, 1.0, 1.0)
-    offsets, rows, csr = np.ones((2, 2)), np.eye(2), (np.ones(2), np.arange(2, dtype=np.int32), np.arange(3))
+    offsets, rows, X, where = np.ones((2, 2)), np.eye(2), matrix_of(np.eye(2)), np.zeros(2, dtype=np.int64)
     decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
     lever_weights(a, a, a, a, 1.0, 1e-12, offsets.copy(), rows.copy())
     decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
-    where = np.zeros(2, dtype=np.int64)
-    for sparse in (False, True):
-        lever_centers(rows, *csr, sparse, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
-        decide_exactly(
-            rows, *csr, sparse, where, where, a, a, a, 1.0, 1, offsets, a, rows, a, 1e-15, 1e-12, status
-        )  # fmt: skip
+    lever_centers(X, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
+    decide_exactly(X, where, where, a, a, a, 1.0, 1, offsets, a, rows, a, 1e-15, 1e-12, False, status)

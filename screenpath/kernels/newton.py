@@ -17,12 +17,15 @@ working set is solved, one pass over all rows finds those on the wrong side, and
 The threads of a team share the loops over rows (see ``barrier``); ``w`` and ``v`` are each thread's own, and the same.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels import working_set as set_of
-from screenpath.kernels.barrier import LINE, half, make_board, meet, share
-from screenpath.kernels.newton_system import DIRECT, GRAM, add, gather_csr, inner
+from screenpath.kernels.barrier import LINE, Team, half, make_board, meet, share
+from screenpath.kernels.matrix import Matrix, add, borrowed, matrix_of, taken
+from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.kernels.rows import four_products
 from screenpath.kernels.unowned import unowned
 from screenpath.kernels.working_set import SCALARS, solve_near, step_of
@@ -41,18 +44,50 @@ WHERE, ALIVE, KEPT, CHOSEN, NEAR = range(5)  # rows of its lists: in the data, n
 SIGNS, INSIDE = range(2)  # rows of its marks
 
 
+class Workspace(NamedTuple):
+    """The survivors' problem, and room for what solves it.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (6, k)
+        The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
+    near : ndarray of shape (7, k)
+        Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d)
+        or larger.
+    lists : ndarray of int64 of shape (5, k)
+        ``WHERE`` the rows stand in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
+        has not fixed.
+    marks : ndarray of int8 of shape (2, k)
+        ``SIGNS``: a row is this times the one stored; and room.
+    """
+
+    vectors: np.ndarray
+    near: np.ndarray
+    lists: np.ndarray
+    marks: np.ndarray
+    G: np.ndarray
+    H: np.ndarray
+
+
+@kernel
+def lent(room):
+    """Return the same arrays, whose views nobody counts, see ``unowned``."""
+    vectors, near, lists, marks, G, H = room
+    return Workspace(unowned(vectors), unowned(near), unowned(lists), unowned(marks), unowned(G), unowned(H))
+
+
 @kernel(fastmath=SUMS)
-def _border(t, want, table, board, me):
+def _border(t, want, team):
     """Value that about ``want`` of the ``|t|`` do not exceed; within a factor of 1.5, which is all it takes."""
     rows = step_of(t.size, False)
-    first, last, blocks = share(board, me, t.size, rows)
+    first, last, blocks = share(team, t.size, rows)
     border = -1.0
     for _ in range(100):
-        out, found = table[half(board, me)], 0.0
+        out, found = team.table[half(team)], 0.0
         for b in range(first, last):
             s, e = b * rows, min(t.size, (b + 1) * rows)
             out[b, 0] = _most(t, s, e) if border < 0.0 else _within(t, border, s, e)
-        meet(board, me)
+        meet(team)
         for b in range(blocks):
             found = max(found, out[b, 0]) if border < 0.0 else found + out[b, 0]
         if border < 0.0:
@@ -100,16 +135,16 @@ def _relabel(indices, d):
 
 
 @kernel(forceinline=True)
-def _sizes(vectors, k, sparse, table, board, me):
+def _sizes(vectors, k, sparse, team):
     """Return the mean squared norm of the rows, and ``sum (hi - lo) norms``, to which rounding is relative."""
     rows = step_of(k, sparse)
-    first, last, blocks = share(board, me, k, rows)
-    out, total, widths = table[half(board, me)], 0.0, 0.0
+    first, last, blocks = share(team, k, rows)
+    out, total, widths = team.table[half(team)], 0.0, 0.0
     for b in range(first, last):
         s, e = b * rows, min(k, (b + 1) * rows)
         norms = vectors[NORMS, s:e]
         out[b, 0], out[b, 1] = inner(norms, norms), inner(vectors[HI, s:e], norms) - inner(vectors[LO, s:e], norms)
-    meet(board, me)
+    meet(team)
     for b in range(blocks):
         total, widths = total + out[b, 0], widths + out[b, 1]
     return total / max(k, 1), widths
@@ -135,14 +170,14 @@ def _losses(alive, every, vectors, start, stop):
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _losses_all(count, every, sparse, vectors, lists, table, board, me):
+def _losses_all(count, every, sparse, vectors, lists, team):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)
-    first, last, blocks = share(board, me, count, rows)
-    out = table[half(board, me)]
+    first, last, blocks = share(team, count, rows)
+    out = team.table[half(team)]
     for b in range(first, last):
         out[b, 0], out[b, 1], out[b, 2] = _losses(lists[ALIVE], every, vectors, b * rows, min(count, (b + 1) * rows))
-    meet(board, me)
+    meet(team)
     loss, linear, ell = 0.0, 0.0, 0.0
     for b in range(blocks):
         loss += out[b, 0]
@@ -152,7 +187,7 @@ def _losses_all(count, every, sparse, vectors, lists, table, board, me):
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, start, stop, v):
+def _part(X, reach, rounding, border, room, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
 
@@ -164,9 +199,10 @@ def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, li
         ``c . alpha`` of the rows fixed, and of the far ones.
     touched : int
     """
+    vectors, lists = room.vectors, room.lists
     c, lo, hi = vectors[C], vectors[LO], vectors[HI]
     norms, t, alpha = vectors[NORMS], vectors[T], vectors[ALPHA]
-    alive, where, signs = lists[ALIVE], lists[WHERE], marks[SIGNS]
+    alive, where, signs = lists[ALIVE], lists[WHERE], room.marks[SIGNS]
     kept, near, moved = lists[KEPT], lists[CHOSEN], lists[NEAR]  # the last of which is filled later
     n_kept, n_near, n_moved, known, linear = start, start, start, 0.0, 0.0
     for r in range(at(start), at(stop)):  # no branches: nobody could predict them
@@ -185,30 +221,25 @@ def _part(X, data, indices, indptr, sparse, reach, rounding, border, vectors, li
     for m in range(start, n_moved):
         i = at(moved[m])
         value = hi[i] if t[i] > 0.0 else lo[i]
-        add(X, data, indices, indptr, sparse, where[i], signs[i] * (value - alpha[i]), v)
+        add(X, where[i], signs[i] * (value - alpha[i]), v)
         alpha[i] = value
     return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _part_all(
-    X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table, board,
-    me,
-):  # fmt: skip
+def _part_all(X, reach, rounding, border, count, v, room, team):
     """:func:`_part` in blocks that the team shares; then the lists are closed up, and the working set is copied."""
-    rows = step_of(count, sparse)
-    first, last, blocks = share(board, me, count, rows)
-    out = table[half(board, me)]
+    lists, rows = room.lists, step_of(count, X.sparse)
+    first, last, blocks = share(team, count, rows)
+    out = team.table[half(team)]
     for b in range(first, last):
         s, e = b * rows, min(count, (b + 1) * rows)
-        part = v if sparse else out[b, SCALARS : SCALARS + v.size]
-        if not sparse:
+        part = v if X.sparse else out[b, SCALARS : SCALARS + v.size]
+        if not X.sparse:
             for j in range(v.size):
                 part[j] = 0.0
-        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(
-            X, data, indices, indptr, sparse, reach, rounding, border, vectors, lists, marks, s, e, part
-        )
-    meet(board, me)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(X, reach, rounding, border, room, s, e, part)
+    meet(team)
     # Numbers that are known to the compiler would be types of their own, each with its copy of what it is passed to.
     kept, n, touched, known, linear = np.int64(0), np.int64(0), 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -219,21 +250,22 @@ def _part_all(
                 lists[ALIVE, kept + r] = lists[KEPT, s + r]
             for r in range(n_near):
                 lists[NEAR, n + r] = lists[CHOSEN, s + r]
-            _gather(X, sparse, lists[NEAR, n : n + n_near], n, vectors, near, lists[WHERE], marks[SIGNS], G)
+            _gather(X, lists[NEAR, n : n + n_near], n, room)
         kept, n = kept + n_kept, n + n_near
         known += out[b, 2]
         linear += out[b, 3]
         touched += out[b, 4]
-        if not sparse:
+        if not X.sparse:
             for j in range(v.size):
                 v[j] += out[b, SCALARS + j]
-    meet(board, me)
+    meet(team)
     return kept, n, known, linear, int(touched)
 
 
 @kernel(forceinline=True)
-def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
+def _gather(X, chosen, first, room):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
+    vectors, near, where, signs = room.vectors, room.near, room.lists[WHERE], room.marks[SIGNS]
     last = first + chosen.size
     c, lo, hi = near[set_of.C, first:last], near[set_of.LO, first:last], near[set_of.HI, first:last]
     prev, alpha, t = near[set_of.PREV, first:last], near[set_of.ALPHA, first:last], near[set_of.T, first:last]
@@ -242,23 +274,25 @@ def _gather(X, sparse, chosen, first, vectors, near, where, signs, G):
         i = at(chosen[k])
         c[k], lo[k], hi[k], t[k] = vectors[C, i], vectors[LO, i], vectors[HI, i], vectors[T, i]
         prev[k] = alpha[k] = vectors[ALPHA, i]
-    if not sparse:
+    if not X.sparse:
+        dense, G = X.dense, room.G
         for k in range(chosen.size):
             i, r = at(where[at(chosen[k])]), at(first + k)
             sign = float(signs[at(chosen[k])])
-            for j in range(X.shape[1]):
-                G[r, j] = sign * X[i, j]
+            for j in range(dense.shape[1]):
+                G[r, j] = sign * dense[i, j]
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start, stop):
+def _look(X, alive, where, signs, c, w, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
+    dense, data, indices, indptr, sparse = X
     drift, last = 0.0, stop - 1
     if not sparse and w.size > 3:
         for r in range(start, stop, 4):  # four at a time, the last ones again where there are fewer
             i0, i1 = at(alive[r]), at(alive[min(r + 1, last)])
             i2, i3 = at(alive[min(r + 2, last)]), at(alive[min(r + 3, last)])
-            p0, p1, p2, p3 = four_products(X[where[i0]], X[where[i1]], X[where[i2]], X[where[i3]], w)
+            p0, p1, p2, p3 = four_products(dense[where[i0]], dense[where[i1]], dense[where[i2]], dense[where[i3]], w)
             t0, t1 = c[i0] - signs[i0] * p0, c[i1] - signs[i1] * p1
             t2, t3 = c[i2] - signs[i2] * p2, c[i3] - signs[i3] * p3
             drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
@@ -272,11 +306,11 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start,
             for q in range(at(indptr[row]), at(indptr[row + at(1)])):
                 product += data[q] * w[at(indices[q])]
         else:
-            product = X[row, 0] * a  # the loop over so few columns would take longer than its work
+            product = dense[row, 0] * a  # the loop over so few columns would take longer than its work
             if w.size > 1:
-                product += X[row, 1] * b
+                product += dense[row, 1] * b
             if w.size > 2:
-                product += X[row, 2] * e
+                product += dense[row, 2] * e
         value = c[i] - signs[i] * product
         drift = max(drift, abs(value - t[i]))
         t[i] = value
@@ -284,21 +318,22 @@ def _look(X, data, indices, indptr, sparse, alive, where, signs, c, w, t, start,
 
 
 @kernel(forceinline=True)
-def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me):
+def _look_all(X, count, n, w, room, team):
     """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
-    rows = step_of(n, sparse)
-    first, last, _ = share(board, me, n, rows)
+    vectors, near, lists = room.vectors, room.near, room.lists
+    rows = step_of(n, X.sparse)
+    first, last, _ = share(team, n, rows)
     for r in range(min(first * rows, n), min(last * rows, n)):
         vectors[ALPHA, lists[NEAR, r]] = near[set_of.ALPHA, r]
-    rows = step_of(count, sparse)
-    first, last, blocks = share(board, me, count, rows)
-    out = table[half(board, me)]
+    rows = step_of(count, X.sparse)
+    first, last, blocks = share(team, count, rows)
+    out = team.table[half(team)]
     for b in range(first, last):
         out[b, 0] = _look(
-            X, data, indices, indptr, sparse, lists[ALIVE], lists[WHERE], marks[SIGNS], vectors[C], w, vectors[T],
+            X, lists[ALIVE], lists[WHERE], room.marks[SIGNS], vectors[C], w, vectors[T],
             b * rows, min(count, (b + 1) * rows),
         )  # fmt: skip
-    meet(board, me)
+    meet(team)
     drift = 0.0
     for b in range(blocks):
         drift = max(drift, out[b, 0])
@@ -306,12 +341,12 @@ def _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, list
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _first_sigma(near, n, d, mean_sq, table, board, me):
+def _first_sigma(near, n, d, mean_sq, team):
     """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
     widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]
     for r in range(n):
         widest = max(widest, hi[r] - lo[r])
-    zone = _border(near[set_of.T, :n], ZONE * d + 5, table, board, me)
+    zone = _border(near[set_of.T, :n], ZONE * d + 5, team)
     if mean_sq == 0.0 or widest == 0.0:
         return 1.0
     sigma = widest / zone if zone > 0.0 else np.inf  # margins that are all 0 up to rounding leave no zone
@@ -324,19 +359,13 @@ def table_of(blocks, d):
 
 
 @kernel(fastmath=SUMS)
-def minimise(
-    X, data, indices, indptr, sparse, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, vectors,
-    near, lists, marks, G, H, table, board, me,
-):  # fmt: skip
+def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, room, team):
     """Minimise a reduced box problem of ``k`` rows to a relative gap, by all threads of a team.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        Dense rows; empty for sparse rows, with which there must be one thread only.
-    data, indices, indptr : ndarray
-        CSR rows; empty for dense rows.
-    sparse : bool
+    X : Matrix
+        With sparse rows there must be one thread only.
     k : int
         Rows of the problem. The arrays that follow may have room for more.
     offset : float
@@ -353,20 +382,9 @@ def minimise(
         Fix rows that the gap ball of the current pair decides.
     rounding, gap_rounding : float
         Slacks of a screening comparison and of a squared radius.
-    vectors : ndarray of shape (6, k)
-        The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
-    near : ndarray of shape (7, k)
-        Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d)
-        or larger.
-    lists : ndarray of int64 of shape (5, k)
-        ``WHERE`` the rows stand in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
-        has not fixed.
-    marks : ndarray of int8 of shape (2, k)
-        ``SIGNS``: a row is this times the one stored; and room.
-    table : ndarray of shape (2, blocks, ...)
-        See :func:`table_of`.
-    board, me
-        Of the team.
+    room : Workspace
+    team : Team
+        Its table as of :func:`table_of`.
 
     Returns
     -------
@@ -377,17 +395,17 @@ def minimise(
     gap, primal : float
         Of the returned pair.
     """
-    X, data, indices, indptr = unowned(X), unowned(data), unowned(indices), unowned(indptr)
-    v, w, vectors, near, lists = unowned(v), unowned(w), unowned(vectors), unowned(near), unowned(lists)
-    marks, G, H, table, board = unowned(marks), unowned(G), unowned(H), unowned(table), unowned(board)
+    X, room, team = borrowed(X), lent(room), Team(unowned(team.table), unowned(team.board), team.me)
+    v, w = unowned(v), unowned(w)
+    vectors, near, lists, sparse = room.vectors, room.near, room.lists, X.sparse
     count, touched, iterations = k, 0, 0
-    mean_sq, widths = _sizes(vectors, k, sparse, table, board, me)
-    near_data, near_indices, near_indptr = data, indices, indptr
+    mean_sq, widths = _sizes(vectors, k, sparse, team)
+    rows = Matrix(room.G, X.data, X.indices, X.indptr, sparse)
     n_w, n_v, columns = w, v, lists[NEAR, :0].copy()
     sigma, drift, last, idle = -1.0, np.inf, np.inf, False
     known = offset  # with the rows that screening fixes here
     while True:
-        loss, linear, ell = _losses_all(count, count == k, sparse, vectors, lists, table, board, me)
+        loss, linear, ell = _losses_all(count, count == k, sparse, vectors, lists, team)
         apart = 0.0  # ||w - v||^2
         for j in range(w.size):
             apart += (w[j] - v[j]) ** 2
@@ -411,50 +429,45 @@ def minimise(
         if drift < np.inf and not stalled:
             border = drift
         elif drift == np.inf and want < count and gap < POOR_START * abs(primal):
-            border = _border(vectors[T, :count], want, table, board, me)
+            border = _border(vectors[T, :count], want, team)
         alive = count
-        count, n, fixed, linear, work = _part_all(
-            X, data, indices, indptr, sparse, reach, rounding, border, count, v, vectors, near, lists, marks, G, table,
-            board, me,
-        )  # fmt: skip
+        count, n, fixed, linear, work = _part_all(X, reach, rounding, border, count, v, room, team)
         known += fixed
         touched += work + n
         if sigma < 0.0:
             if w.size > DIRECT and n > GRAM and mean_sq > 0.0:
                 sigma = ROUGH / mean_sq
             else:
-                sigma = _first_sigma(near, n, w.size, mean_sq, table, board, me)
+                sigma = _first_sigma(near, n, w.size, mean_sq, team)
         apart = 0.0
         if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
-            near_data, near_indices, near_indptr = gather_csr(
-                data, indices, indptr, lists[WHERE], marks[SIGNS], lists[NEAR, :n]
-            )  # fmt: skip
-            columns = _relabel(near_indices, w.size)
+            rows = taken(X, lists[WHERE], room.marks[SIGNS], lists[NEAR, :n])
+            columns = _relabel(rows.indices, w.size)
             n_w, n_v = w[columns], v[columns]
             for j in range(w.size):
                 w[j] = v[j]
             apart = inner(v, v) - inner(n_v, n_v)
         done, work, sigma = solve_near(
-            G, near_data, near_indices, near_indptr, sparse, known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma,
-            limit - iterations, near, marks[INSIDE, :n], H, table, board, me,
+            rows, known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma, limit - iterations, near,
+            room.marks[INSIDE, :n], room.H, team,
         )  # fmt: skip
         if sparse:
             for r in range(columns.size):
                 w[columns[r]], v[columns[r]] = n_w[r], n_v[r]
         iterations += done
         idle = done == 0 and n == alive
-        drift = _look_all(X, data, indices, indptr, sparse, count, n, w, vectors, near, lists, marks, table, board, me)
+        drift = _look_all(X, count, n, w, room, team)
         touched += work + count
     return iterations, touched, count, gap, primal
 
 
-def workspace(k, d, sparse):
-    """Return the arrays ``vectors`` to ``H`` of :func:`minimise`; of what is not used, the system gives no memory.
+def workspace(k, d, sparse) -> Workspace:
+    """Return the workspace of a problem of ``k`` rows; of what is not used, the system gives no memory.
 
     The near ones of sparse rows may have few columns where all rows together have many.
     """
     order = min(d, DIRECT) if sparse or d <= DIRECT else 0
-    return (
+    return Workspace(
         np.empty((6, k)),
         np.empty((7, k)),
         np.empty((5, k), dtype=np.int64),
@@ -466,10 +479,8 @@ def workspace(k, d, sparse):
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    vectors, near, lists, marks, G, H = workspace(2, 2, False)
-    vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
-    lists[WHERE], lists[ALIVE], marks[SIGNS] = np.arange(2), np.arange(2), 1
-    minimise(
-        np.eye(2), np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), False, 2, 0.0, np.zeros(2),
-        np.zeros(2), 1e-6, 9, True, 1e-12, 1e-14, vectors, near, lists, marks, G, H, table_of(1, 2), make_board(1), 0,
-    )  # fmt: skip
+    room, team = workspace(2, 2, False), Team(table_of(1, 2), make_board(1), 0)
+    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
+    room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1
+    X, w = matrix_of(np.eye(2)), np.zeros(2)
+    minimise(X, 2, 0.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, room, team)

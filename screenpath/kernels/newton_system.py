@@ -12,7 +12,8 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.barrier import SIZE, meet
-from screenpath.kernels.rows import csr_products, dense_products
+from screenpath.kernels.matrix import Matrix, add, borrowed, dot, taken
+from screenpath.kernels.rows import dense_products
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 DIRECT = 600  # largest number of features whose Hessian is factorised
@@ -52,45 +53,9 @@ def advance(out, residual, search, image, square, curvature):
 
 
 @kernel(fastmath=SUMS)
-def products(X, data, indices, indptr, sparse, w, out, start, stop):
-    """Write ``g_i . w`` to ``out[i]`` for ``start <= i < stop``."""
-    if sparse:
-        csr_products(data, indices, indptr, w, out, start, stop)
-    else:
-        dense_products(X, w, out, start, stop)
-
-
-@kernel(fastmath=SUMS)
-def add(X, data, indices, indptr, sparse, i, step, v):
-    """Add ``step * g_i`` to ``v``."""
-    if sparse:
-        for p in range(at(indptr[i]), at(indptr[i + 1])):
-            v[at(indices[p])] += step * data[p]
-    else:
-        for j in range(v.size):
-            v[j] += step * X[i, j]
-
-
-@kernel
-def gather_csr(data, indices, indptr, where, signs, near):
-    """Return copies of the signed CSR rows ``where[near]``."""
-    starts = np.empty(near.size + 1, dtype=np.int64)
-    starts[0] = 0
-    for r in range(near.size):
-        i = where[near[r]]
-        starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i]
-    values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
-    for r in range(near.size):
-        begin, sign = indptr[where[near[r]]], signs[near[r]]
-        for q in range(starts[r + 1] - starts[r]):
-            values[starts[r] + q] = sign * data[begin + q]
-            columns[starts[r] + q] = indices[begin + q]
-    return values, columns, starts
-
-
-@kernel(fastmath=SUMS)
-def _add_outer(X, data, indices, indptr, sparse, i, sign, H, top, end):
+def _add_outer(X, i, sign, H, top, end):
     """Add ``sign * g_i g_i'`` to the lower triangle of ``H``, between the rows ``top`` and ``end``."""
+    dense, data, indices, indptr, sparse = X
     if sparse:
         for p in range(indptr[i], indptr[i + 1]):
             scaled = sign * data[p]
@@ -102,9 +67,9 @@ def _add_outer(X, data, indices, indptr, sparse, i, sign, H, top, end):
                     H[row, indices[q]] += scaled * data[q]
     else:
         for j in range(top, end):
-            scaled = sign * X[i, j]
+            scaled = sign * dense[i, j]
             for k in range(j + 1):
-                H[j, k] += scaled * X[i, k]
+                H[j, k] += scaled * dense[i, k]
 
 
 @kernel(fastmath=SUMS)
@@ -121,24 +86,25 @@ def _add_four(X, moved, H, top, end):
 
 
 @kernel
-def _enter(X, data, indices, indptr, sparse, moved, anew, d, H, board, me):
+def _enter(X, moved, anew, d, H, team):
     """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
     top, end = 0, d
-    if board[SIZE] > 1:
-        top, end = int(d * np.sqrt(me / board[SIZE])), int(d * np.sqrt((me + 1) / board[SIZE]))
+    size, me = team.board[SIZE], team.me
+    if size > 1:
+        top, end = int(d * np.sqrt(me / size)), int(d * np.sqrt((me + 1) / size))
     if anew:
         for j in range(top, end):
             for k in range(j + 1):
                 H[j, k] = 0.0
     k = 0
-    while k + 4 <= moved.size and not sparse:
-        _add_four(X, moved[k : k + 4], H, top, end)
+    while k + 4 <= moved.size and not X.sparse:
+        _add_four(X.dense, moved[k : k + 4], H, top, end)
         k += 4
     for m in range(k, moved.size):
         r = moved[m]
         row, sign = (r, 1.0) if r >= 0 else (~r, -1.0)
-        _add_outer(X, data, indices, indptr, sparse, row, sign, H, top, end)
-    meet(board, me)
+        _add_outer(X, row, sign, H, top, end)
+    meet(team)
 
 
 @kernel(fastmath=SUMS)
@@ -174,7 +140,7 @@ def _factorise(A):
 
 
 @kernel(fastmath=SUMS)
-def _solve_factored(L, x):
+def solve_factored(L, x):
     """Solve ``L L' x = b`` in place."""
     n = L.shape[0]
     for i in range(n):
@@ -199,7 +165,7 @@ def _hessian_direction(H, total, share, sigma, scratch, p):
             scratch[j, k] = sigma * (H[j, k] - share * total[j] * total[k])
         scratch[j, j] += 1.0 + 1e-14 * sigma * peak
     _factorise(scratch)
-    _solve_factored(scratch, p)
+    solve_factored(scratch, p)
 
 
 @kernel(fastmath=SUMS)
@@ -222,31 +188,26 @@ def _centre(K, right):
 
 
 @kernel(fastmath=SUMS)
-def _woodbury_direction(X, data, indices, indptr, sparse, J, centred, sigma, p):
+def _woodbury_direction(X, J, centred, sigma, p):
     """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
     n, d, first = J.size, p.size, np.int64(0)
     right = np.empty(n)
     K = np.empty((n, n))
-    if sparse:
+    if X.sparse:
         row = np.zeros(d)
         for r in range(n):
             i = J[r]
-            add(X, data, indices, indptr, sparse, i, 1.0, row)
+            add(X, i, 1.0, row)
             for s in range(r + 1):
-                total = 0.0
-                for q in range(at(indptr[J[s]]), at(indptr[J[s] + 1])):
-                    total += data[q] * row[at(indices[q])]
-                K[r, s] = total
-            total = 0.0
-            for q in range(at(indptr[i]), at(indptr[i + 1])):
-                row[at(indices[q])] = 0.0
-                total += data[q] * p[at(indices[q])]
-            right[r] = total
+                K[r, s] = dot(X, J[s], row)
+            for q in range(at(X.indptr[i]), at(X.indptr[i + 1])):
+                row[at(X.indices[q])] = 0.0
+            right[r] = dot(X, i, p)
     else:
         GJ = np.empty((n, d))
         for r in range(n):
             for j in range(d):
-                GJ[r, j] = X[J[r], j]
+                GJ[r, j] = X.dense[J[r], j]
         for r in range(n):
             dense_products(GJ, GJ[r], K[r], first, r + 1)
         dense_products(GJ, p, right, first, n)
@@ -258,26 +219,33 @@ def _woodbury_direction(X, data, indices, indptr, sparse, J, centred, sigma, p):
     for r in range(n):
         K[r, r] += 1.0 / sigma + 1e-14 * peak
     _factorise(K)
-    _solve_factored(K, right)
+    solve_factored(K, right)
     middle = 0.0
     if centred:
         for r in range(n):
             middle += right[r] / n
     for r in range(n):
-        add(X, data, indices, indptr, sparse, J[r], middle - right[r], p)
+        add(X, J[r], middle - right[r], p)
 
 
 @kernel(fastmath=SUMS)
-def _conjugate_direction(X, data, indices, indptr, sparse, J, centred, sigma, p):
+def _conjugate_direction(X, J, centred, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
-    z = np.empty(J.size if centred else 0)
-    rows = np.empty((0 if sparse else J.size, p.size))
-    if sparse:
-        data, indices, indptr = gather_csr(data, indices, indptr, J, np.ones(J.size, dtype=np.int8), np.arange(J.size))
+    dense = np.empty((0 if X.sparse else J.size, p.size))
+    if X.sparse:
+        rows = taken(X, J, np.ones(J.size, dtype=np.int8), np.arange(J.size))
     else:
         for r in range(J.size):
             for j in range(p.size):
-                rows[r, j] = X[J[r], j]
+                dense[r, j] = X.dense[J[r], j]
+        rows = Matrix(dense, X.data, X.indices, X.indptr, X.sparse)
+    return _conjugate_gradients(rows, J.size, centred, sigma, p)
+
+
+@kernel(fastmath=SUMS)
+def _conjugate_gradients(X, size, centred, sigma, p):
+    """:func:`_conjugate_direction` with the rows of J alone."""
+    X, z = borrowed(X), np.empty(size if centred else 0)
     residual = p.copy()
     search = p.copy()
     image = np.empty(p.size)
@@ -289,34 +257,28 @@ def _conjugate_direction(X, data, indices, indptr, sparse, J, centred, sigma, p)
         for j in range(p.size):
             image[j] = search[j]
         mean = 0.0
-        for i in range(J.size):  # one traversal: dot, then scatter, row by row; to be centred, all products come first
-            total = 0.0
-            if sparse:
-                for q in range(at(indptr[i]), at(indptr[i + 1])):
-                    total += data[q] * search[at(indices[q])]
-            else:
-                for j in range(p.size):
-                    total += rows[i, j] * search[j]
+        for i in range(size):  # one traversal: dot, then scatter, row by row; to be centred, all products come first
+            total = dot(X, i, search)
             if centred:
                 z[i] = total
-                mean += total / J.size
+                mean += total / size
             else:
-                add(rows, data, indices, indptr, sparse, i, sigma * total, image)
+                add(X, i, sigma * total, image)
         if centred:
-            for i in range(J.size):
-                add(rows, data, indices, indptr, sparse, i, sigma * (z[i] - mean), image)
+            for i in range(size):
+                add(X, i, sigma * (z[i] - mean), image)
         formed += 1
         square = advance(p, residual, search, image, square, inner(search, image))
     return formed
 
 
 @kernel
-def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scratch, centred, sigma, p, board, me):
+def direction(X, inside, members, moved, H, scratch, centred, sigma, p, team):
     """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways.
 
     Parameters
     ----------
-    X, data, indices, indptr, sparse
+    X : Matrix
         Rows of the working set.
     inside : ndarray of int8 of shape (n,)
         Marks the rows of J.
@@ -330,15 +292,15 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
         Whether the rows of J count less their mean: a free intercept is eliminated.
     sigma : float
     p : ndarray of shape (d,)
-    board, me
-        Of a team; all but ``H`` and the rows is each thread's own.
+    team : Team
+        All but ``H`` and the rows is each thread's own.
 
     Returns
     -------
     int
         Rows touched.
     """
-    d = p.size
+    X, d = borrowed(X), p.size
     size, changed = 0, 0
     for r in range(inside.size):
         moved[at(size)] = r  # kept where the next one does not overwrite it
@@ -347,14 +309,14 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
     if size <= centred:  # a single row is its own mean
         return size
     if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _woodbury_direction(X, data, indices, indptr, sparse, moved[:size], centred, sigma, p)
+        _woodbury_direction(X, moved[:size], centred, sigma, p)
         return size
     if d > DIRECT:
-        return size * (1 + _conjugate_direction(X, data, indices, indptr, sparse, moved[:size], centred, sigma, p))
+        return size * (1 + _conjugate_direction(X, moved[:size], centred, sigma, p))
     total, share, touched = np.zeros(d), 1.0 / size if centred else 0.0, size if centred else 0
     if centred:
         for r in range(size):
-            add(X, data, indices, indptr, sparse, moved[r], 1.0, total)
+            add(X, moved[r], 1.0, total)
     anew = changed >= size  # cheaper than letting rows enter and leave
     if not anew:
         size = 0
@@ -363,6 +325,6 @@ def direction(X, data, indices, indptr, sparse, inside, members, moved, H, scrat
             size += inside[r] != members[r]
     for r in range(inside.size):
         members[r] = inside[r]
-    _enter(X, data, indices, indptr, sparse, moved[:size], anew, d, H, board, me)
+    _enter(X, moved[:size], anew, d, H, team)
     _hessian_direction(H, total, share, sigma, scratch, p)
     return touched + size

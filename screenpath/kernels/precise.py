@@ -12,6 +12,7 @@ import numpy as np
 
 from screenpath.kernels import kernel
 from screenpath.kernels.double import accumulate, two_product, two_sum
+from screenpath.kernels.matrix import borrowed, matrix_of
 
 LINEAR, POLY, RBF = range(3)
 UNIT = 2.0**-102
@@ -62,12 +63,13 @@ def exp_minus(t, t_low):
 
 
 @kernel
-def inner(X, data, indices, indptr, sparse, i, j):
+def inner(X, i, j):
     """Return the inner product of two rows."""
+    dense, data, indices, indptr, sparse = X
     high, low = 0.0, 0.0
     if not sparse:
-        for k in range(X.shape[1]):
-            high, low = accumulate(high, low, X[i, k], X[j, k])
+        for k in range(dense.shape[1]):
+            high, low = accumulate(high, low, dense[i, k], dense[j, k])
         return two_sum(high, low)
     p, q = indptr[i], indptr[j]
     while p < indptr[i + 1] and q < indptr[j + 1]:
@@ -88,12 +90,13 @@ def square(high, low, a, b):
 
 
 @kernel
-def distance(X, data, indices, indptr, sparse, i, j):
+def distance(X, i, j):
     """Return the squared distance of two rows; the columns of sparse ones are sorted."""
+    dense, data, indices, indptr, sparse = X
     high, low = 0.0, 0.0
     if not sparse:
-        for k in range(X.shape[1]):
-            high, low = square(high, low, X[i, k], X[j, k])
+        for k in range(dense.shape[1]):
+            high, low = square(high, low, dense[i, k], dense[j, k])
         return two_sum(high, low)
     p, q = indptr[i], indptr[j]
     while p < indptr[i + 1] or q < indptr[j + 1]:
@@ -106,14 +109,14 @@ def distance(X, data, indices, indptr, sparse, i, j):
 
 
 @kernel
-def value(X, data, indices, indptr, sparse, i, j, kind, gamma, degree, coef0, constant):
+def value(X, i, j, kind, gamma, degree, coef0, constant):
     """Return the kernel of two rows; parameters as in ``rows.kernel_functions``."""
     if kind == RBF:
-        high, low = distance(X, data, indices, indptr, sparse, i, j)
+        high, low = distance(X, i, j)
         high, low = times(high, low, gamma, 0.0)
         high, low = exp_minus(high, low)
     else:
-        high, low = inner(X, data, indices, indptr, sparse, i, j)
+        high, low = inner(X, i, j)
         if kind == POLY:
             base, base_low = times(high, low, gamma, 0.0)
             base, base_low = plus(base, base_low, coef0, 0.0)
@@ -124,15 +127,13 @@ def value(X, data, indices, indptr, sparse, i, j, kind, gamma, degree, coef0, co
 
 
 @kernel
-def sums(X, data, indices, indptr, sparse, rows, support, weights, kind, gamma, degree, coef0, constant, out):
+def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
     """Write ``sum_k weights[w, k] K(x_i, x_support[k])`` for the rows ``i`` to ``out[w]``, as sums of two doubles.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-    data, indices, indptr : ndarray
-        CSR with sorted columns, where ``sparse``; ``X`` is not looked at then, nor these otherwise.
-    sparse : bool
+    X : Matrix
+        The columns of sparse rows are sorted.
     rows, support : ndarray of int64 of shape (m,) and (s,)
     weights : ndarray of shape (q, s)
     kind : int
@@ -142,12 +143,11 @@ def sums(X, data, indices, indptr, sparse, rows, support, weights, kind, gamma, 
     coef0, constant : float
     out : ndarray of shape (q, 2, m)
     """
+    X = borrowed(X)
     out[:] = 0.0
     for r in range(rows.size):
         for k in range(support.size):
-            found, rest = value(
-                X, data, indices, indptr, sparse, rows[r], support[k], kind, gamma, degree, coef0, constant
-            )
+            found, rest = value(X, rows[r], support[k], kind, gamma, degree, coef0, constant)
             for w in range(weights.shape[0]):
                 high, low = accumulate(out[w, 0, r], out[w, 1, r], weights[w, k], found)
                 out[w, 0, r], out[w, 1, r] = high, low + weights[w, k] * rest
@@ -157,13 +157,11 @@ def sums(X, data, indices, indptr, sparse, rows, support, weights, kind, gamma, 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    X, index = np.eye(2), np.arange(2)
-    data, indices, indptr = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
-    rows = X, data, indices, indptr, False
-    sums(*rows, index, index, np.ones((2, 2)), RBF, 1.0, 3, 1.0, 0.0, np.empty((2, 2, 2)))
-    value(*rows, 0, 1, RBF, 1.0, 3, 1.0, 0.0)
-    inner(*rows, 0, 1)
-    distance(*rows, 0, 1)
+    X, index = matrix_of(np.eye(2)), np.arange(2)
+    sums(X, index, index, np.ones((2, 2)), RBF, 1.0, 3, 1.0, 0.0, np.empty((2, 2, 2)))
+    value(X, 0, 1, RBF, 1.0, 3, 1.0, 0.0)
+    inner(X, 0, 1)
+    distance(X, 0, 1)
     square(1.0, 0.0, 1.0, 1.0)
     exp_minus(1.0, 0.0)
     times(1.0, 0.0, 1.0, 0.0)

@@ -151,22 +151,6 @@ def dense_squared_norms(X, out):
 
 
 @kernel(fastmath=SUMS)
-def listed_products(X, data, indices, indptr, sparse, where, w, out):
-    """Write ``x_i . w`` for the listed rows ``i`` to ``out``, where they stand."""
-    n = where.size
-    if sparse:
-        for r in range(n):
-            total, i = 0.0, where[r]
-            for p in range(at(indptr[i]), at(indptr[i + 1])):
-                total += data[p] * w[at(indices[p])]
-            out[r] = total
-        return
-    for start in range(0, n, 4):  # four at a time, the last ones again where there are fewer
-        r0, r1, r2, r3 = start, min(start + 1, n - 1), min(start + 2, n - 1), min(start + 3, n - 1)
-        out[r0], out[r1], out[r2], out[r3] = four_products(X[where[r0]], X[where[r1]], X[where[r2]], X[where[r3]], w)
-
-
-@kernel(fastmath=SUMS)
 def csr_squared_norms(data, indptr, out):
     """Write the squared norm of every CSR row to ``out``."""
     for i in range(out.size):
@@ -212,8 +196,6 @@ def warm_up():
     dense_take(X, index, theta, np.empty((2, 2)))
     data, indices, indptr = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     csr_products(data, indices, indptr, w, out, 0, 2)
-    for sparse in (False, True):
-        listed_products(X, data, indices, indptr, sparse, index, w, out)
     csr_sum(data, indices, indptr, theta, out, 0, 2)
     csr_squared_norms(data, indptr, out)
     dense_squared_norms(X, out)

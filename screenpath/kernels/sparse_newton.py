@@ -3,6 +3,7 @@
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import advance, inner
 from screenpath.kernels.sparse import respond
 from screenpath.kernels.sparse_intercept import settle
@@ -131,39 +132,8 @@ def without(level, image):
 
 
 @kernel(fastmath=SUMS)
-def dense_conjugate_gradients(Z, level, alpha, scale, rhs, tol, limit, out):
-    """Solve the system of :func:`conjugate_gradients`, ``Z`` dense, one line a weight."""
-    size, zone = Z.shape
-    image = np.empty(zone)
-    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
-    out[:] = 0.0
-    rr = inner(rhs, rhs)
-    stop = tol * tol * rr
-    for it in range(limit):
-        if rr <= stop or rr == 0.0:
-            return it, True
-        image[:] = 0.0
-        for k in range(size):
-            v = direction[k]
-            for e in range(zone):
-                image[e] += v * Z[k, e]
-        without(level, image)
-        curvature = 0.0
-        for k in range(size):
-            total = 0.0
-            for e in range(zone):
-                total += Z[k, e] * image[e]
-            product[k] = alpha * direction[k] + scale * total
-            curvature += product[k] * direction[k]
-        if not curvature > 0.0:  # squares have left the range of floating point
-            return it, False
-        rr = advance(out, residual, direction, product, rr, curvature)
-    return limit, rr <= stop
-
-
-@kernel(fastmath=SUMS)
-def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, limit, out):
-    """Solve ``(alpha I + scale Z'(I - ll')Z) out = rhs``, ``Z`` given by columns with ``zone`` rows.
+def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z'(I - ll')Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
 
     ``l = level`` has length 1: with a free intercept, which answers a step, it is what the intercept adds to the rows
     of the zone. Without one it is empty.
@@ -174,8 +144,7 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
     converged : bool
         Whether the residual fell to ``tol ||rhs||`` within ``limit`` iterations.
     """
-    size = rhs.size
-    image = np.empty(zone)
+    Z, size, image = borrowed(Z), rhs.size, np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
     rr = inner(rhs, rhs)
@@ -185,16 +154,11 @@ def conjugate_gradients(data, place, ptr, zone, level, alpha, scale, rhs, tol, l
             return it, True
         image[:] = 0.0
         for k in range(size):
-            v = direction[k]
-            for p in range(ptr[k], ptr[k + 1]):
-                image[place[p]] += v * data[p]
+            add(Z, k, direction[k], image)
         without(level, image)
         curvature = 0.0
         for k in range(size):
-            total = 0.0
-            for p in range(ptr[k], ptr[k + 1]):
-                total += data[p] * image[place[p]]
-            product[k] = alpha * direction[k] + scale * total
+            product[k] = alpha * direction[k] + scale * dot(Z, k, image)
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
             return it, False
@@ -391,8 +355,7 @@ def warm_up():
     place = np.arange(2, dtype=np.int32)
     gather(*view, 2, labels, a, 1, index, index, out, place, ptr)
     gather_dense(*view, 2, labels, a, index, index, index, np.empty((2, 2)))
-    dense_conjugate_gradients(np.eye(2), np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    conjugate_gradients(out, place, ptr, 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     implicit_conjugate_gradients(*view, 2, labels, a, 1, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
     trial(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, a.copy(), a.copy(),
           a.copy(), a.copy())  # fmt: skip

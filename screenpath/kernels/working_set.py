@@ -7,7 +7,8 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.barrier import half, meet, share
-from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner, products
+from screenpath.kernels.matrix import borrowed, products
+from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner
 from screenpath.kernels.rows import csr_sum, dense_sum_listed
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
@@ -30,7 +31,7 @@ def step_of(size, sparse):
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _clip(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, start, stop, v):
+def _clip(X, sigma, step, near, inside, moved, start, stop, v):
     """Move ``t`` by ``-step u``, bring ``alpha`` to it, and ``v`` to ``alpha``; mark the rows not clipped.
 
     Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i``, ``sum_i alpha_i c_i``, and the rows touched.
@@ -53,36 +54,34 @@ def _clip(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, st
         inside[r] = lo[r] < alpha[r] < hi[r]
     for r in range(first, end):
         u[r] = alpha[r] - u[r]
-    if sparse:
-        touched = csr_sum(data, indices, indptr, u, v, start, stop)
+    if X.sparse:
+        touched = csr_sum(X.data, X.indices, X.indptr, u, v, start, stop)
     else:
-        touched = dense_sum_listed(X, u, v, start, stop, moved)
+        touched = dense_sum_listed(X.dense, u, v, start, stop, moved)
     return loss, linear, ell, touched
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _clip_all(X, data, indices, indptr, sparse, sigma, step, near, inside, moved, v, table, board, me):
+def _clip_all(X, sigma, step, near, inside, moved, v, team):
     """:func:`_clip` in blocks that the team shares."""
-    n, rows = inside.size, step_of(inside.size, sparse)
-    first, last, blocks = share(board, me, n, rows)
-    out = table[half(board, me)]
+    n, rows = inside.size, step_of(inside.size, X.sparse)
+    first, last, blocks = share(team, n, rows)
+    out = team.table[half(team)]
     for b in range(first, last):
         s, e = b * rows, min(n, (b + 1) * rows)
-        part = v if sparse else out[b, SCALARS : SCALARS + v.size]
-        if not sparse:
+        part = v if X.sparse else out[b, SCALARS : SCALARS + v.size]
+        if not X.sparse:
             for j in range(v.size):
                 part[j] = 0.0
-        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = _clip(
-            X, data, indices, indptr, sparse, sigma, step, near, inside, moved, s, e, part
-        )
-    meet(board, me)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = _clip(X, sigma, step, near, inside, moved, s, e, part)
+    meet(team)
     loss, linear, ell, touched = 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
         loss += out[b, 0]
         linear += out[b, 1]
         ell += out[b, 2]
         touched += out[b, 3]
-        if not sparse:
+        if not X.sparse:
             for j in range(v.size):
                 v[j] += out[b, SCALARS + j]
     return loss, linear, ell, int(touched)
@@ -102,17 +101,17 @@ def _slope(near, sigma, s, start, stop):
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _slope_all(X, data, indices, indptr, sparse, sigma, p, s, forming, near, n, table, board, me):
+def _slope_all(X, sigma, p, s, forming, near, n, team):
     """:func:`_slope` in blocks that the team shares; the products with ``p`` are formed on the way if asked for."""
-    rows = step_of(n, sparse)
-    first, last, blocks = share(board, me, n, rows)
-    out = table[half(board, me)]
+    rows = step_of(n, X.sparse)
+    first, last, blocks = share(team, n, rows)
+    out = team.table[half(team)]
     for b in range(first, last):
         i, e = b * rows, min(n, (b + 1) * rows)
         if forming:
-            products(X, data, indices, indptr, sparse, p, near[U], i, e)
+            products(X, p, near[U], i, e)
         out[b, 0], out[b, 1] = _slope(near, sigma, s, i, e)
-    meet(board, me)
+    meet(team)
     one, two = 0.0, 0.0
     for b in range(blocks):
         one += out[b, 0]
@@ -121,7 +120,7 @@ def _slope_all(X, data, indices, indptr, sparse, sigma, p, s, forming, near, n, 
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _line_search(X, data, indices, indptr, sparse, sigma, p, slope0, near, n, table, board, me):
+def _line_search(X, sigma, p, slope0, near, n, team):
     """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
     ``slope0`` is the derivative at 0. A full step is kept where it brings the derivative below a quarter of its start.
@@ -132,7 +131,7 @@ def _line_search(X, data, indices, indptr, sparse, sigma, p, slope0, near, n, ta
     s = 1.0
     for trial in range(30):
         first, second = _slope_all(
-            X, data, indices, indptr, sparse, sigma, p, s, trial == 0, near, n, table, board, me
+            X, sigma, p, s, trial == 0, near, n, team
         )  # fmt: skip
         first += slope0 + s * quadratic
         second += quadratic
@@ -150,16 +149,14 @@ def _line_search(X, data, indices, indptr, sparse, sigma, p, slope0, near, n, ta
 
 @kernel(fastmath=SUMS)
 def solve_near(
-    X, data, indices, indptr, sparse, offset, w, v, tol, sigma, limit, near, inside, H, table, board, me,
+    X, offset, w, v, tol, sigma, limit, near, inside, H, team,
 ):  # fmt: skip
     """Minimise the problem of a working set.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        Dense signed rows.
-    data, indices, indptr, sparse
-        CSR rows.
+    X : Matrix
+        Signed rows.
     offset : float
         ``c . alpha`` of all other rows.
     w, v : ndarray of shape (d,)
@@ -175,9 +172,7 @@ def solve_near(
     inside : ndarray of int8 of shape (n,)
     H : ndarray of shape (d, d) or larger
         Room.
-    table : ndarray of shape (2, blocks, ...)
-    board, me
-        Of a team.
+    team : Team
 
     Returns
     -------
@@ -185,7 +180,7 @@ def solve_near(
     sigma : float
         The last proximal parameter.
     """
-    n, d = inside.size, w.size
+    X, n, d = borrowed(X), inside.size, w.size
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
     order = d if d <= DIRECT else 0
     scratch, p = np.empty((order, order)), np.empty(d)
@@ -193,7 +188,7 @@ def solve_near(
     iterations, in_round, touched, short, cautious, step = 0, 0, 0, 0, False, 0.0
     while True:
         loss, linear, ell, work = _clip_all(
-            X, data, indices, indptr, sparse, sigma, step, near, inside, moved, v, table, board, me
+            X, sigma, step, near, inside, moved, v, team
         )  # fmt: skip
         touched, step = touched + work, 0.0
         for j in range(d):
@@ -203,16 +198,16 @@ def solve_near(
         if half_sq + slackness <= tol * primal or iterations >= limit:
             break
         if in_round > 0 and (half_sq <= BALANCE * slackness or half_sq <= 1e-30 * primal):
-            _renew(near, n, sparse, board, me)  # the next proximal round
+            _renew(near, n, X.sparse, team)  # the next proximal round
             growth = FAST if in_round <= 2 else (MEDIUM if in_round <= 5 else SLOW)
             sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
             in_round, short = 0, 0
             continue
         touched += n + direction(
-            X, data, indices, indptr, sparse, inside, members, moved, H, scratch, False, sigma, p, board, me
+            X, inside, members, moved, H, scratch, False, sigma, p, team
         )  # fmt: skip
         slope = inner(w, p) - inner(v, p)
-        step = _line_search(X, data, indices, indptr, sparse, sigma, p, slope, near, n, table, board, me)
+        step = _line_search(X, sigma, p, slope, near, n, team)
         for j in range(d):
             w[j] += step * p[j]
         iterations += 1
@@ -226,9 +221,9 @@ def solve_near(
 
 
 @kernel(forceinline=True)
-def _renew(near, n, sparse, board, me):
+def _renew(near, n, sparse, team):
     """Make the dual point the centre of the next proximal round."""
     rows = step_of(n, sparse)
-    first, last, _ = share(board, me, n, rows)
+    first, last, _ = share(team, n, rows)
     for r in range(min(first * rows, n), min(last * rows, n)):
         near[PREV, r] = near[ALPHA, r]

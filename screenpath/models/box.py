@@ -281,11 +281,10 @@ class BoxModel(RegionModel, Resumable):
         Where no such parameter exists (a target of exactly 0, say) the same pair is taken at ``C``; it is feasible,
         its gap is known, and every rule is safe with it.
         """
-        s, total, limit, slope = self._closed_form()
-        at = min(C, limit) if limit > 0.0 else C
-        self._closed = (s, total, limit, slope) if limit > C else None
-        error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
-        return self._certificate(at, at * total, s, total, 0, at * slope, error)
+        closed = self._closed_form()
+        limit = closed[2]
+        self._closed = closed if limit > C else None
+        return self._certificate_of(closed, min(C, limit) if limit > 0.0 else C)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``C``."""
@@ -310,7 +309,10 @@ class BoxModel(RegionModel, Resumable):
             touched = self.rows.touched
             self._closed = self._closed_form()
             self.rows.touched = touched
-        s, total, _, slope = self._closed
+        return self._certificate_of(self._closed, C)
+
+    def _certificate_of(self, closed: tuple, C: float) -> Certificate:
+        s, total, _, slope = closed
         error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
         return self._certificate(C, C * total, s, total, 0, C * slope, error)
 

@@ -18,13 +18,14 @@ from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import lever as lever_kernels
 from screenpath.kernels import partition
+from screenpath.kernels.matrix import matrix_of
 from screenpath.models import ends
 from screenpath.models.base import Region
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
 from screenpath.models.lever import LeverBall, Levered, LeverPencil
-from screenpath.models.reduced import Reduced, arrays_of
+from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
@@ -194,7 +195,7 @@ class FreeModel(FreeIntercept):
             tau, down, up, slack, typical, self.norms, spread, mean, self.signless_place,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
-        return seen.decide(region.ball.radius, region.sizes)
+        return seen.decide(region.ball.radius, region.tried)
 
     def screen(self, region) -> Screened:
         """Decide what balls and their levers decide, or any region by where the best intercepts of its points are."""
@@ -225,9 +226,9 @@ class FreeModel(FreeIntercept):
         """Return arrays with rows, as kernels take them, and where in them some are; copies if not in memory."""
         stored = self.rows.stored
         if stored is None:
-            return arrays_of(self.signless_rows(index)), np.arange(index.size)
+            return matrix_of(self.signless_rows(index)), np.arange(index.size)
         self.rows.touched += index.size
-        return arrays_of(stored), self._where(index)
+        return matrix_of(stored), self._where(index)
 
     def signless_rows(self, index: np.ndarray):
         """Return a copy of rows without their signs."""

@@ -31,9 +31,8 @@ class FreeKernelReduced(KernelReduced):
 
     Parameters
     ----------
-    signs : ndarray of shape (k,)
-    rest : float
-        What the signed dual variables (times C) of the survivors sum up to.
+    signs, rest
+        As of :class:`screenpath.models.free.FreeReduced`.
     typical : float
         See :class:`screenpath.models.lever.Seen`.
     """
@@ -132,7 +131,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
         seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
-        return seen.decide(ball.radius, region.sizes)
+        return seen.decide(ball.radius, region.tried)
 
     def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""

@@ -322,28 +322,3 @@ def lens_support(v1, v2, norms, distance, r1, r2, extent):
     dome, second = dome_support(v1, away, norms, r1, -height, uncertainty), v2 + r2 * norms
     inside = (away + uncertainty * norms) * r2 >= (distance - height) * norms
     return np.minimum(np.where(inside, second, dome), np.minimum(second, v1 + r1 * norms))
-
-
-def condition(center: np.ndarray, radius: float, known: np.ndarray, values: np.ndarray | float):
-    """Tighten a ball with coordinates of the optimum that are known (Hong 2019, Lemmas 5 and 6).
-
-    Parameters
-    ----------
-    center : ndarray of shape (m,)
-    radius : float
-    known : ndarray of bool of shape (m,)
-        Which coordinates are known.
-    values : ndarray of shape (known.sum(),) or float
-        Their values.
-
-    Returns
-    -------
-    center : ndarray of shape (m,)
-        The centre with the known coordinates set to their values.
-    radius : float
-        ``sqrt(r^2 - ||values - c_known||^2)``, 0 where rounding makes that negative.
-    """
-    tightened = center.copy()
-    tightened[known] = values
-    moved = tightened[known] - center[known]
-    return tightened, sqrt(max(radius * radius - float(moved @ moved), 0.0))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,24 @@ from screenpath.kernels import lever as kernels
 from screenpath.models.geometry import ROUNDING, Ball, between
 from screenpath.numbers.rounding import OUTWARD, UNIT
 
-# Sizes kappa of the levers that are tried, times 2 r over the typical distance of a row from the mean (dual at C = 1).
-SIZES = (0.25, 1.0, 4.0, 16.0)
-MANY = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+
+class Tried(NamedTuple):
+    """Which levers are tried.
+
+    Attributes
+    ----------
+    sizes : tuple of float
+        ``kappa``, times 2 r over the typical distance of a row from the mean (dual at C = 1).
+    every : bool
+        Whether each of them is asked of a row; else only the likeliest, which decides most of what any of them does.
+    """
+
+    sizes: tuple
+    every: bool
+
+
+FEW = Tried((0.25, 1.0, 4.0, 16.0), False)
+MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), True)
 SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
 LEAST = 1e-100  # radius, so that a lever's size is a number above 0
 
@@ -42,15 +58,14 @@ class LeverBall:
     theta : ndarray of shape (N,)
     residue : float
         What the signed sum of ``theta`` is off by at most.
-    sizes : tuple of float
-        Of the levers that are tried, see ``SIZES``.
+    tried : Tried
     """
 
     ball: Ball
     C: float
     theta: np.ndarray
     residue: float
-    sizes: tuple = SIZES
+    tried: Tried = FEW
 
 
 @dataclass(slots=True)
@@ -119,7 +134,7 @@ class Levered(Seen):
     mean : ndarray of shape (d,)
         Any fixed point; near the middle of the rows the bounds are sharp.
     place : callable
-        ``place(index)`` returns arrays with rows, as kernels take them, and where in them those of ``index`` are.
+        ``place(index)`` returns a ``Matrix``, and where in it the rows of ``index`` are.
     product : float
         Relative error of a product with a row.
     """
@@ -130,10 +145,10 @@ class Levered(Seen):
     place: Callable
     product: float
 
-    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
+    def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius = max(radius, LEAST)
-        fore, aft = chosen(self, radius, sizes)
+        fore, aft = chosen(self, radius, tried.sizes)
         count = fore.offsets.shape[0]
         rows, where = self.place(np.concatenate([fore.rows, aft.rows]))
         offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
@@ -141,7 +156,7 @@ class Levered(Seen):
         split, first = fore.rows.size, slice(0, count)
         for lever, of, half in ((fore, where[:split], first), (aft, where[split:], slice(count, None))):
             kernels.lever_centers(
-                *rows, of, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
+                rows, of, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
             )
         status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
         left = kernels.decide_by_levers(self.tau, self.slack, self.spread, radius, count, offsets, away, status, unsure)
@@ -149,17 +164,9 @@ class Levered(Seen):
             index = unsure[:left]
             rows, where = self.place(index)
             kernels.decide_exactly(
-                *rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
-                lengths, 4.0 * self.product, ROUNDING, status,
+                rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
+                lengths, 4.0 * self.product, ROUNDING, tried.every, status,
             )  # fmt: skip
-            # The likeliest lever decides most of what any of them does; with many, the others are asked as well.
-            for k in np.flatnonzero(offsets[:, 1] > 0.0) if len(sizes) >= len(MANY) else ():
-                keep, alone = status[index] == 0, np.zeros_like(offsets)
-                index, where, alone[k] = index[keep], where[keep], offsets[k]
-                kernels.decide_exactly(
-                    *rows, where, index, self.norms, self.tau, self.slack, radius, count, alone, away, centers,
-                    lengths, 4.0 * self.product, ROUNDING, status,
-                )  # fmt: skip
         return status
 
 
@@ -177,10 +184,10 @@ class KernelLevered(Seen):
     norms: np.ndarray
     combined: Callable
 
-    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
+    def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius, status = max(radius, LEAST), np.zeros(self.tau.size, dtype=np.int8)
-        for lever, side in zip(chosen(self, radius, sizes), (1.0, -1.0), strict=True):
+        for lever, side in zip(chosen(self, radius, tried.sizes), (1.0, -1.0), strict=True):
             for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
                 used = np.flatnonzero(weights)
                 if kappa <= 0.0 or not used.size:

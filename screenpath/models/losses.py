@@ -26,10 +26,8 @@ class Loss:
 
     Parameters
     ----------
-    name : str
-    title : str
-        What its solutions are, in the plural.
-    objective : str
+    name, title, objective : str
+        See :class:`Spec`.
     kinks : callable
         ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss a pair of them, for the
         rows and for their mirror images. ``o`` has the values of ``options`` as attributes.

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.kernels import rows as kernels
-
-NO_DENSE, NO_CSR = np.empty((0, 0)), (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-
-
-def arrays_of(rows) -> tuple:
-    """Return rows that were copied as kernels of both forms take them: dense, values, indices, pointers, sparse."""
-    return (NO_DENSE, *rows, True) if isinstance(rows, tuple) else (rows, *NO_CSR, False)
+from screenpath.kernels.matrix import matrix_of, products
 
 
 @dataclass(slots=True)
@@ -88,8 +81,5 @@ class Reduced:
     def products(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every surviving row with ``w``; touches each row once."""
         out = np.empty(self.size)
-        if self.sparse:
-            kernels.csr_products(*self.rows, w, out, 0, out.size)
-        else:
-            kernels.dense_products(self.rows, w, out, 0, out.size)
+        products(matrix_of(self.rows), w, out, 0, out.size)
         return out

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.kernels import box, double
-from screenpath.models.reduced import arrays_of
+from screenpath.kernels.matrix import matrix_of
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma, meets
 
 CHUNK = 4096  # rows that are copied at a time
@@ -66,7 +66,7 @@ class _Apart:
         used = np.flatnonzero(theta)
         for start in range(0, used.size, CHUNK):
             index = used[start : start + CHUNK]
-            double.double_sum(*_taken(model, index), theta[index], self.total)
+            double.double_sum(_taken(model, index), theta[index], self.total)
         size = float(np.abs(theta) @ model.norms) * (1.0 + gamma(theta.size))
         # Each entry is a sum of as many terms as there are rows, and the scaled rows are what they are.
         self.error = (4.0 * gamma(2 * used.size + 8) ** 2 + model.rows.inexact) * size + used.size * TINY
@@ -94,7 +94,7 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
     for start in range(0, index.size, CHUNK):
         part = index[start : start + CHUNK]
         products = np.empty((2, part.size))
-        double.double_products(*_taken(model, part), w, products)
+        double.double_products(_taken(model, part), w, products)
         t[part] = difference(kinks[part], *products) + rest[part]
     exact = (4.0 * gamma(w.size + 8) ** 2 + model.rows.inexact) * size
     e[index] = exact * (model.norms[index] + floor) + (w.size + 1) * TINY
@@ -169,4 +169,4 @@ def difference(c, high, low):
 
 def _taken(model, index):
     """Return a copy of rows, signs applied, as the kernels of ``double`` take them."""
-    return arrays_of(model.take(index))
+    return matrix_of(model.take(index))

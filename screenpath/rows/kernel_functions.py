@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from screenpath.errors import UsageError
 from screenpath.kernels import distances as kernels
 from screenpath.kernels import precise
+from screenpath.kernels.matrix import matrix_of
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")
@@ -190,15 +191,15 @@ class KernelBlocks:
         f, out = self.function, np.empty((weights.shape[0], 2, rows.size))
         if self.sparse:
             X = self.X
-            parts = np.empty((0, 0)), X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64), True
+            stored = matrix_of((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)))
         else:
-            parts = self.X, np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), False
+            stored = matrix_of(self.X)
         height = max(1, PRECISE_CELLS // max(support.size * (self.d + 64), 1))
         for start in range(0, rows.size, height):  # so that a signal is heard in between
             cut = slice(start, start + height)
             part = np.empty((weights.shape[0], 2, rows[cut].size))
             precise.sums(
-                *parts, rows[cut], support, weights, NAMES.index(f.name), float(f.gamma), int(f.degree),
+                stored, rows[cut], support, weights, NAMES.index(f.name), float(f.gamma), int(f.degree),
                 float(f.coef0), float(f.constant), part,
             )  # fmt: skip
             out[:, :, cut] = part

@@ -51,6 +51,15 @@ def pair_radius(reference, C: float) -> float:
     )  # fmt: skip
 
 
+def disproved(model, region, decided: np.ndarray) -> int:
+    """Return how many decided rows a region that contains the optimum proves to be on the other side.
+
+    A row of weight 0 has no sides: both ends of its dual variable are one.
+    """
+    proven = model.screen(region).status
+    return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
+
+
 class DVI(StaticRule):
     """DVI_s of Wang 2014, which is BT1 of Ogawa 2014, safe with inexact references."""
 

@@ -18,7 +18,7 @@ from screenpath.models.lever import MANY, LeverBall, LeverPencil
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.rules import Screening
 from screenpath.rules.base import StaticRule
-from screenpath.rules.box import ESSNSV, SSNSV, pair_ball
+from screenpath.rules.box import ESSNSV, SSNSV, disproved, pair_ball
 from screenpath.rules.pathwise import Pathwise
 
 
@@ -72,7 +72,7 @@ class FreeDVI8(FreeDVI):
 
     def region(self, model, reference, C: float) -> LeverBall:
         """Return the ball of the reference's own pair at the new parameter."""
-        return replace(lever_ball(reference, C), sizes=MANY)
+        return replace(lever_ball(reference, C), tried=MANY)
 
 
 class FreeBT2(StaticRule):
@@ -158,5 +158,4 @@ def _parsed(text: str, names: tuple) -> FreeScreening | FreePathwise:
 
 def contradicted(model, accurate, parameter, decided) -> int:
     """Return how many decided rows the ball around a solution proves to be on the other side (for ``--audit``)."""
-    proven = model.screen(lever_ball(accurate, parameter)).status
-    return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
+    return disproved(model, lever_ball(accurate, parameter), decided)

@@ -18,14 +18,7 @@ def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
 
     A constant in the kernel, which LIBSVM's have not, is a part of ``rho``: it adds the sum of the coefficients to each
     form. The first label is the one of positive forms.
-
-    Parameters
-    ----------
-    run : Run
-    step : dict
-        Row of the step table.
-    training : str, optional
-        Training data of the run, which has its support vectors, where they are not where the run read them.
+    The parameters are those of :func:`screenpath.runs.export.exported`.
 
     Raises
     ------

@@ -42,14 +42,7 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     """Return a model that takes ``X`` (float64, rows in the units of the data) and decides as ``predict`` does.
 
     Its outputs are ``label`` (whole numbers, or texts) and ``decision`` of a classifier, ``value`` of a regression.
-
-    Parameters
-    ----------
-    run : Run
-    step : dict
-        Row of the step table.
-    training : str, optional
-        Training data of a kernel run, which has its support vectors, where they are not where the run read them.
+    The parameters are those of :func:`screenpath.runs.export.exported`.
 
     Raises
     ------

@@ -1,11 +1,14 @@
-"""What all estimators have in common: checked data, the options of the model, and what a walked path leaves."""
+"""What all estimators have in common: checked data, the options of the model, and what a walked path leaves.
+
+Parameters are fields of data classes, each declared where the models that have it meet; ``__init__`` is made of them.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,11 +23,16 @@ from screenpath.data.arrays import canonical
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights
-from screenpath.models.specs import PARAMETERS
+from screenpath.models.option import Option
+from screenpath.models.options import CLASS_WEIGHT, KERNEL
+from screenpath.models.specs import PARAMETERS, SPECS
 from screenpath.rows.kernel_functions import parse_gamma
 from screenpath.runs.result import PathResult, Result
 from screenpath.sklearn.problem import Problem, Targets, class_targets, real_targets
 from screenpath.walk.step import CERTIFIED
+
+APART = {CLASS_WEIGHT.name, *(one.name for one in KERNEL)}  # options that are more than handed on
+C_VALUE = Option("C", 1.0, "positive")
 
 
 @contextlib.contextmanager
@@ -36,8 +44,9 @@ def value_errors():
         raise ValueError(str(error)) from error
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PathEstimator(BaseEstimator):
-    """Base of the estimators; a subclass names the model and the parameters that are options of its path.
+    """Base of the estimators; a subclass names the model, its fields are parameters.
 
     Attributes
     ----------
@@ -45,8 +54,12 @@ class PathEstimator(BaseEstimator):
         The walked path on all data; what is predicted with is its step ``best_index_``, or the only one.
     """
 
+    scale: str = "none"
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_epochs: int = 100_000
+
     _model = ""
-    _options: tuple = ("intercept", "bias", "scale", "rule", "solver", "tol", "max_epochs", "threads", "seed")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -56,10 +69,12 @@ class PathEstimator(BaseEstimator):
     # -- from parameters and data to a problem --
 
     def _given(self, width: int) -> dict[str, Any]:
-        """Return the options of the path that the parameters describe, those of the grid left out."""
-        given = {name: getattr(self, name) for name in self._options}
+        """Return the parameters that are options of the path, those of the grid left out."""
+        options = {one.name for one in SPECS[self._model].path_options if one.group != "grid"} - APART
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
         kernel = getattr(self, "kernel", None)
-        if "intercept" in given and given["intercept"] is None and self.bias == 0.0 and self._free_by_default():
+        free = "intercept" in given and given["intercept"] is None and given["bias"] == 0.0
+        if free and self._free_by_default():
             given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
         if kernel is not None:
             given["kernel"] = kernel
@@ -127,7 +142,7 @@ class PathEstimator(BaseEstimator):
             alphas = np.array([path.coef(at) for path in behind])
             self.support_ = np.flatnonzero(alphas.any(axis=0))
             self.dual_coef_ = alphas[:, self.support_]
-            self.intercept_ = np.array([path.intercept(at) for path in behind])
+            self.intercept_: Any = np.array([path.intercept(at) for path in behind])
         for name, value in steps[0].parameters.items():
             setattr(self, *self._fitted_parameter(name, value))
         self._warn([step.record() for step in steps], "the fit", level)
@@ -136,13 +151,10 @@ class PathEstimator(BaseEstimator):
         """Return the attribute for a parameter of the path: its name and its value."""
         return f"{name}_", value
 
-    coef_: Any
-    intercept_: Any
-
     def _take_weights(self, weights: list, intercepts: list) -> None:
         """Set ``coef_`` and ``intercept_``, with a row for each class or, of two, for the second."""
         if sp.issparse(weights[0]):  # few of very many features have a column
-            self.coef_ = sp.csr_array(sp.vstack(weights))
+            self.coef_: Any = sp.csr_array(sp.vstack(weights))
         else:
             self.coef_ = np.concatenate([np.atleast_2d(one) for one in weights])
         self.intercept_ = np.concatenate([np.atleast_1d(one) for one in intercepts]).astype(np.float64)
@@ -164,6 +176,23 @@ class PathEstimator(BaseEstimator):
 
     # -- predictions --
 
+    def predict(self, X) -> np.ndarray:
+        """Return the labels or values of rows.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return self._decided(self._forms(X))
+
+    def _decided(self, forms: np.ndarray) -> np.ndarray:
+        """Return what the linear forms of rows say."""
+        return forms
+
     def _forms(self, X) -> np.ndarray:
         """Return the linear forms of new rows, of shape (m,), or (m, classes)."""
         check_is_fitted(self)
@@ -180,6 +209,51 @@ class PathEstimator(BaseEstimator):
         return forms.ravel() if forms.shape[1] == 1 else forms
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class BoxEstimator(PathEstimator):
+    """The parameters of models with a box loss."""
+
+    intercept: str | None = None
+    bias: float = 0.0
+    rule: str = "dvi+gap"
+    threads: int = 1
+    seed: int = 0
+
+
+class Single(PathEstimator):
+    """The fit at one value of the parameters."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (n, d)
+        y : array_like of shape (n,)
+            Targets; of a classifier labels of any type.
+        sample_weight : array_like of shape (n,), optional
+            How often each sample stands in the data.
+
+        Returns
+        -------
+        self
+        """
+        with value_errors():
+            self._take(self._problem(X, y, sample_weight).paths(), 0)
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class AtC(Single):
+    """The fit at one value of C."""
+
+    C: float = 1.0
+
+    def _grid_options(self) -> dict[str, Any]:
+        return {"c": C_VALUE.checked(self.C)}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Classifier(ClassifierMixin, PathEstimator):
     """Labels of any type, weights of classes, decisions.
 
@@ -188,6 +262,8 @@ class Classifier(ClassifierMixin, PathEstimator):
     classes_ : ndarray
         The labels, sorted; of two, the second is +1.
     """
+
+    class_weight: Mapping | str | None = None
 
     _joint = False  # whether the model takes more than two classes at once
 
@@ -199,7 +275,7 @@ class Classifier(ClassifierMixin, PathEstimator):
         return class_targets(codes.ravel(), self.classes_, self._joint)
 
     def _class_weight(self) -> Any:
-        given = getattr(self, "class_weight", None)
+        given = self.class_weight
         if given is None or isinstance(given, str):
             return given
         known = self.classes_.tolist()
@@ -213,7 +289,8 @@ class Classifier(ClassifierMixin, PathEstimator):
 
         Parameters
         ----------
-        X : array_like, sparse matrix or data frame of shape (m, d)
+        X
+            As of :meth:`predict`.
 
         Returns
         -------
@@ -221,18 +298,7 @@ class Classifier(ClassifierMixin, PathEstimator):
         """
         return self._forms(X)
 
-    def predict(self, X) -> np.ndarray:
-        """Return the labels of rows.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        forms = self._forms(X)
+    def _decided(self, forms: np.ndarray) -> np.ndarray:
         return self.classes_[forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)]
 
 
@@ -245,16 +311,3 @@ class Regressor(RegressorMixin, PathEstimator):
     def _take_weights(self, weights: list, intercepts: list) -> None:
         super()._take_weights(weights, intercepts)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
-
-    def predict(self, X) -> np.ndarray:
-        """Return the values of rows.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        return self._forms(X)

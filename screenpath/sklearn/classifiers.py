@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from screenpath.models.option import Option
-from screenpath.sklearn.base import Classifier, value_errors
-
-C_VALUE = Option("C", 1.0, "positive")
+from screenpath.sklearn.base import C_VALUE, AtC, BoxEstimator, Classifier, Single
 
 
-class SVMClassifier(Classifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVM(Classifier, BoxEstimator):
+    """The hinge loss, with a kernel or without."""
+
+    kernel: str | None = None
+    gamma: float | str = "1/d"
+    degree: int = 3
+    coef0: float = 0.0
+
+    _model = "svm"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class L1SVM(Classifier):
+    """The squared hinge loss and the L1 norm, which has a free bias and nothing to draw."""
+
+    rule: str = "vi+gap"
+    threads: int = 1
+
+    _model = "l1svm"
+
+    def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
+        return "C_", 0.5 / value
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SparseSVM(Classifier):
+    """The smoothed hinge loss and the elastic net."""
+
+    smoothing: float = 0.5
+    intercept: str | None = None
+    bias: float = 0.0
+    rule: str = "sifs+gap"
+    first: str = "features"
+    seed: int = 0
+
+    _model = "sparse-svm"
+    _joint = True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = not self.bias  # of classes that no hyperplane through the origin parts
+        return tags
+
+    def _free_by_default(self) -> bool:
+        return self.classes_.size == 2
+
+
+@dataclass(eq=False, repr=False)
+class SVMClassifier(AtC, SVM):
     """Certified support vector machine, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``, linear or with a kernel.
 
     Parameters
@@ -70,52 +118,9 @@ class SVMClassifier(Classifier):
     ['yes']
     """
 
-    _model = "svm"
 
-    def __init__(
-        self, C=1.0, *, kernel=None, gamma="1/d", degree=3, coef0=0.0, class_weight=None, intercept=None, bias=0.0,
-        scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1, seed=0,
-    ):  # fmt: skip
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.intercept = intercept
-        self.bias = bias
-        self.scale = scale
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.threads = threads
-        self.seed = seed
-
-    def _grid_options(self) -> dict[str, Any]:
-        return {"c": C_VALUE.checked(self.C)}
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data.
-
-        Returns
-        -------
-        SVMClassifier
-        """
-        with value_errors():
-            self._take(self._problem(X, y, sample_weight).paths(), 0)
-        return self
-
-
-class L1SVMClassifier(Classifier):
+@dataclass(eq=False, repr=False)
+class L1SVMClassifier(AtC, L1SVM):
     """Certified L1-regularised squared-hinge SVM, ``min ||w||_1 + C sum s_i max(0, 1 - y_i (x_i.w + b))^2``.
 
     The bias ``b`` is free: it is not penalised.
@@ -134,49 +139,12 @@ class L1SVMClassifier(Classifier):
         As of :class:`SVMClassifier`.
     """
 
-    _model = "l1svm"
-    _options = ("scale", "rule", "solver", "tol", "max_epochs", "threads")
-
-    def __init__(
-        self, C=1.0, *, class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000,
-        threads=1,
-    ):  # fmt: skip
-        self.C = C
-        self.class_weight = class_weight
-        self.scale = scale
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.threads = threads
-
     def _grid_options(self) -> dict[str, Any]:
         return {"lambda_list": [0.5 / C_VALUE.checked(self.C)]}
 
-    def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
-        return "C_", 0.5 / value
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data.
-
-        Returns
-        -------
-        L1SVMClassifier
-        """
-        with value_errors():
-            self._take(self._problem(X, y, sample_weight).paths(), 0)
-        return self
-
-
-class SparseSVMClassifier(Classifier):
+@dataclass(eq=False, repr=False)
+class SparseSVMClassifier(Single, SparseSVM):
     r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
 
     ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others;
@@ -205,54 +173,8 @@ class SparseSVMClassifier(Classifier):
         As of :class:`SVMClassifier`.
     """
 
-    _model = "sparse-svm"
-    _options = ("smoothing", "intercept", "bias", "scale", "rule", "first", "solver", "tol", "max_epochs", "seed")
-    _joint = True
-
-    def __init__(
-        self, alpha=0.01, beta=0.01, *, smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none",
-        rule="sifs+gap", first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
-    ):  # fmt: skip
-        self.alpha = alpha
-        self.beta = beta
-        self.smoothing = smoothing
-        self.class_weight = class_weight
-        self.intercept = intercept
-        self.bias = bias
-        self.scale = scale
-        self.rule = rule
-        self.first = first
-        self.solver = solver
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.seed = seed
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = not self.bias  # of classes that no hyperplane through the origin parts
-        return tags
-
-    def _free_by_default(self) -> bool:
-        return self.classes_.size == 2
+    alpha: float = 0.01
+    beta: float = 0.01
 
     def _grid_options(self) -> dict[str, Any]:
         return {name: [Option(name, kind="positive").checked(getattr(self, name))] for name in ("alpha", "beta")}
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Labels of any type.
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data.
-
-        Returns
-        -------
-        SparseSVMClassifier
-        """
-        with value_errors():
-            self._take(self._problem(X, y, sample_weight).paths(), 0)
-        return self

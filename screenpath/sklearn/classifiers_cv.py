@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ from sklearn.utils.metaestimators import available_if
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.models.options import CERTIFY
+from screenpath.sklearn.base import C_VALUE
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
-from screenpath.sklearn.classifiers import C_VALUE, L1SVMClassifier, SparseSVMClassifier, SVMClassifier
-from screenpath.sklearn.crossval import WeightedSearch, c_grid, held_out_forms
+from screenpath.sklearn.classifiers import L1SVM, SVM, SparseSVM
+from screenpath.sklearn.crossval import CrossValidated, SearchedC, held_out_forms
 from screenpath.sklearn.problem import Problem
 
 TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
 
 
-class SVMClassifierCV(WeightedSearch, SVMClassifier):
+@dataclass(eq=False, repr=False)
+class SVMClassifierCV(SearchedC, SVM):
     """:class:`SVMClassifier` with C chosen by cross-validation.
 
     One certified path for every fold and one on all data, warm-started and screened.
@@ -71,40 +74,11 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
     (True, (1, 3))
     """
 
-    def __init__(
-        self, grid=100, cmin=1e-2, cmax=10.0, *, cv=None, scoring=None, step="best", n_jobs=None,
-        certify=False, certify_to=None, certify_points=1000, calibration=None, kernel=None, gamma="1/d",
-        degree=3, coef0=0.0, class_weight=None, intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto",
-        tol=1e-6, max_epochs=100_000, threads=1, seed=0,
-    ):  # fmt: skip
-        self.grid = grid
-        self.cmin = cmin
-        self.cmax = cmax
-        self.cv = cv
-        self.scoring = scoring
-        self.step = step
-        self.n_jobs = n_jobs
-        self.certify = certify
-        self.certify_to = certify_to
-        self.certify_points = certify_points
-        self.calibration = calibration
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.intercept = intercept
-        self.bias = bias
-        self.scale = scale
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.threads = threads
-        self.seed = seed
-
-    def _grid_options(self) -> dict[str, Any]:
-        return c_grid(self.grid, self.cmin, self.cmax)
+    _: KW_ONLY
+    certify: bool = False
+    certify_to: float | None = None
+    certify_points: int = 1000
+    calibration: str | None = None
 
     def _kept(self, problem: Problem) -> dict[str, Any]:
         if self.calibration not in (None, *METHODS):
@@ -161,10 +135,9 @@ class SVMClassifierCV(WeightedSearch, SVMClassifier):
         return probabilities(self._maps, forms)
 
 
-class L1SVMClassifierCV(WeightedSearch, L1SVMClassifier):
-    """:class:`L1SVMClassifier` with C chosen by cross-validation.
-
-    One certified path for every fold and one on all data, warm-started and screened.
+@dataclass(eq=False, repr=False)
+class L1SVMClassifierCV(CrossValidated, L1SVM):
+    """:class:`L1SVMClassifier` with C chosen by cross-validation, as of :class:`SVMClassifierCV`.
 
     Parameters
     ----------
@@ -174,15 +147,8 @@ class L1SVMClassifierCV(WeightedSearch, L1SVMClassifier):
         Space them evenly in the logarithm, from ``lambda_max`` to ``lambda_min_ratio * lambda_max``.
     lambda_min_ratio : float, default 0.05
         Used with ``log``.
-    cv : int, splitter or iterable, optional
-        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str or callable, optional
-        ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
-        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
-    step : {"best", "one-se"}
-        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
-    n_jobs : int, optional
-        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    cv, scoring, step, n_jobs
+        As of :class:`SVMClassifierCV`.
     class_weight, scale, rule, solver, tol, max_epochs, threads
         As of :class:`L1SVMClassifier`.
 
@@ -194,24 +160,9 @@ class L1SVMClassifierCV(WeightedSearch, L1SVMClassifier):
         As of :class:`L1SVMClassifier`; ``path_`` has all steps of the grid.
     """
 
-    def __init__(
-        self, grid=20, log=False, lambda_min_ratio=0.05, *, cv=None, scoring=None, step="best", n_jobs=None,
-        class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1,
-    ):  # fmt: skip
-        self.grid = grid
-        self.log = log
-        self.lambda_min_ratio = lambda_min_ratio
-        self.cv = cv
-        self.scoring = scoring
-        self.step = step
-        self.n_jobs = n_jobs
-        self.class_weight = class_weight
-        self.scale = scale
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.threads = threads
+    grid: Any = 20
+    log: bool = False
+    lambda_min_ratio: float = 0.05
 
     def _grid_options(self) -> dict[str, Any]:
         if np.ndim(self.grid) > 0:
@@ -219,10 +170,9 @@ class L1SVMClassifierCV(WeightedSearch, L1SVMClassifier):
         return {"grid": self.grid, **({"log": True, "lambda_min_ratio": self.lambda_min_ratio} if self.log else {})}
 
 
-class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
-    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation.
-
-    One certified path for every fold and one on all data, warm-started and screened.
+@dataclass(eq=False, repr=False)
+class SparseSVMClassifierCV(CrossValidated, SparseSVM):
+    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation, as of :class:`SVMClassifierCV`.
 
     Parameters
     ----------
@@ -230,15 +180,8 @@ class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
         Numbers of values, or the values, as of :func:`screenpath.sparse_svm_path`.
     beta_min_ratio, alpha_min_ratio : float, default 0.05 and 0.01
         Ends of the values from ``beta_max`` and, for each, ``alpha_max`` down.
-    cv : int, splitter or iterable, optional
-        As everywhere in scikit-learn; 5 folds by default, of classifiers stratified.
-    scoring : str or callable, optional
-        ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; of held-out samples.
-        Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator knows the rows of a fold alone.
-    step : {"best", "one-se"}
-        Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
-    n_jobs : int, optional
-        Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    cv, scoring, step, n_jobs
+        As of :class:`SVMClassifierCV`.
     smoothing, class_weight, intercept, bias, scale, rule, first, solver, tol, max_epochs, seed
         As of :class:`SparseSVMClassifier`.
 
@@ -250,30 +193,10 @@ class SparseSVMClassifierCV(WeightedSearch, SparseSVMClassifier):
         As of :class:`SparseSVMClassifier`; ``path_`` has all steps of the grid.
     """
 
-    def __init__(
-        self, betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01, *, cv=None, scoring=None,
-        step="best", n_jobs=None, smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none",
-        rule="sifs+gap", first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0,
-    ):  # fmt: skip
-        self.betas = betas
-        self.alphas = alphas
-        self.beta_min_ratio = beta_min_ratio
-        self.alpha_min_ratio = alpha_min_ratio
-        self.cv = cv
-        self.scoring = scoring
-        self.step = step
-        self.n_jobs = n_jobs
-        self.smoothing = smoothing
-        self.class_weight = class_weight
-        self.intercept = intercept
-        self.bias = bias
-        self.scale = scale
-        self.rule = rule
-        self.first = first
-        self.solver = solver
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.seed = seed
+    betas: Any = 10
+    alphas: Any = 100
+    beta_min_ratio: float = 0.05
+    alpha_min_ratio: float = 0.01
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

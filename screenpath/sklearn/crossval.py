@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,13 +35,7 @@ SCORERS = {
 STEPS = ("best", "one-se")
 
 
-def c_grid(grid, cmin: float, cmax: float) -> dict[str, Any]:
-    """Return the options of a grid of C: a number of points and the ends, or the values."""
-    if np.ndim(grid) > 0:
-        return {"c_list": [float(value) for value in grid]}
-    return {"grid": grid, "cmin": cmin, "cmax": cmax}
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class CrossValidated(PathEstimator):
     """The part of an estimator that chooses its parameters on a grid.
 
@@ -56,6 +50,29 @@ class CrossValidated(PathEstimator):
     best_score_ : float
     n_splits_ : int
     """
+
+    cv: Any = None
+    scoring: str | Callable | None = None
+    step: str = "best"
+    n_jobs: int | None = None
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Cross-validate, choose, and fit all data.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As without cross-validation; the weights count in held-out parts too.
+        groups : array_like of shape (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        with value_errors():
+            self._search(X, y, sample_weight, groups)
+        return self
 
     def _search(self, X, y, sample_weight=None, groups=None) -> None:
         """Cross-validate the grid, choose, and take the step from the path on all data."""
@@ -113,9 +130,9 @@ class CrossValidated(PathEstimator):
 
     def _score_of(self, problem: Problem, other: bool = False) -> Score:
         """Return the score of the folds; where something ``other`` decides, the usual one."""
-        name = None if other else SCORERS.get(self.scoring, self.scoring)
+        own = None if other or callable(self.scoring) else self.scoring
         classes = len(np.unique(problem.targets.codes))
-        return choose_score(name, problem.spec, problem.kind, classes, problem.task.options.get("tau"))
+        return choose_score(SCORERS.get(own, own), problem.spec, problem.kind, classes, problem.task.options.get("tau"))
 
     def _scored(self, scorer: Callable, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]):
         """Return what a scorer makes of the held-out decisions of all folds and steps."""
@@ -175,29 +192,18 @@ class CrossValidated(PathEstimator):
         return {name.removesuffix("_"): value for name, value in (self._fitted_parameter(*pair) for pair in pairs)}
 
 
-class WeightedSearch(CrossValidated):
-    """The search of a model whose samples may have weights."""
+@dataclass(eq=False, repr=False)
+class SearchedC(CrossValidated):
+    """The search over a grid of C."""
 
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Cross-validate, choose, and fit all data.
+    grid: Any = 100
+    cmin: float = 1e-2
+    cmax: float = 10.0
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame of shape (n, d)
-        y : array_like of shape (n,)
-            Targets; of a classifier labels of any type.
-        sample_weight : array_like of shape (n,), optional
-            How often each sample stands in the data, in held-out parts too.
-        groups : array_like of shape (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        self
-        """
-        with value_errors():
-            self._search(X, y, sample_weight, groups)
-        return self
+    def _grid_options(self) -> dict[str, Any]:
+        if np.ndim(self.grid) > 0:
+            return {"c_list": [float(value) for value in self.grid]}
+        return {"grid": self.grid, "cmin": self.cmin, "cmax": self.cmax}
 
 
 class Decided(BaseEstimator):

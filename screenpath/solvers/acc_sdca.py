@@ -8,7 +8,6 @@ where that is not positive the method is proximal SDCA itself. With ``v' = v + k
 
 from __future__ import annotations
 
-import time
 from math import sqrt
 
 import numpy as np
@@ -41,11 +40,7 @@ class AcceleratedSDCA(ProximalSDCA):
         eta = sqrt(0.5 * alpha / (0.5 * alpha + kappa))
         screened, screen_below = 0, SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         last, ahead, target = run.w.copy(), run.w.copy(), 0.5 * eta * run.gap
-        while True:
-            converged = run.gap <= tol * abs(run.primal)
-            budget.note(run.gap, run.primal, run.touched)
-            if converged or run.epochs >= budget.epochs or time.monotonic() > budget.deadline:
-                break
+        while not run.ended(tol, budget):
             if dynamic and run.gap <= screen_below:
                 found_now = run.screen()
                 screened, screen_below = screened + found_now, SCREEN_AGAIN * run.gap
@@ -57,7 +52,7 @@ class AcceleratedSDCA(ProximalSDCA):
             ahead = w + (1.0 - eta) / (1.0 + eta) * (w - last)
             last, target = w, (1.0 - 0.5 * eta) * target
         theta, w = run.point()
-        return Solution(w, theta, run.epochs, run.touched, converged, screened, self.name)
+        return Solution(w, theta, run.epochs, run.touched, run.converged, screened, self.name)
 
 
 def _step(run: _Run, kappa: float, ahead: np.ndarray, target: float, budget: Budget) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import cd as kernels
-from screenpath.kernels import rows as row_kernels
+from screenpath.kernels.matrix import matrix_of, weighted_sum
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
@@ -68,15 +68,9 @@ class Descent:
 
     margins: np.ndarray  # of the last check, before what it screened
 
-    dense: np.ndarray | tuple
-
     def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
         self.reduced = reduced
-        if reduced.sparse:
-            self.dense, self.csr = np.empty((0, 0)), reduced.rows
-        else:
-            self.dense = reduced.rows
-            self.csr = (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+        self.rows = matrix_of(reduced.rows)
         self.alpha = reduced.start_alpha.copy()
         self.sqnorms = reduced.norms**2
         self.alive = np.arange(reduced.size)
@@ -100,7 +94,7 @@ class Descent:
         while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
             touched, _ = kernels.cd_sweeps(
-                self.dense, *self.csr, r.sparse, r.c, r.lo, r.hi, self.sqnorms,
+                self.rows, r.c, r.lo, r.hi, self.sqnorms,
                 self.alpha, self.w, rows, shrinking, now, self.random,
             )  # fmt: skip
             self.touched += touched
@@ -149,8 +143,5 @@ class Descent:
 
     def _sum(self, weights):
         out = np.zeros(self.w.size)
-        if self.reduced.sparse:
-            self.touched += row_kernels.csr_sum(*self.csr, weights, out, 0, weights.size)
-        else:
-            self.touched += row_kernels.dense_sum(self.dense, weights, out, 0, weights.size)
+        self.touched += weighted_sum(self.rows, weights, out, 0, weights.size)
         return out

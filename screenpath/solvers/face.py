@@ -65,7 +65,7 @@ class FaceDescent(Solver):
         face = rows[(alpha[rows] > r.lo[rows]) & (alpha[rows] < r.hi[rows]) & (run.sqnorms[rows] > 0.0)]
         if face.size:
             run.touched += kernels.face_step(
-                run.dense, *run.csr, r.sparse, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face,
+                run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face,
                 PROX, SHARE * tol * abs(run.primal), FORCING, PRODUCTS,
             )  # fmt: skip
         return sweeps

@@ -15,8 +15,8 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels import intercept
 from screenpath.kernels import intercept_newton as kernels
-from screenpath.kernels import rows as row_kernels
-from screenpath.kernels.barrier import make_board
+from screenpath.kernels.barrier import alone
+from screenpath.kernels.matrix import Matrix, listed_products, matrix_of, taken, weighted_sum
 from screenpath.kernels.newton import (
     AIM,
     NEAR_LEAST,
@@ -32,7 +32,6 @@ from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.models.free import FreeReduced
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.lever import Levered
-from screenpath.models.reduced import arrays_of
 from screenpath.solvers.base import Budget, Solution, Solver
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
@@ -94,7 +93,7 @@ class _Run:
     def __init__(self, reduced: FreeReduced, dynamic: bool):
         signs = reduced.signs
         stored, self.where, _ = reduced.stored()
-        self.reduced, self.arrays = reduced, arrays_of(stored)
+        self.reduced, self.rows = reduced, matrix_of(stored)
         self.c, self.lo, self.hi = np.empty((3, reduced.size))
         intercept.signless(reduced.c, reduced.lo, reduced.hi, signs, self.c, self.lo, self.hi)
         self.alpha, self.s = signs * reduced.start_alpha, signs * reduced.start_margins
@@ -162,41 +161,35 @@ class _Run:
     def _place(self, index: np.ndarray) -> tuple:
         """Return the arrays of the rows, and where in them some are."""
         self.touched += index.size
-        return self.arrays, self.where[index]
+        return self.rows, self.where[index]
 
-    def _taken(self, index: np.ndarray) -> tuple:
-        """Return the arrays of a copy of rows."""
+    def _taken(self, index: np.ndarray) -> Matrix:
+        """Return a copy of rows."""
         self.touched += index.size
-        dense, data, indices, indptr, sparse = self.arrays
-        where = self.where[index]
-        if not sparse:
-            return arrays_of(dense[where])
-        size = int((indptr[where + 1] - indptr[where]).sum())
-        out = np.empty(size), np.empty(size, dtype=indices.dtype), np.empty(index.size + 1, dtype=np.int64)
-        row_kernels.csr_take(data, indices, indptr, where, np.ones(index.size), *out)
-        return arrays_of(out)
+        if not self.rows.sparse:
+            return matrix_of(self.rows.dense[self.where[index]])
+        return taken(self.rows, self.where, np.ones(self.where.size, dtype=np.int8), index)
 
     def improve(self, tol: float, budget: Budget) -> None:
         """Put rows far from their kink at the end they belong to, and solve for the others."""
         near, rest = self._parted()
-        dense, *csr = self._taken(near)
+        rows = self._taken(near)
         sigma = self._first_sigma(near)
         c, lo, hi, alpha, s = (values[near] for values in (self.c, self.lo, self.hi, self.alpha, self.s))
         limit = min(budget.epochs - self.iterations, CALL_ITERATIONS)
         # Dense rows are shifted by their mean, and the intercept with them: far from the origin nothing cancels.
         moved = 0.0
         if not self.reduced.sparse:
-            dense = dense - self.reduced.mean
+            rows = matrix_of(rows.dense - self.reduced.mean)
             moved = inner(self.reduced.mean, self.w)
         s -= moved
         offset = self.reduced.offset + inner(self.alpha, self.c) - inner(alpha, c)
         done, touched, b, _ = kernels.minimise_centred(
-            dense, *csr, offset, rest, self.b + moved, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha, s,
-            make_board(1),
+            rows, offset, rest, self.b + moved, self.w, self.v, AIM * tol, sigma, limit, c, lo, hi, alpha, s, alone()
         )  # fmt: skip
         self.b = b if self.reduced.sparse else b - inner(self.reduced.mean, self.w)
         self.alpha[near] = alpha
-        row_kernels.listed_products(*self.arrays, self.where, self.w, self.s)
+        listed_products(self.rows, self.where, self.w, self.s)
         self.idle = done == 0 and near.size == self.c.size
         self.iterations, self.touched = self.iterations + done, self.touched + touched + self.c.size
         self.feasible = True
@@ -226,11 +219,7 @@ class _Run:
         index = moved[:away]
         if away:
             step = ends[index] - self.alpha[index]
-            dense, *csr, sparse = self._taken(index)
-            if sparse:
-                row_kernels.csr_sum(*csr, step, self.v, 0, away)
-            else:
-                row_kernels.dense_sum(dense, step, self.v, 0, away)
+            weighted_sum(self._taken(index), step, self.v, 0, away)
             self.alpha[index] = ends[index]
         return near[:count], rest
 

@@ -13,13 +13,12 @@ import time
 import numpy as np
 
 from screenpath.kernels import newton as kernels
-from screenpath.kernels.barrier import make_board
+from screenpath.kernels.barrier import Team, make_board
+from screenpath.kernels.matrix import matrix_of
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 
-NO_DENSE = np.empty((0, 0))
-NO_CSR = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 
 
@@ -35,23 +34,22 @@ class Newton(Solver):
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         stored, where, signs = reduced.stored()
-        dense, csr = (NO_DENSE, stored) if reduced.sparse else (stored, NO_CSR)
         k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
-        workspace = vectors, _, lists, marks, *_ = kernels.workspace(k, w.size, reduced.sparse)
+        room = kernels.workspace(k, w.size, reduced.sparse)
+        vectors, lists, marks = room.vectors, room.lists, room.marks
         problem = reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.start_alpha
         for row, values in zip(vectors, problem, strict=False):
             row[:] = values
         lists[kernels.WHERE], marks[kernels.SIGNS] = where, signs
-        table, board = kernels.table_of(1, 0 if reduced.sparse else w.size), make_board(1)
+        X, team = matrix_of(stored), Team(kernels.table_of(1, 0 if reduced.sparse else w.size), make_board(1), 0)
         margins = reduced.start_margins
         iterations, touched = 0, 0
         while True:
             vectors[kernels.T], lists[kernels.ALIVE] = reduced.c - margins, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
             done, work, count, gap, primal = kernels.minimise(
-                dense, *csr, reduced.sparse, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING,
-                *workspace, table, board, 0,
-            )  # fmt: skip
+                X, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING, room, team
+            )
             iterations, touched = iterations + done, touched + work
             budget.note(gap, primal, touched)
             converged = gap <= tol * abs(primal)

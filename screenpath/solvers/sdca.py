@@ -58,11 +58,7 @@ class ProximalSDCA(Solver):
         run = _Run(reduced, random_state(self.seed, rank), warm, self.copies)
         screened = 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
-        while True:
-            converged = run.gap <= tol * abs(run.primal)
-            budget.note(run.gap, run.primal, run.touched)
-            if converged or run.epochs >= budget.epochs or time.monotonic() > budget.deadline:
-                break
+        while not run.ended(tol, budget):
             if dynamic and run.gap <= screen_below:
                 screened += run.screen()
                 screen_below = SCREEN_AGAIN * run.gap
@@ -70,7 +66,7 @@ class ProximalSDCA(Solver):
                 break
             run.descend(tol, budget, screen_below if dynamic else -1.0)
         theta, w = run.point()
-        return Solution(w, theta, run.epochs, run.touched, converged, screened, self.name)
+        return Solution(w, theta, run.epochs, run.touched, run.converged, screened, self.name)
 
 
 def random_state(seed: int, rank: int) -> np.ndarray:
@@ -142,6 +138,7 @@ class _Run:
     """Working arrays of one solve."""
 
     copy: _Copy
+    converged: bool
 
     def __init__(self, reduced: SparseReduced, random: np.ndarray, warm: bool, copies: _Copies):
         self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
@@ -176,6 +173,12 @@ class _Run:
         self.w = np.empty(self.v.size)
         self.touched += touched
         self._evaluate()
+
+    def ended(self, tol: float, budget: Budget) -> bool:
+        """Tell whether the run is at its tolerance, which is noted, or has used its budget up."""
+        self.converged = self.gap <= tol * abs(self.primal)
+        budget.note(self.gap, self.primal, self.touched)
+        return self.converged or self.epochs >= budget.epochs or time.monotonic() > budget.deadline
 
     def descend(self, tol: float, budget: Budget, screen_below: float) -> None:
         """Sweep until the gap is small enough for the caller, in kernel calls of bounded length."""

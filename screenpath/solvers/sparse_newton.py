@@ -19,6 +19,7 @@ from screenpath.data.memory import in_force
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_intercept as levels
 from screenpath.kernels import sparse_newton as kernels
+from screenpath.kernels.matrix import matrix_of
 from screenpath.models.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution, Solver
@@ -186,7 +187,9 @@ class _Run:
             )
             Z = np.empty((active.size, inside.size))
             kernels.gather_dense(*self.view, m.n, m.labels, m.roots, active, place, inside, Z)
-            _, converged = kernels.dense_conjugate_gradients(Z, level, self.alpha, scale, rhs, accuracy, limit, out)
+            _, converged = kernels.conjugate_gradients(
+                matrix_of(Z), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
+            )
             return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
         ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
         in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
@@ -206,7 +209,7 @@ class _Run:
             self.touched += 2 * its * room
             return out
         _, converged = kernels.conjugate_gradients(
-            data, where, ptr, inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
+            matrix_of((data, where, ptr)), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
         )
         if converged or not direct:
             return out
@@ -240,7 +243,7 @@ class _Run:
 
 
 def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
-    """Solve the system of ``kernels.dense_conjugate_gradients`` by a Cholesky factor of its smaller side."""
+    """Solve the system of ``kernels.conjugate_gradients`` by a Cholesky factor of its smaller side."""
     size, zone = Z.shape
     if level.size:
         Z -= np.outer(Z @ level, level)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from screenpath.rules import Screening
-from screenpath.rules.box import pair_ball
+from screenpath.rules.box import disproved, pair_ball
 from screenpath.walk.loop import PathOptions, solve_point
 
 SHARPER = 0.01  # the unscreened solve aims at this fraction of the path's tolerance
@@ -14,12 +12,8 @@ COLUMNS = ("unsafe", "audit_rel_gap")
 
 
 def contradicted(model, accurate, parameter, decided) -> int:
-    """Return how many decided rows of a box model the ball around a solution proves to be on the other side.
-
-    A row of weight 0 has no sides: both ends of its dual variable are one.
-    """
-    proven = model.screen(pair_ball(accurate, parameter)).status
-    return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
+    """Return how many decided rows of a box model the ball around a solution proves to be on the other side."""
+    return disproved(model, pair_ball(accurate, parameter), decided)
 
 
 class Audit:

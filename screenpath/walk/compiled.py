@@ -22,7 +22,8 @@ import numpy as np
 from screenpath.data import needs
 from screenpath.kernels import compiled as kernels
 from screenpath.kernels import newton
-from screenpath.kernels.barrier import can_share, leave, make_board
+from screenpath.kernels.barrier import Team, can_share, leave, make_board
+from screenpath.kernels.matrix import matrix_of
 from screenpath.kernels.partition import ROWS
 from screenpath.models import ends
 from screenpath.models.base import PathModel
@@ -31,7 +32,7 @@ from screenpath.models.box_types import Certificate
 from screenpath.models.geometry import Point
 from screenpath.rules.base import PathScreening
 from screenpath.solvers.base import Solver
-from screenpath.solvers.newton import CALL_ITERATIONS, NO_CSR, NO_DENSE, Newton
+from screenpath.solvers.newton import CALL_ITERATIONS, Newton
 from screenpath.walk.step import CERTIFIED, Step
 
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
@@ -65,13 +66,14 @@ class CompiledWalk:
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
-        self.given = screening.compiled == kernels.GIVEN
+        self.region: Any = screening.compiled  # an int, as `can_compile` has seen
+        self.given = self.region == kernels.GIVEN
         alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
         most = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
         self.length = 1 if alone else most
         rows, n, edges = model.rows, model.size, model.rows.sum_edges
-        self.arrays = (NO_DENSE, *rows.stored, True) if rows.sparse else (rows.stored, *NO_CSR, False)
-        self.arrays += (edges, model.c, model.lo, model.hi, model.signs, model.norms, model.bounds)
+        self.X = matrix_of(rows.stored)
+        self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
         points = min(self.length, len(grid))
         needs.ask_for_results(model, points, points if options.certificates else 2)
         self.workspace = rows.lent(("stretch", n), lambda: _workspace(model, edges.size - 1))
@@ -110,12 +112,12 @@ class CompiledWalk:
             r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.slack, r.error, r.primal, r.primal_error, r.gap,
             r.rounding, r.sum_error, r.updates,
         )  # fmt: skip
-        found, refused = self._call(
-            *self.arrays, np.array([r.C, *parameters]), w, theta, total, margins, numbers, decided,
-            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.screening.compiled, self.screening.dynamic,
-            FEW, m.fresh_every, m.rounding, m.relative,
-            min(SLICE, o.deadline - time.monotonic()), o.audit is not None, *self.workspace,
+        settings = kernels.Settings(
+            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
+            FEW, m.fresh_every, m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None,
         )  # fmt: skip
+        points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
+        found, refused = self._call(points, settings)
         self.refused = rank + found if refused else None
         if found == 0:
             return [], []
@@ -151,15 +153,16 @@ class CompiledWalk:
         rows.touched = before
         return screened.status
 
-    def _call(self, *arguments):
+    def _call(self, points, settings):
         """Have all threads make the same call."""
-        board = make_board(self.threads)
+        board, (changes, room, table) = make_board(self.threads), self.workspace
+        arguments = self.X, self.problem, points, settings, changes, room
         if self.threads == 1:
-            return kernels.box_walk(*arguments, board, 0)
+            return kernels.box_walk(*arguments, Team(table, board, 0))
 
         def help_out(me: int):
             try:
-                kernels.box_walk(*arguments, board, me)
+                kernels.box_walk(*arguments, Team(table, board, me))
             except BaseException:
                 leave(board)
                 raise
@@ -168,7 +171,7 @@ class CompiledWalk:
         try:
             for me in range(1, self.threads):
                 others.append(self.model.rows.pool.submit(help_out, me))
-            found = kernels.box_walk(*arguments, board, 0)
+            found = kernels.box_walk(*arguments, Team(table, board, 0))
         except BaseException as error:
             leave(board)
             causes = [other.exception() for other in others]  # when it has ended
@@ -184,14 +187,9 @@ def _workspace(model, blocks: int) -> tuple:
     """Return what a call writes to and nobody reads after it: the walks of several classes share it."""
     rows, n = model.rows, model.size
     needs.ask_for_workspace(model, blocks)
-    return (
-        *newton.workspace(n, rows.d, rows.sparse),
-        np.empty(n, np.int8),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty((2, blocks, rows.d)),
-        newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d),
-    )
+    room, sums = newton.workspace(n, rows.d, rows.sparse), np.empty((2, blocks, rows.d))
+    table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d)
+    return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table
 
 
 class Batch:

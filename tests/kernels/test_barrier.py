@@ -10,21 +10,22 @@ from screenpath.kernels import barrier, kernel
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
 STEP = 7
+TABLE = np.empty((2, 0))
 
 
 @kernel
-def add_up(values, rounds, table, board, me):
+def add_up(values, rounds, team):
     """Add the sum of all values to each of them, again and again, modulo 1000."""
     total = 0.0
-    first, last, blocks = barrier.share(board, me, values.size, STEP)
+    first, last, blocks = barrier.share(team, values.size, STEP)
     for _ in range(rounds):
-        out = table[barrier.half(board, me)]
+        out = team.table[barrier.half(team)]
         for b in range(first, last):
             out[b] = 0.0
             for r in range(b * STEP, min(values.size, (b + 1) * STEP)):
                 values[r] = (values[r] + total) % 1000.0
                 out[b] += values[r]
-        barrier.meet(board, me)
+        barrier.meet(team)
         total = 0.0
         for b in range(blocks):
             total += out[b]
@@ -34,14 +35,14 @@ def add_up(values, rounds, table, board, me):
 def run(size, members, rounds=3000):
     values, board, found = np.arange(float(size)), barrier.make_board(members), []
     table = np.empty((2, size))
-    add_up(values.copy(), 1, table, barrier.make_board(1), 0)  # compiled
+    add_up(values.copy(), 1, barrier.Team(table, barrier.make_board(1), 0))  # compiled
     helpers = [
-        threading.Thread(target=lambda me=me: found.append(add_up(values, rounds, table, board, me)))
+        threading.Thread(target=lambda me=me: found.append(add_up(values, rounds, barrier.Team(table, board, me))))
         for me in range(1, members)
     ]
     for helper in helpers:
         helper.start()
-    found.append(add_up(values, rounds, table, board, 0))
+    found.append(add_up(values, rounds, barrier.Team(table, board, 0)))
     for helper in helpers:
         helper.join(timeout=60)
         assert not helper.is_alive()
@@ -62,18 +63,17 @@ def test_shares_are_all_blocks_in_order():
     for size in (0, 1, STEP, STEP + 1, 100):
         for members in (1, 2, 3, 8):
             board = barrier.make_board(members)
-            shares = [barrier.share(board, me, size, STEP) for me in range(members)]
+            shares = [barrier.share(barrier.Team(TABLE, board, me), size, STEP) for me in range(members)]
             blocks = -(-size // STEP)
             assert {share[2] for share in shares} == {blocks}
             assert [b for first, last, _ in shares for b in range(first, last)] == list(range(blocks))
 
 
 def test_halves_take_turns():
-    board = barrier.make_board(1)
-    turns = []
+    team, turns = barrier.alone(), []
     for _ in range(4):
-        turns.append(barrier.half(board, 0))
-        barrier.meet(board, 0)
+        turns.append(barrier.half(team))
+        barrier.meet(team)
     assert turns == [0, 1, 0, 1]
 
 
@@ -83,7 +83,7 @@ def test_failure_sets_the_others_free():
 
     def wait():
         with pytest.raises(RuntimeError, match="another thread") as caught:
-            barrier.meet(board, 0)
+            barrier.meet(barrier.Team(TABLE, board, 0))
         errors.append(caught)
 
     waiting = threading.Thread(target=wait)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.models.geometry import ROUNDING, Ball, Dome, Lens, Point, condition, dome_support, lens_support
+from screenpath.models.geometry import ROUNDING, Ball, Dome, Lens, Point, dome_support, lens_support
 from tests.proofs.lenses import lens_sup
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -169,28 +169,3 @@ def test_the_rounding_of_a_parallel_vector_does_not_cut_the_dome_short():
     v, a = np.array([[1.0, tilt]]), np.array([1.0, 0.0])
     upper = dome_support(np.zeros(1), v @ a, np.array([1.0]), 1.0, 0.0)
     assert upper[0] >= tilt
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=SEEDS, d=st.integers(2, 8))
-def test_condition_keeps_every_point_with_the_known_coordinates(seed, d):
-    rng = np.random.default_rng(seed)
-    center, radius = rng.normal(size=d), rng.uniform(0.1, 2.0)
-    known = rng.random(d) < 0.5
-    optimum = rng.normal(size=d)
-    optimum = center + radius * rng.uniform(0.0, 1.0) * (optimum - center) / np.linalg.norm(optimum - center)
-    tightened, smaller = condition(center, radius, known, optimum[known])
-    assert smaller <= radius
-    np.testing.assert_array_equal(tightened[known], optimum[known])
-    np.testing.assert_array_equal(tightened[~known], center[~known])
-    assert np.linalg.norm(optimum - tightened) <= smaller + 1e-7 * radius
-
-
-def test_condition_degenerates():
-    center = np.array([1.0, 2.0, 3.0])
-    same, radius = condition(center, 2.0, np.zeros(3, bool), 0.0)
-    np.testing.assert_array_equal(same, center)
-    assert radius == 2.0
-    _, radius = condition(center, 1.0, np.array([True, False, False]), 0.0 - 1e-12)  # moved by more than the radius
-    assert radius == 0.0
-    np.testing.assert_array_equal(center, [1.0, 2.0, 3.0])  # the argument is not written to

@@ -16,7 +16,6 @@ from screenpath.models.geometry import (
     Lens,
     Point,
     axis_uncertainty,
-    condition,
     dome_support,
     lens_support,
 )
@@ -218,10 +217,3 @@ def test_a_distance_of_points_of_a_kernel_loses_what_rounding_may_have_added(coa
     lost = 1e-3 * (3 + 8) * sum(map(abs, terms)) + 1.2 * (0.3 + 0.1 + 8.0 * 0.004 * 1.2)
     assert one.distance(two) == pytest.approx(math.sqrt(sum(terms) - lost * 1.25), rel=1e-12)
     assert two.distance(one) == one.distance(two)
-
-
-def test_known_coordinates_are_taken_off_the_radius():
-    center, radius = condition(np.array([1.0, 2.0, 3.0]), 5.0, np.array([True, False, True]), np.array([4.0, 7.0]))
-    assert center.tolist() == [4.0, 2.0, 7.0] and radius == 0.0
-    assert condition(np.array([1.0, 2.0]), 5.0, np.array([True, False]), 4.0)[1] == 4.0
-    assert condition(np.array([1.0, 2.0]), 5.0, np.array([True, False]), 7.0)[1] == 0.0

@@ -8,6 +8,7 @@ import pytest
 
 from screenpath.kernels import box as kernels
 from screenpath.kernels import double
+from screenpath.kernels.matrix import matrix_of
 from screenpath.models.losses import LAD, SVM, SVR
 from screenpath.numbers import rounding
 from screenpath.rows.memory import MemoryRows
@@ -268,11 +269,11 @@ def test_sums_in_twice_the_precision(sparse):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(9, 5)) * 10.0 ** rng.uniform(-8.0, 8.0, (9, 5))
     w, theta, C = rng.normal(size=5), rng.normal(size=9), 3.7
-    data, indices, indptr = X.ravel(), np.tile(np.arange(5, dtype=np.int32), 9), np.arange(0, 46, 5)
-    rows = (np.empty((0, 0)), data, indices, indptr, True) if sparse else (X, data[:0], indices[:0], indptr[:1], False)
+    csr = X.ravel(), np.tile(np.arange(5, dtype=np.int32), 9), np.arange(0, 46, 5)
+    rows = matrix_of(csr if sparse else X)
     products, total, apart = np.empty((2, 9)), np.zeros((2, 5)), np.empty(5)
-    double.double_products(*rows, w, products)
-    double.double_sum(*rows, theta, total)
+    double.double_products(rows, w, products)
+    double.double_sum(rows, theta, total)
     double.double_difference(w, C, total, apart)
     for i in range(9):
         exact = sum(F(a) * F(b) for a, b in zip(X[i], w, strict=True))

@@ -61,7 +61,7 @@ NEAREST = {
     "screenpath/models/box_types.py": [MODEL, COUNTS],
     "screenpath/models/box_rounding.py": [MODEL, TERMS],
     "screenpath/models/sharp.py": [f"{PROOFS}sharp_terms.py"],
-    "screenpath/rules/box.py": [RULES],
+    "screenpath/rules/box.py": [RULES, COUNTS],
     "screenpath/rules/pathwise.py": [RULES],
     "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/distances.py": [f"{PROOFS}accurate.py"],

@@ -270,7 +270,7 @@ def test_thread_that_fails_holds_nobody(shared, monkeypatch, error, failing):
     walked(model)
 
     def fails(*arguments):
-        me = arguments[-1]
+        me = arguments[-1].me
         try:
             if me == failing:
                 time.sleep(0.05)  # the others wait for it by now

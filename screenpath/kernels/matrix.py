@@ -1,0 +1,135 @@
+"""Rows as all kernels take them, dense or sparse, and what kernels do with a single one."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.kernels import at, kernel
+from screenpath.kernels.rows import csr_products, csr_sum, dense_products, dense_sum, four_products
+from screenpath.kernels.unowned import unowned
+
+SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+
+
+class Matrix(NamedTuple):
+    """A matrix by rows.
+
+    Attributes
+    ----------
+    dense : ndarray of shape (n, d)
+        Empty for sparse rows.
+    data, indices, indptr : ndarray
+        CSR; empty for dense rows.
+    sparse : bool
+    """
+
+    dense: np.ndarray
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    sparse: bool
+
+
+NO_DENSE, NO_CSR = np.empty((0, 0)), (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+
+
+def matrix_of(stored) -> Matrix:
+    """Return stored rows, an array or a tuple ``(data, indices, indptr)``, as kernels take them.
+
+    This takes about a microsecond, and so does each call from Python that passes it on.
+    """
+    return Matrix(NO_DENSE, *stored, True) if isinstance(stored, tuple) else Matrix(stored, *NO_CSR, False)
+
+
+@kernel
+def borrowed(X):
+    """Return the same rows, whose views nobody counts, see ``unowned``."""
+    return Matrix(unowned(X.dense), unowned(X.data), unowned(X.indices), unowned(X.indptr), X.sparse)
+
+
+@kernel(fastmath=SUMS)
+def products(X, w, out, start, stop):
+    """Write ``x_i . w`` to ``out[i]`` for ``start <= i < stop``."""
+    if X.sparse:
+        csr_products(X.data, X.indices, X.indptr, w, out, start, stop)
+    else:
+        dense_products(X.dense, w, out, start, stop)
+
+
+@kernel(fastmath=SUMS)
+def weighted_sum(X, theta, out, start, stop):
+    """Add ``sum_i theta_i x_i`` over the rows ``start <= i < stop`` to ``out``; return the rows touched."""
+    if X.sparse:
+        return csr_sum(X.data, X.indices, X.indptr, theta, out, start, stop)
+    return dense_sum(X.dense, theta, out, start, stop)
+
+
+@kernel(fastmath=SUMS, forceinline=True)
+def dot(X, i, w):
+    """Return ``x_i . w``."""
+    dense, data, indices, indptr, sparse = X
+    total = 0.0
+    if sparse:
+        for q in range(at(indptr[i]), at(indptr[i + 1])):
+            total += data[q] * w[at(indices[q])]
+    else:
+        for j in range(w.size):
+            total += dense[i, j] * w[j]
+    return total
+
+
+@kernel(fastmath=SUMS)
+def listed_products(X, where, w, out):
+    """Write ``x_i . w`` for the listed rows ``i`` to ``out``, where they stand."""
+    X, n = borrowed(X), where.size
+    dense = X.dense
+    if X.sparse:
+        for r in range(n):
+            out[r] = dot(X, where[r], w)
+        return
+    for r0 in range(0, n, 4):  # four at a time, the last ones again where there are fewer
+        r1, r2, r3 = min(r0 + 1, n - 1), min(r0 + 2, n - 1), min(r0 + 3, n - 1)
+        x0, x1, x2, x3 = dense[where[r0]], dense[where[r1]], dense[where[r2]], dense[where[r3]]
+        out[r0], out[r1], out[r2], out[r3] = four_products(x0, x1, x2, x3, w)
+
+
+@kernel(fastmath=SUMS, forceinline=True)
+def add(X, i, step, v):
+    """Add ``step * x_i`` to ``v``."""
+    dense, data, indices, indptr, sparse = X
+    if sparse:
+        for p in range(at(indptr[i]), at(indptr[i + 1])):
+            v[at(indices[p])] += step * data[p]
+    else:
+        for j in range(v.size):
+            v[j] += step * dense[i, j]
+
+
+@kernel
+def taken(X, where, signs, near):
+    """Return copies of the signed rows ``where[near]`` of a sparse matrix."""
+    data, indices, indptr = X.data, X.indices, X.indptr
+    starts = np.empty(near.size + 1, dtype=np.int64)
+    starts[0] = 0
+    for r in range(near.size):
+        i = where[near[r]]
+        starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i]
+    values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
+    for r in range(near.size):
+        begin, sign = indptr[where[near[r]]], signs[near[r]]
+        for q in range(starts[r + 1] - starts[r]):
+            values[starts[r] + q] = sign * data[begin + q]
+            columns[starts[r] + q] = indices[begin + q]
+    return Matrix(X.dense, values, columns, starts, True)
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    X, w, index = matrix_of(np.eye(2)), np.ones(2), np.arange(2)
+    borrowed(X)
+    products(X, w, np.empty(2), 0, 2)
+    weighted_sum(X, w, np.zeros(2), 0, 2)
+    dot(X, 0, w)
+    listed_products(X, index, w, np.empty(2))
+    add(X, 0, 1.0, w)
+    taken(X, index, np.ones(2, dtype=np.int8), index[:0])
