@@ -147,7 +147,7 @@ class Samples:
 
 
 def fold_path(
-    samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: Saved | None = None
+    samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
 ) -> FoldPath:
     """Train on one part over the whole grid and score every step on the other.
 
@@ -162,7 +162,7 @@ def fold_path(
         Relative gap of every step on the training part.
     file : FoldFile or FoldMemory, optional
         Where the fold is kept while it goes on and when it is finished. One under way there is continued.
-    begun : Saved, optional
+    begun : FoldPath, optional
         The path over the first points of the grid, where there is no file yet.
 
     Returns
@@ -171,7 +171,7 @@ def fold_path(
         Shorter than the grid where the deadline came first.
     """
     limit = in_force()
-    saved = (file.load() if file is not None else None) or begun
+    saved = (file.load() if file is not None else None) or (begun and begun.beginning)
     o, spec = task.options, task.spec
     training = samples.part(split.training(samples.y.size))
     training_rows, preparation = rows_of(training, task)
@@ -188,7 +188,7 @@ def fold_path(
     go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
     screening = spec.rule(o["rule"])
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
-    reference, kept = None, []
+    reference, kept = None, [] if begun is None else list(begun.products)
     if saved is not None:
         rows, held_out = list(saved.rows), saved.held_out
         if held_out is not None:
@@ -314,7 +314,7 @@ def fold_paths(
         For a file a fold: what is finished there is not computed again.
     spread : screenpath.rows.dask_cluster.Spread, optional
         Cluster whose workers compute the folds.
-    begun : list of Saved, optional
+    begun : list of FoldPath, optional
         The paths over the first points of the grid.
 
     Yields
@@ -362,7 +362,10 @@ def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
     grid, tol, folder = how
     task = replace(task, limit=in_force().share)
     files = [_file(samples, task, split, grid, tol, folder) for split, _ in left]
-    known = [(None if file is None else file.load()) or begun for file, (_, begun) in zip(files, left, strict=True)]
+    known = [
+        (None if file is None else file.load()) or (begun and begun.beginning)
+        for file, (_, begun) in zip(files, left, strict=True)
+    ]
     tasks = [(task, split, grid, tol, saved) for (split, _), saved in zip(left, known, strict=True)]
 
     def written():

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.cv.tables import chosen, csv_text, scores_text
-from screenpath.cv.turn import patience, turn_line, turned
+from screenpath.cv.turn import check_spacing, grown, turn_line, turned
 from screenpath.data.labels import label_text
 from screenpath.data.memory import in_force, private_size
 from screenpath.data.needs import DASK_WORKER
@@ -127,13 +128,7 @@ class CvSession(Session):
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
         if self.options["until_turn"]:
-            if len(self.grid) < 2:
-                raise UsageError("`until_turn` goes on as the grid is spaced", "use `grid` with 2 or more points")
-            if self.screening.needs_far_end:
-                raise UsageError(
-                    f"`rule={self.options['rule']}` needs a solution at the end of the grid, which `until_turn` moves",
-                    f"use `rule={self.spec.default_rule}`",
-                )
+            check_spacing(self.grid, self.screening, self.options["rule"], self.spec.default_rule)
 
     def default_folder(self):
         """Return ``runs/cv-MODEL-DATA``."""
@@ -231,7 +226,7 @@ class CvSession(Session):
         return folder
 
     def go_on(self) -> dict:
-        """Go on behind the end of the grid until the mean score has turned, some points at a time.
+        """Go on behind the end of the grid until the mean score has turned.
 
         Returns
         -------
@@ -239,17 +234,21 @@ class CvSession(Session):
             For cv.json: points added, the last point, and whether it has turned.
         """
         o, first = self.options, self.grid
-        while self.whole_folds and not turned(self.choose(), self.score.higher):
-            count = min(len(self.grid) + patience(len(self.grid)) - len(first), o["turn_points"])
-            further = self.spec.further(self.model, o, first, count)
-            grid, folder = np.concatenate([first, further]), self.next_round()
-            late = time.monotonic() > self.deadline
-            if len(grid) == len(self.grid) or (late and not self.all_finished(grid, o["tol"], folder)):
-                break
+
+        def has_turned(grid, folds) -> bool:
+            self.grid, self.folds = grid, folds
+            return not self.whole_folds or turned(self.choose(), self.score.higher)
+
+        def walk(grid, folds) -> list | None:
+            folder, late = self.next_round(), time.monotonic() > self.deadline
+            if late and not self.all_finished(grid, o["tol"], folder):
+                return None
             what = ", to " + ", ".join(f"{k} = {v:.3g}" for k, v in self.model.parameters(grid[-1]).items())
-            begun = [fold.beginning for fold in self.folds]
-            self.folds = self.walk_folds(grid, o["tol"], folder, what, begun)
-            self.grid = grid
+            return self.walk_folds(grid, o["tol"], folder, what, folds)
+
+        self.grid, self.folds = grown(
+            first, self.folds, o["turn_points"], partial(self.spec.further, o, first), has_turned, walk
+        )
         return {
             "added_points": len(self.grid) - len(first),
             "last": self.model.parameters(self.grid[-1]),

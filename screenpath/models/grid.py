@@ -261,12 +261,11 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
     return log_grid(lambda_min_ratio * model.lam_max, model.lam_max, int(grid))[::-1].copy()
 
 
-def further_c(model, options: dict, grid: np.ndarray, count: int) -> np.ndarray:
+def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
     """Return values of C behind a log-spaced grid, as it is spaced; fewer than ``count`` where they are too large.
 
     Parameters
     ----------
-    model : PathModel
     options : dict
         That the grid was made of.
     grid : ndarray
@@ -279,11 +278,11 @@ def further_c(model, options: dict, grid: np.ndarray, count: int) -> np.ndarray:
     return points[(points > 0.0) & (points < np.inf)]
 
 
-def further_lambda(model, options: dict, grid: np.ndarray, count: int) -> np.ndarray:
+def further_lambda(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
     """Return values of lambda behind a grid, as :func:`further_c`: log-spaced, or further ``lambda_max / k``."""
     if options["log"]:
-        return further_c(model, options, grid, count)
-    return model.lam_max / np.arange(len(grid) + 1, len(grid) + count + 1)
+        return further_c(options, grid, count)
+    return grid[0] / np.arange(len(grid) + 1, len(grid) + count + 1)
 
 
 def beta_values(model, betas, beta_min_ratio: float) -> np.ndarray:

@@ -144,7 +144,7 @@ class Spec:
     grid : callable
         ``grid(model, options) -> sequence`` of parameters in the order of the walk.
     further : callable or None
-        ``further(model, options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced;
+        ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced;
         None where a grid has no one end.
     score : str
         Of ``--test``, by its name in ``scores.SCORES``.

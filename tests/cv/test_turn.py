@@ -42,19 +42,16 @@ def test_patience():
 
 def test_a_grid_goes_on_as_it_is_spaced():
     grid = log_grid(0.01, 1.0, 5)
-    np.testing.assert_allclose(further_c(None, {}, grid, 3), 10.0 ** np.array([0.5, 1.0, 1.5]), rtol=1e-14)
-    np.testing.assert_array_equal(further_c(None, {}, grid, 2), further_c(None, {}, grid, 3)[:2])
-    assert further_c(None, {}, np.array([1e100, 1e200, 1e300]), 5).size == 0  # all beyond the numbers that there are
+    np.testing.assert_allclose(further_c({}, grid, 3), 10.0 ** np.array([0.5, 1.0, 1.5]), rtol=1e-14)
+    np.testing.assert_array_equal(further_c({}, grid, 2), further_c({}, grid, 3)[:2])
+    assert further_c({}, np.array([1e100, 1e200, 1e300]), 5).size == 0  # all beyond the numbers that there are
 
 
 def test_lambda_goes_on_as_it_is_spaced():
-    class Model:
-        lam_max = 7.0
-
     inverse = 7.0 / np.arange(1, 10)
-    assert further_lambda(Model, {"log": False}, inverse[:4], 5).tolist() == inverse[4:].tolist()
+    assert further_lambda({"log": False}, inverse[:4], 5).tolist() == inverse[4:].tolist()
     logs = log_grid(0.01, 7.0, 5)[::-1]
-    further = further_lambda(Model, {"log": True}, logs, 2)
+    further = further_lambda({"log": True}, logs, 2)
     np.testing.assert_allclose(further[0] / logs[-1], logs[1] / logs[0], rtol=1e-14)
     assert further[1] < further[0] < logs[-1]
 
