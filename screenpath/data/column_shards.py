@@ -19,6 +19,7 @@ from screenpath.data.shards import COLUMNWISE, META, ShardFault, ShardFolder, co
 from screenpath.errors import UsageError
 
 LABELS = "labels.npy"
+WIDEST = 2**53  # features: their numbers are kept as float64
 
 
 class ColumnFolder:
@@ -54,7 +55,7 @@ class ColumnFolder:
         self.n, self.d = self.columns.d, self.meta["width"]
         numbers = self.columns.joined("targets")
         good = bool(np.all(numbers == np.floor(numbers)) and np.all(np.diff(numbers) > 0.0))
-        if not good or numbers[0] < 0.0 or numbers[-1] >= self.d:
+        if not good or numbers[0] < 0.0 or numbers[-1] >= self.d or self.d > WIDEST:
             raise ShardFault(self.path / META, "its features are not numbered from 0 up").error()
         self.numbers = None if numbers.size == self.d else numbers.astype(np.int64)
         whole = f"{self.columns.sha256} {self.meta['labels_file']['sha256']} {self.d}"

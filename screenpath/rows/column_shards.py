@@ -22,6 +22,7 @@ from screenpath.data.shards import Shard
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels import rows as sums
+from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import Counted
 from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
@@ -108,6 +109,11 @@ class ColumnShards(Counted):
     def _index_type(self) -> np.dtype:
         return np.dtype(np.int32 if self.n <= np.iinfo(np.int32).max else np.int64)
 
+    @property
+    def plain(self) -> bool:
+        """Tell whether columns are as they are stored."""
+        return self.preparation.scale is None and self.folder.dtype == np.float64
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
@@ -145,14 +151,19 @@ class ColumnShards(Counted):
         """Return a copy of columns as an array of float64."""
         if shard.dense is not None:
             return np.array(shard.dense if chosen is None else shard.dense[chosen], dtype=np.float64, order="C")
-        X = shard.matrix(self.n)
-        return (X if chosen is None else X[chosen]).toarray(order="C").astype(np.float64, copy=False)
+        X = sp.csr_array(self._sparse(shard, chosen), shape=(shard.rows if chosen is None else chosen.size, self.n))
+        return X.toarray(order="C")
 
     def _sparse(self, shard: Shard, chosen) -> tuple:
         """Return a copy of columns as CSR arrays."""
-        X = shard.matrix(self.n)
-        X = X if chosen is None else X[chosen]
-        return np.array(X.data, dtype=np.float64), X.indices.astype(self._index_type), X.indptr.astype(np.int64)
+        if shard.dense is not None:
+            X = sp.csr_array(shard.dense if chosen is None else shard.dense[chosen])
+            samples = X.indices
+        else:  # what is not chosen is not looked at
+            X = shared_csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size))
+            X = X if chosen is None else X[chosen]
+            samples = shard.columns[X.indices]
+        return np.array(X.data, dtype=np.float64), samples.astype(self._index_type), X.indptr.astype(np.int64)
 
     def _prepare(self, scale: str, weights, penalties) -> Preparation:
         """Measure what the scaling needs, and how many values each column stores."""
@@ -213,14 +224,20 @@ class ShardColumns(KeptProducts):
     def products(self, v: np.ndarray) -> np.ndarray:
         """Return ``f_j . v`` for every feature; ``v`` has one entry a sample; one pass over the files."""
         out, v = np.empty(self.n), np.ascontiguousarray(v, dtype=np.float64)
-        product = sums.csr_products if self.sparse else sums.dense_products
+        product, signed = sums.csr_products if self.sparse else sums.dense_products, self.signs * v
 
-        def one(columns, count):
-            found = np.empty(count)
-            product(*columns, v, found, 0, count)
+        def one(k: int):
+            found = np.empty(int(self._starts[k + 1] - self._starts[k]))
+            shard = self._as_stored(k)
+            if shard is None:
+                product(*self._signed(k), v, found, 0, found.size)
+            elif self.sparse:
+                product(shard.data, shard.indices, shard.indptr, signed[shard.columns], found, 0, found.size)
+            else:
+                product(shard.dense, signed, found, 0, found.size)
             return (found,)
 
-        for part, found in self._over(self._of_signed(one)):
+        for part, found in self._over(one):
             out[part] = found
         self.touched += self.n
         return out
@@ -245,6 +262,15 @@ class ShardColumns(KeptProducts):
         count = self._starts.size - 1
         for k, found in enumerate(self.source.each(function, ((k,) for k in range(count)))):
             yield slice(int(self._starts[k]), int(self._starts[k + 1])), *found
+
+    def _as_stored(self, k: int) -> Shard | None:
+        """Return shard ``k`` where its columns are those of the model but for signs -1 and +1, which are exact."""
+        if not self.source.plain or self._weights is not None:
+            return None
+        if self.centres[int(self._starts[k]) : int(self._starts[k + 1])].any():
+            return None
+        shard = self.source.folder.columns.shard(k)
+        return shard if (shard.dense is None) == self.sparse else None
 
     def _of_signed(self, function):
         """Return what gives ``function(columns, count)`` for the signed columns of a shard."""

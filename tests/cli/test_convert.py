@@ -1,6 +1,7 @@
 """The commands on shard folders, the cache and the memory limit."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -341,3 +342,72 @@ def test_convert_by_columns_goes_on(call, data, monkeypatch, tmp_path):
     found = convert([data], tmp_path / "cut", block_mb=1e-3, by="columns", resume=True)
     assert found.sha256 == whole.sha256 and written == [0, 1, 2, 2, *range(3, whole.count)]
     assert sorted(path.name for path in tmp_path.iterdir() if "cut" in path.name) == ["cut"]
+
+
+def put(place, value):
+    """Return what replaces an entry of an array."""
+
+    def change(array):
+        array.flat[place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("targets", put(0, 9.0), "not numbered from 0 up"),
+        ("targets", put(0, 1.5), "not numbered from 0 up"),
+        ("targets", put(1, -1.0), "not numbered from 0 up"),
+        ("dense", put(3, np.nan), "nan or infinity"),
+        ("sqnorms", put(0, 7.0), "not those of the rows"),
+    ],
+)
+def test_made_up_columns_do_not_crash(call, by_columns, name, change, words):
+    shard_folders.edit(by_columns, 1, name, change)
+    shard_folders.seal(by_columns)
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and words in result.err and "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("width", 3, "not numbered from 0 up"),
+        ("width", 2**60, "not numbered from 0 up"),
+        ("width", None, "'width' is missing"),
+        ("labels_file", {}, "'labels_file' is missing"),
+        ("by", "cells", "'by' is missing"),
+        ("d", 7, "a shard has more than 7 columns"),
+    ],
+)
+def test_fields_of_meta_json_by_columns(call, by_columns, name, value, words):
+    shard_folders.write(by_columns, {**shard_folders.read(by_columns), name: value})
+    for command in ("l1svm", "svm"):
+        result = call(command, by_columns)
+        assert result.code == 1 and words in result.err and "Traceback" not in result.err
+    result = call("inspect", by_columns)
+    assert result.code == 1 and words in result.out + result.err
+
+
+def test_labels_that_are_no_numbers(call, by_columns):
+    labels = np.load(by_columns / "labels.npy")
+    labels[3] = np.inf
+    np.save(by_columns / "labels.npy", labels)
+    meta = shard_folders.read(by_columns)
+    crc = zlib.crc32((by_columns / "labels.npy").read_bytes())
+    shard_folders.write(by_columns, {**meta, "labels_file": {**meta["labels_file"], "crc32": crc}})
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and "labels.npy" in result.err and "nan or infinity" in result.err
+    assert "nan or infinity" in call("inspect", by_columns).out
+
+
+def test_resume_refuses_changed_columns(call, by_columns):
+    assert call("l1svm", by_columns, "--grid", 4, "--quiet", "--time-limit", 1e-9, "-o", "cut").code == 3
+    labels = np.load(by_columns / "labels.npy")
+    np.save(by_columns / "labels.npy", labels[::-1].copy())
+    meta = shard_folders.read(by_columns)
+    crc = zlib.crc32((by_columns / "labels.npy").read_bytes())
+    shard_folders.write(by_columns, {**meta, "labels_file": {**meta["labels_file"], "crc32": crc}})
+    result = call("l1svm", by_columns, "--grid", 4, "--resume", "-o", "cut")
+    assert result.code == 1 and "SHA-256" in result.err
