@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import NotAnArray, map_array
 from screenpath.data.shards import COLUMNWISE, META, ShardFault, ShardFolder, content_sha256, read_meta
+from screenpath.data.wide import WIDEST
 from screenpath.errors import UsageError
 
 LABELS = "labels.npy"
-WIDEST = 2**53  # features: their numbers are kept as float64
 
 
 class ColumnFolder:

@@ -16,15 +16,15 @@ import scipy.sparse as sp
 
 from screenpath import __version__
 from screenpath.data.checks import joint_sha256
-from screenpath.data.column_shards import LABELS, WIDEST, ColumnFolder
+from screenpath.data.column_shards import LABELS, ColumnFolder
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
 from screenpath.data.prepare import DENSE_FROM
 from screenpath.data.shards import COLUMNWISE, SCHEMA_VERSION, ShardFolder
 from screenpath.data.tables import check_same
-from screenpath.data.wide import is_wide
+from screenpath.data.wide import check_width, is_wide
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
-from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.numbers.csr import shared_csr
 
 AT_ONCE = 1 << 30  # bytes of columns that are filled in one pass over the rows, where no limit says less
@@ -56,11 +56,7 @@ def convert_columns(rows: ShardFolder, out, size: int, storage: str, limit: Memo
     -------
     ColumnFolder
     """
-    if rows.d > WIDEST:
-        raise DataError(
-            f"{rows.path} has {rows.d:,} features: no number of a feature is beyond 2^53",
-            "check the largest index of the data",
-        )
+    check_width(rows.path, rows.d)
     known: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
         "column_bytes": size, **{name: rows.meta[name] for name in FROM_ROWS if name in rows.meta},
