@@ -1,14 +1,38 @@
 """Proximal stochastic dual coordinate ascent for the sparse SVM (Shalev-Shwartz & Zhang 2016)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import at, kernel
+from screenpath.kernels.sparse import Samples
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
+class Limits(NamedTuple):
+    """Where sweeps end, and how often they are looked at.
+
+    Attributes
+    ----------
+    most, values : int
+        Return after this many sweeps in all, or once so many values were touched (possibly without an evaluation).
+    tol, screen_below : float
+        Return where the gap is at most ``tol`` times the primal value, or at most ``screen_below``.
+    growth, longest : int
+        The sweeps between two evaluations grow by ``1 / growth`` of them and 1 each time, to at most ``longest``.
+    """
+
+    most: int
+    values: int
+    tol: float
+    screen_below: float
+    growth: int
+    longest: int
+
+
 @kernel
-def gather_rows(data, indices, indptr, by_column, dense, n, d, status, keep):
+def gather_rows(view, by_column, dense, n, d, status, keep):
     """Copy the rows with surviving dual variables and the columns with surviving weights.
 
     Of few columns of dense data only these are fetched, from ``by_column`` (the values column by column), and for all
@@ -21,6 +45,7 @@ def gather_rows(data, indices, indptr, by_column, dense, n, d, status, keep):
     data, indices, indptr : ndarray
         CSR arrays of the copy; ``indices`` is empty where the data is dense.
     """
+    data, indices, indptr = view
     alive = np.zeros(n, dtype=np.bool_)
     for t in range(status.size):
         if status[t] == 0:
@@ -265,9 +290,9 @@ def sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, 
 
 
 @kernel(fastmath=SUMS)
-def sweep(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, shrink, sqnorms, theta, v,
-          order):  # fmt: skip
+def sweep(view, dense, samples, width, alpha, shrink, sqnorms, theta, v, order):
     """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
     if dense and classes == 1:
         rows = data.reshape((labels.size, width))
         return sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order)
@@ -338,8 +363,7 @@ def sweep(data, indices, indptr, dense, labels, weights, classes, n, width, gamm
 
 
 @kernel(fastmath=SUMS)
-def evaluate(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, beta, shrink, fixed_L,
-             status, theta, v, w, terms):  # fmt: skip
+def evaluate(view, dense, samples, width, alpha, beta, shrink, fixed_L, status, theta, v, w, terms):
     """Write the weights, and to ``terms`` what a gap needs; return the values touched.
 
     Only rows with a surviving dual variable are read. The losses at the upper end are linear, and the sum of their
@@ -353,6 +377,7 @@ def evaluate(data, indices, indptr, dense, labels, weights, classes, n, width, g
         Primal objective, gap and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no share in the
         gap, ``w`` being the point of the dual.
     """
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
     k = labels.size
     w_sq, w_l1, w_v = 0.0, 0.0, 0.0
     for f in range(w.size):
@@ -421,17 +446,15 @@ def evaluate(data, indices, indptr, dense, labels, weights, classes, n, width, g
 
 
 @kernel
-def descend(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, beta, shrink, sqnorms,
-            fixed_L, status, theta, v, w, order, random, most, values, tol, screen_below, growth, longest, state,
-            terms):  # fmt: skip
+def descend(view, dense, samples, width, alpha, beta, shrink, sqnorms, fixed_L, status, theta, v, w, order, random,
+            limits, state, terms):  # fmt: skip
     """Sweep over the surviving dual variables in random order, in place, and evaluate the gap from time to time.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        Copied rows, ``k`` lines of ``width`` columns. ``labels``, ``weights``, ``sqnorms``: of these lines.
-    n : int
-        Samples of the full problem (the loss is a mean over them).
+    view : tuple of ndarray
+        Copied rows, ``k`` lines of ``width`` columns; labels and weights of ``samples``, and ``sqnorms``, are theirs.
+    samples : Samples
     shrink : ndarray of shape (classes * width,)
         Threshold of every weight: ``beta``, or infinite for a screened one.
     fixed_L : float
@@ -444,12 +467,7 @@ def descend(data, indices, indptr, dense, labels, weights, classes, n, width, ga
         Dual variables to visit; permuted in place.
     random : ndarray of uint64 of shape (1,)
         State of the generator, updated.
-    most, values : int
-        Return after this many sweeps in all, or once so many values were touched (possibly without an evaluation).
-    tol, screen_below : float
-        Return where the gap is at most ``tol`` times the primal value, or at most ``screen_below``.
-    growth, longest : int
-        The sweeps between two evaluations grow by ``1 / growth`` of them and 1 each time, to at most ``longest``.
+    limits : Limits
     state : ndarray of int64 of shape (3,)
         Sweeps so far, sweeps until the next evaluation, sweeps between two of them; updated.
     terms : ndarray of shape (3,)
@@ -461,19 +479,17 @@ def descend(data, indices, indptr, dense, labels, weights, classes, n, width, ga
         Values touched.
     """
     touched = 0
-    while state[0] < most and touched < values:
+    while state[0] < limits.most and touched < limits.values:
         shuffle(order, random)
-        touched += sweep(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, shrink,
-                         sqnorms, theta, v, order)  # fmt: skip
+        touched += sweep(view, dense, samples, width, alpha, shrink, sqnorms, theta, v, order)
         state[0] += 1
         state[1] -= 1
-        if state[1] > 0 and state[0] < most:
+        if state[1] > 0 and state[0] < limits.most:
             continue
-        touched += evaluate(data, indices, indptr, dense, labels, weights, classes, n, width, gamma, alpha, beta,
-                            shrink, fixed_L, status, theta, v, w, terms)  # fmt: skip
-        state[2] = min(longest, state[2] + state[2] // growth + 1)
+        touched += evaluate(view, dense, samples, width, alpha, beta, shrink, fixed_L, status, theta, v, w, terms)
+        state[2] = min(limits.longest, state[2] + state[2] // limits.growth + 1)
         state[1] = state[2]
-        if terms[1] <= tol * abs(terms[0]) or terms[1] <= screen_below:
+        if terms[1] <= limits.tol * abs(terms[0]) or terms[1] <= limits.screen_below:
             break
     return touched
 
@@ -484,12 +500,13 @@ def warm_up():
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, keep, random = np.ones(2), np.ones(2, dtype=np.int8), np.ones(1, dtype=np.uint64)
     whole, has = np.arange(2), np.ones(2, dtype=np.bool_)
-    gather_rows(*view, view[0], False, 2, 2, status, keep)
+    gather_rows(view, view[0], False, 2, 2, status, keep)
     covers(2, 2, has, has, 2, status, keep)
     theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(3)
     order, _, _ = localise_duals(whole, 2, 1, a, status, a, True, a.copy(), status, theta)
     localise_weights(whole, 2, 1, keep, True, a, a, 1.0)
-    evaluate(*view, False, labels, a, 1, 2, 2, 0.5, 1.0, 1.0, a, 0.0, status, theta, v, w, terms)
-    descend(*view, False, labels, a, 1, 2, 2, 0.5, 1.0, 1.0, a, a, 0.0, status, theta, v, w, order, random, 1, 1, 0.0,
-            0.0, 4, 50, np.array([0, 1, 1]), terms)  # fmt: skip
+    samples, limits = Samples(labels, a, 2, 1, 0.5), Limits(1, 1, 0.0, 0.0, 4, 50)
+    evaluate(view, False, samples, 2, 1.0, 1.0, a, 0.0, status, theta, v, w, terms)
+    state = np.array([0, 1, 1])
+    descend(view, False, samples, 2, 1.0, 1.0, a, a, 0.0, status, theta, v, w, order, random, limits, state, terms)
     spread(whole, whole, 2, 2, 1, theta, w, a.copy(), a.copy())

@@ -11,9 +11,11 @@ them count each with its sample's weight: ``||theta||^2 = sum s_i theta_i^2``.
 ``psi`` is what dual variables weigh a sample with: ``s y theta`` (binary), or ``-s theta_ci`` for ``c != y_i`` and
 ``s sum_k theta_ki`` for ``c = y_i`` (multi-class), so that ``X' psi`` is the sum over all rows of the dual.
 
-A view is ``data, indices, indptr``; a line with as many entries as its length allows has them in order, so that its
-indices need not be read (and are not stored for dense data).
+A view is a tuple ``(data, indices, indptr)``; a line with as many entries as its length allows has them in order, so
+that its indices need not be read (and are not stored for dense data).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +23,26 @@ from screenpath.kernels import at, kernel
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 BLOCK = 2048
+
+
+class Samples(NamedTuple):
+    """What the losses need of the samples.
+
+    Attributes
+    ----------
+    labels : ndarray of int64
+    weights : ndarray
+    n : int
+        Samples of the whole data: the loss is a mean over them.
+    classes : int
+    gamma : float
+    """
+
+    labels: np.ndarray
+    weights: np.ndarray
+    n: int
+    classes: int
+    gamma: float
 
 
 @kernel(fastmath=SUMS)
@@ -75,8 +97,9 @@ def two_columns(data, first, second, n, psi, multiply, first_value, second_value
 
 
 @kernel(fastmath=SUMS)
-def column_sums(data, indices, indptr, n, features, psi, scale, out):
+def column_sums(view, n, features, psi, scale, out):
     """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
+    data, indices, indptr = view
     d = indptr.size - 1
     touched = 0
     for k in range(features.size):
@@ -100,8 +123,8 @@ def bound_sums(w, old, old_slack, norms, rate, dual_norms, room, limit, out, sla
 
 
 @kernel(fastmath=SUMS)
-def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, dual_norms, beta, room,
-              rounding, out, slack, multiply, scores):  # fmt: skip
+def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, room, rounding, out, slack, multiply,
+              scores):  # fmt: skip
     """Write ``x^j . psi_c / n`` where it is needed, and ``X w_c``; each column is touched once, or not at all.
 
     ``|x^j.(psi_c - before_c)| <= ||x^j|| ||psi_c - before_c||``: where ``w`` is 0 and an earlier sum, its error and
@@ -134,6 +157,7 @@ def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, d
     features : ndarray of int64
         Those whose sum was formed: all others have no share in either objective.
     """
+    data, indices, indptr = view
     d = indptr.size - 1
     touched, count, done, scale = 0, 0, 0, 1.0 / n
     waiting = np.empty(2, dtype=np.int64)
@@ -185,8 +209,9 @@ def pair_sums(data, indices, indptr, n, w, psi, before, old, old_slack, norms, d
 
 
 @kernel(fastmath=SUMS)
-def products(data, indices, indptr, n, w, out):
+def products(view, n, w, out):
     """Write ``X w_c`` to ``out`` for every class from the columns of non-zero weights; return the values touched."""
+    data, indices, indptr = view
     d = indptr.size - 1
     out[:] = 0.0
     touched = 0
@@ -202,8 +227,9 @@ def products(data, indices, indptr, n, w, out):
 
 
 @kernel
-def weigh(theta, labels, weights, n, classes, psi):
+def weigh(theta, samples, psi):
     """Write ``psi`` of dual variables (see the module)."""
+    labels, weights, n, classes, _ = samples
     if classes == 1:
         for i in range(n):
             psi[i] = labels[i] * theta[i] * weights[i]
@@ -219,7 +245,7 @@ def weigh(theta, labels, weights, n, classes, psi):
 
 
 @kernel
-def respond(scores, labels, weights, n, classes, gamma, status, theta, psi):
+def respond(scores, samples, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
     Returns
@@ -227,6 +253,7 @@ def respond(scores, labels, weights, n, classes, gamma, status, theta, psi):
     loss : float
         Sum of the losses; the loss of a screened dual variable is 0 (R) or ``t - gamma/2`` (L) whatever ``t``.
     """
+    labels, weights, n, classes, gamma = samples
     loss = 0.0
     for i in range(n):
         own, weight = labels[i], weights[i]
@@ -254,7 +281,7 @@ def respond(scores, labels, weights, n, classes, gamma, status, theta, psi):
 
 
 @kernel(fastmath=SUMS)
-def sample_terms(scores, labels, weights, n, classes, gamma, theta):
+def sample_terms(scores, samples, theta):
     """Sum what a certificate needs over the dual variables, each with its sample's weight.
 
     Returns
@@ -266,6 +293,7 @@ def sample_terms(scores, labels, weights, n, classes, gamma, theta):
     n_R, n_L : int
         Dual variables at 0 and at 1.
     """
+    labels, weights, n, classes, gamma = samples
     loss, slack, theta_sum, theta_sq, apart_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     n_R, n_L = 0, 0
     if classes == 1:
@@ -434,16 +462,18 @@ def tally(status, keep):
 
 
 @kernel
-def pair_weights(labels, weights, n, classes, out):
+def pair_weights(samples, out):
     """Write to ``out[c n + i]`` how much the dual variables of sample ``i`` that touch class ``c`` count."""
+    labels, weights, n, classes, _ = samples
     for i in range(n):
         for c in range(classes):
             out[c * n + i] = weights[i] * (classes - 1.0 if classes > 1 and c == labels[i] else 1.0)
 
 
 @kernel(fastmath=SUMS)
-def column_squares(data, indices, indptr, n, classes, weights, out):
+def column_squares(view, n, classes, weights, out):
     """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
+    data, indices, indptr = view
     d = indptr.size - 1
     for c in range(classes):
         for j in range(d):
@@ -461,12 +491,13 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, b = np.ones(2), np.ones(2)
-    column_sums(*view, 2, np.arange(2), a, 1.0, b)
-    pair_sums(*view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
-    products(*view, 2, a, b)
-    weigh(a, labels, a, 2, 1, b)
-    respond(a, labels, a, 2, 1, 0.5, status, b, b.copy())
-    sample_terms(a, labels, a, 2, 1, 0.5, b)
+    samples = Samples(labels, a, 2, 1, 0.5)
+    column_sums(view, 2, np.arange(2), a, 1.0, b)
+    pair_sums(view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
+    products(view, 2, a, b)
+    weigh(a, samples, b)
+    respond(a, samples, status, b, b.copy())
+    sample_terms(a, samples, b)
     feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
     soft_threshold(a, 1.0, 1.0, b)
     mask(a, np.ones(2, dtype=np.int8), b)
@@ -476,5 +507,5 @@ def warm_up():
     nonzeros(status)
     entries(a, np.arange(2))
     tally(status, status)
-    pair_weights(labels, a, 2, 1, b)
-    column_squares(*view, 2, 1, a, b)
+    pair_weights(samples, b)
+    column_squares(view, 2, 1, a, b)

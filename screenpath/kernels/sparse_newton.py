@@ -5,7 +5,7 @@ import numpy as np
 from screenpath.kernels import at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import advance, inner
-from screenpath.kernels.sparse import respond
+from screenpath.kernels.sparse import Samples, respond
 from screenpath.kernels.sparse_intercept import settle
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
@@ -63,7 +63,7 @@ def active_values(indptr, active):
 
 
 @kernel
-def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_data, out_place, out_ptr):
+def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
     Rows are multiplied by the roots of their samples' weights, ``roots``.
@@ -73,6 +73,7 @@ def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_
     stored : int
         Values copied; where the output arrays are too small, those needed, and the copy is incomplete.
     """
+    (data, indices, indptr), (labels, _, n, classes, _) = view, samples
     d = indptr.size - 1
     q = 0
     room = out_data.size
@@ -103,8 +104,9 @@ def gather(data, indices, indptr, n, labels, roots, classes, active, place, out_
 
 
 @kernel
-def gather_dense(data, indices, indptr, n, labels, roots, active, place, inside, out):
+def gather_dense(view, samples, roots, active, place, inside, out):
     """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
+    (data, indices, indptr), labels, n = view, samples.labels, samples.n
     for k in range(active.size):
         j = active[k]
         start, stop = indptr[j], indptr[j + 1]
@@ -167,8 +169,7 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
 
 
 @kernel(fastmath=SUMS)
-def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, classes, active, place, free, alpha, scale,
-                                 rhs, tol, limit, out):  # fmt: skip
+def implicit_conjugate_gradients(view, samples, active, place, free, alpha, scale, rhs, tol, limit, out):
     """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
 
     Returns
@@ -176,6 +177,7 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
     iterations : int
     converged : bool
     """
+    (data, indices, indptr), (labels, weights, n, classes, _) = view, samples
     d = indptr.size - 1
     size = rhs.size
     scores, psi = np.empty(place.size), np.zeros(place.size)
@@ -236,12 +238,11 @@ def implicit_conjugate_gradients(data, indices, indptr, n, labels, weights, clas
 
 
 @kernel
-def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, w, active, count, signs, rhs,
-          direction, step, free, guess, new_w, scores, theta, psi):  # fmt: skip
+def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, free, guess, new):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
-    Writes the point's weights, scores, ``theta`` and ``psi``. A ``free`` intercept is the best one, near ``guess``; it
-    is part of the scores.
+    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. A ``free`` intercept is the best
+    one, near ``guess``; it is part of the scores.
 
     Returns
     -------
@@ -252,6 +253,7 @@ def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alp
     intercept : float
     touched : int
     """
+    (data, indices, indptr), n, (new_w, scores, theta, psi) = view, samples.n, new
     d = indptr.size - 1
     new_w[:] = 0.0
     scores[:] = 0.0
@@ -281,14 +283,13 @@ def trial(data, indices, indptr, n, labels, weights, classes, gamma, status, alp
             for p in range(at(start), at(stop)):
                 block[at(indices[p])] += value * data[p]
         touched += stop - start
-    intercept = settle(scores, labels, weights, gamma, status, guess) if free else 0.0
-    loss = respond(scores, labels, weights, n, classes, gamma, status, theta, psi)
+    intercept = settle(scores, samples.labels, samples.weights, samples.gamma, status, guess) if free else 0.0
+    loss = respond(scores, samples, status, theta, psi)
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, intercept, touched
 
 
 @kernel
-def descend(data, indices, indptr, n, labels, weights, classes, gamma, status, alpha, beta, col_sq, features, w,
-            scores):  # fmt: skip
+def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
     """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
 
     Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
@@ -297,6 +298,7 @@ def descend(data, indices, indptr, n, labels, weights, classes, gamma, status, a
     -------
     touched : int
     """
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
     d = indptr.size - 1
     touched = 0
     for k in range(features.size):
@@ -348,15 +350,16 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, index = np.full(2, 0.5), np.arange(2)
+    samples = Samples(labels, a, 2, 1, 0.5)
     pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
     quadratic_zone(status, a, index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
     active_values(view[2], index)
     place = np.arange(2, dtype=np.int32)
-    gather(*view, 2, labels, a, 1, index, index, out, place, ptr)
-    gather_dense(*view, 2, labels, a, index, index, index, np.empty((2, 2)))
+    gather(view, samples, a, index, index, out, place, ptr)
+    gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
     conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    implicit_conjugate_gradients(*view, 2, labels, a, 1, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    trial(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, a.copy(), a.copy(),
-          a.copy(), a.copy())  # fmt: skip
-    descend(*view, 2, labels, a, 1, 0.5, status, 1.0, 1.0, a, index, a.copy(), a.copy())
+    implicit_conjugate_gradients(view, samples, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    new = a.copy(), a.copy(), a.copy(), a.copy()
+    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, new)
+    descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())

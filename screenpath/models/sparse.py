@@ -124,8 +124,8 @@ class SparseModel(PathModel):
             self.col_sq = views.column_sqnorms
         else:
             shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
-            kernels.pair_weights(labels, self.weights, self.n, classes, shares)
-            kernels.column_squares(*views.by_column, self.n, classes, shares, self.col_sq)
+            kernels.pair_weights(self.samples, shares)
+            kernels.column_squares(views.by_column, self.n, classes, shares, self.col_sq)
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
         alike = classes == 1 and not self.weighted
@@ -164,13 +164,18 @@ class SparseModel(PathModel):
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
         out = np.empty(self.classes * self.n)
-        self.rows.touched += kernels.products(*self.views.by_column, self.n, w, out)
+        self.rows.touched += kernels.products(self.views.by_column, self.n, w, out)
         return out
+
+    @property
+    def samples(self) -> kernels.Samples:
+        """Return what kernels need of the samples."""
+        return kernels.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
         """Return ``psi(theta)``: how the dual variables weigh every sample in every class."""
         psi = np.empty(theta.size)
-        kernels.weigh(theta, self.labels, self.weights, self.n, self.classes, psi)
+        kernels.weigh(theta, self.samples, psi)
         return psi
 
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
@@ -180,7 +185,7 @@ class SparseModel(PathModel):
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
         out = np.empty(self.classes * self.d)
-        touched = kernels.column_sums(*self.views.by_column, self.n, self.every, psi, 1.0 / self.n, out)
+        touched = kernels.column_sums(self.views.by_column, self.n, self.every, psi, 1.0 / self.n, out)
         self.rows.touched += touched
         return out
 
@@ -191,7 +196,7 @@ class SparseModel(PathModel):
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
         touched, features = kernels.pair_sums(
-            *self.views.by_column, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
+            self.views.by_column, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
             self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
             scores,
         )  # fmt: skip
@@ -232,7 +237,7 @@ class SparseModel(PathModel):
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
             level = self.placed(scores, guess=guess)
-            kernels.respond(scores, self.labels, self.weights, self.n, self.classes, self.gamma, self.free, theta, psi)
+            kernels.respond(scores, self.samples, self.free, theta, psi)
             if self.balance(scores, theta):
                 psi = self.weigh(theta)
         elif sums is None and theta is self.top:
@@ -252,9 +257,7 @@ class SparseModel(PathModel):
             scores = self.scores(w)
         if level is None:
             level = self.placed(scores, intercept, guess)
-        loss, loss_slack, *terms = kernels.sample_terms(
-            scores, self.labels, self.weights, self.n, self.classes, self.gamma, theta
-        )
+        loss, loss_slack, *terms = kernels.sample_terms(scores, self.samples, theta)
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
         return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level)
 

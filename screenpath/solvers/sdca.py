@@ -88,7 +88,7 @@ class _Copy:
 
     def __init__(self, model, lines, columns, part, sqnorms):
         self.views, self.lines, self.columns, self.part, self.sqnorms = model.views, lines, columns, part, sqnorms
-        self.labels, self.weights = model.labels[lines], model.weights[lines]
+        self.samples = model.samples._replace(labels=model.labels[lines], weights=model.weights[lines])
         self.has_line, self.has_column = np.zeros(model.n, dtype=bool), np.zeros(model.d, dtype=bool)
         self.has_line[lines], self.has_column[columns] = True, True
         self.fitted = None  # features for which it was found to serve, with any samples
@@ -126,11 +126,11 @@ class _Copies:
         most = int(np.diff(views.by_row[2])[survivors].sum())
         in_force().check(12 * most, "a copy of the samples and features that survive", "use `solver=newton`")
         lines, columns, *part = kernels.gather_rows(
-            *views.by_row, views.by_column[0], views.dense, model.n, model.d, at.duals, at.keep
+            views.by_row, views.by_column[0], views.dense, model.n, model.d, at.duals, at.keep
         )
         sqnorms = np.empty(lines.size)
         row_kernels.csr_squared_norms(part[0], part[2], sqnorms)
-        self._last = _Copy(model, lines, columns, part, sqnorms)
+        self._last = _Copy(model, lines, columns, tuple(part), sqnorms)
         return self._last, part[0].size
 
 
@@ -168,7 +168,7 @@ class _Run:
         )
         if missing.size:
             u = np.empty(at.keep.size)
-            touched += sums.column_sums(*m.views.by_column, m.n, missing, m.weigh(self.full), 1.0 / m.n, u)
+            touched += sums.column_sums(m.views.by_column, m.n, missing, m.weigh(self.full), 1.0 / m.n, u)
             self.v[places] = u[missing]
         self.w = np.empty(self.v.size)
         self.touched += touched
@@ -183,12 +183,12 @@ class _Run:
     def descend(self, tol: float, budget: Budget, screen_below: float) -> None:
         """Sweep until the gap is small enough for the caller, in kernel calls of bounded length."""
         m, copy, state = self.model, self.copy, self.state
+        limits = kernels.Limits(budget.epochs, VISITS, tol, screen_below, GROWTH, LAST_CHECK)
         while True:
             self.touched += kernels.descend(
-                *copy.part, m.views.dense, copy.labels, copy.weights, m.classes, m.n, copy.columns.size, m.gamma,
-                self.alpha, m.beta, self.shrink, copy.sqnorms, self.fixed_L, self.status, self.theta, self.v,
-                self.w, self.order, self.random, budget.epochs, VISITS, tol, screen_below, GROWTH, LAST_CHECK, state,
-                self.terms,
+                copy.part, m.views.dense, copy.samples, copy.columns.size, self.alpha, m.beta, self.shrink,
+                copy.sqnorms, self.fixed_L, self.status, self.theta, self.v, self.w, self.order, self.random, limits,
+                state, self.terms,
             )  # fmt: skip
             if state[1] == state[2]:  # the last sweep was followed by an evaluation
                 break
@@ -200,8 +200,8 @@ class _Run:
     def _evaluate(self) -> None:
         m, copy = self.model, self.copy
         self.touched += kernels.evaluate(
-            *copy.part, m.views.dense, copy.labels, copy.weights, m.classes, m.n, copy.columns.size, m.gamma,
-            self.alpha, m.beta, self.shrink, self.fixed_L, self.status, self.theta, self.v, self.w, self.terms,
+            copy.part, m.views.dense, copy.samples, copy.columns.size, self.alpha, m.beta, self.shrink, self.fixed_L,
+            self.status, self.theta, self.v, self.w, self.terms,
         )  # fmt: skip
 
     @property
@@ -236,8 +236,8 @@ class _Run:
         m, view = self.model, self.model.views.by_column
         features, _ = sums.mask(w, self.at.keep, np.empty(w.size))
         scores, u, psi = np.empty(theta.size), np.zeros(w.size), m.weigh(theta)
-        self.touched += sums.products(*view, m.n, w, scores)
-        self.touched += sums.column_sums(*view, m.n, features, psi, 1.0 / m.n, u)
+        self.touched += sums.products(view, m.n, w, scores)
+        self.touched += sums.column_sums(view, m.n, features, psi, 1.0 / m.n, u)
         primal, gap, apart_sq = (float(term) for term in self.terms)
         samples = primal, gap, 0.0, float(m.pairs), apart_sq, 0, 0
         return m.pair(self.alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)

@@ -96,7 +96,7 @@ class _Run:
     def _multiply(self) -> None:
         self.scores = np.empty(self.theta.size)
         self.intercept, self.rise = 0.0, self.intercept  # the scores have none; the best one is near the last
-        self.touched += sums.products(*self.view, self.model.n, self.w, self.scores)
+        self.touched += sums.products(self.view, self.model.n, self.w, self.scores)
 
     def _respond(self) -> None:
         m = self.model
@@ -104,15 +104,13 @@ class _Run:
             self.scores = self.scores.copy()
             more = levels.settle(self.scores, m.labels, m.weights, m.gamma, self.at.duals, self.rise)
             self.intercept, self.rise = self.intercept + more, 0.0
-        loss = sums.respond(
-            self.scores, m.labels, m.weights, m.n, m.classes, m.gamma, self.at.duals, self.theta, self.psi
-        )
+        loss = sums.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
         self.loss = loss / m.n
 
     def _new_u(self) -> None:
         n = self.model.n
         self.u, self.u_slack = np.empty(self.w.size), np.zeros(self.w.size)
-        self.touched += sums.column_sums(*self.view, n, self.features, self.psi, 1.0 / n, self.u)
+        self.touched += sums.column_sums(self.view, n, self.features, self.psi, 1.0 / n, self.u)
 
     def _evaluate(self) -> None:
         """Form objective and gap; of the gap the losses have no share."""
@@ -142,8 +140,8 @@ class _Run:
         new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
         while step >= SHORTEST:
             loss, penalty, expected, intercept, touched = kernels.trial(
-                *self.view, m.n, m.labels, m.weights, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, self.w,
-                active, count, signs, rhs, direction, step, m.intercept, self.intercept, *new,
+                self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
+                step, m.intercept, self.intercept, new,
             )  # fmt: skip
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
@@ -160,8 +158,7 @@ class _Run:
         m = self.model
         self.w, scores = self.w.copy(), self.scores.copy()
         self.touched += kernels.descend(
-            *self.view, m.n, m.labels, m.weights, m.classes, m.gamma, self.at.duals, self.alpha, m.beta, m.col_sq,
-            self.features, self.w, scores,
+            self.view, m.samples, self.at.duals, self.alpha, m.beta, m.col_sq, self.features, self.w, scores
         )  # fmt: skip
         self._multiply()  # scores that were changed step by step have gathered rounding errors
         self._respond()
@@ -186,7 +183,7 @@ class _Run:
                 8 * active.size * inside.size, f"{active.size:,} weights on {inside.size:,} samples", FEWER
             )
             Z = np.empty((active.size, inside.size))
-            kernels.gather_dense(*self.view, m.n, m.labels, m.roots, active, place, inside, Z)
+            kernels.gather_dense(self.view, m.samples, m.roots, active, place, inside, Z)
             _, converged = kernels.conjugate_gradients(
                 matrix_of(Z), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
             )
@@ -195,7 +192,7 @@ class _Run:
         in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int32)
-            stored = kernels.gather(*self.view, m.n, m.labels, m.roots, m.classes, active, place, data, where, ptr)
+            stored = kernels.gather(self.view, m.samples, m.roots, active, place, data, where, ptr)
             if stored <= room or stored > most:
                 break
             del data, where  # before the larger ones are made
@@ -203,8 +200,7 @@ class _Run:
             in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data
             its, _ = kernels.implicit_conjugate_gradients(
-                *self.view, m.n, m.labels, m.weights, m.classes, active, place, m.intercept, self.alpha, scale, rhs,
-                accuracy, 20 * CG_LIMIT, out,
+                self.view, m.samples, active, place, m.intercept, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT, out
             )  # fmt: skip
             self.touched += 2 * its * room
             return out

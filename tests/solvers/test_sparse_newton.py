@@ -44,7 +44,7 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
         place = np.empty(run.theta.size, dtype=np.int64)
         sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
         sparse_newton.kernels.implicit_conjugate_gradients(
-            *run.view, model.n, model.labels, model.weights, model.classes, active, place, False, run.alpha,
+            run.view, model.samples, active, place, False, run.alpha,
             1.0 / (model.n * model.gamma), rhs, 1e-12, 1000, found,
         )  # fmt: skip
     else:
@@ -78,7 +78,7 @@ def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
         place = np.empty(70, dtype=np.int64)
         sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
         sparse_newton.kernels.implicit_conjugate_gradients(
-            *run.view, 70, model.labels, model.weights, 1, active, place, True, alpha, 1.0 / (70 * 0.5), rhs, 1e-12,
+            run.view, model.samples, active, place, True, alpha, 1.0 / (70 * 0.5), rhs, 1e-12,
             1000, found,
         )  # fmt: skip
     else:
