@@ -272,7 +272,7 @@ TURN = {
 def test_a_grid_goes_on_until_the_score_turns(call, data, tmp_path, model):
     """What comes out is the cross-validation over the grid that was found, as if it had been asked for."""
     small = ("--folds", 3, "--quiet", *TURN[model])
-    found = call("cv", model, data, *small, "--until-turn", "--turn-points", 40, "--jobs", 2, "--out", "run")
+    found = call("cv", model, data, *small, "--until-turn", "--turn-points", 40, "--out", "run")
     assert found.code == 0
     said = record(tmp_path / "run")
     first = 5 if model == "svm" else 4
