@@ -15,11 +15,11 @@ from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights, sparse_model
 from screenpath.models.grid import beta_values, grid_pairs
-from screenpath.models.options import INTERCEPT
+from screenpath.models.options import INTERCEPT, SMOOTHING
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.models.spec import free_sparse_intercept, with_intercept
-from screenpath.models.specs import SPARSE_SVM
+from screenpath.models.specs import SPARSE_SVM, check_exact_hinge
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
@@ -121,7 +121,8 @@ def sparse_svm_path(
     references : int, default 0
         With explicit ``alphas``: further grid points, log-spaced, before each of them; screening needs near ones.
     smoothing : float, default 0.5
-        ``gamma`` of the smoothed hinge, in (0, 1).
+        ``gamma`` of the smoothed hinge, in [0, 1). With 0 the hinge is the exact one: each point is solved by a
+        continuation of smoothed problems, and certified with the exact hinge.
     class_weight, sample_weight
         Weights ``s_i``, as of :func:`screenpath.api.losses.loss_path`.
     rule : str, default "sifs+gap"
@@ -155,12 +156,12 @@ def sparse_svm_path(
     began = time.monotonic()
     data = Given.of(X, y)
     classes, codes, blocks = encode_labels(data.y)
-    if not 0.0 < smoothing < 1.0:
-        raise UsageError(f"the smoothing must lie between 0 and 1, not {smoothing}", "use for example `smoothing=0.5`")
+    smoothing = SMOOTHING.checked(smoothing)
     options = path_options(tol, max_epochs, time_limit, began)
     if jobs < 1:
         raise UsageError(f"`jobs` must be at least 1, not {jobs}")
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
+    check_exact_hinge({"smoothing": smoothing, "rule": rule, "solver": solver, **kind})
     spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
     bias = kind["bias"]
     screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)

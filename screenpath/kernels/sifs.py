@@ -18,6 +18,7 @@ from screenpath.kernels.conditioning import (
     list_kept,
 )
 from screenpath.kernels.sparse import column_sum
+from screenpath.kernels.sparse_box import WORTH, decide_boxed, promised, row_terms, row_weights, term
 from screenpath.kernels.sparse_intercept import centred, decide_centred
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
@@ -52,6 +53,13 @@ def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
     square = share * r1_sq + (1.0 - share) * r2_sq - share * (1.0 - share) * apart_sq
     square = max(square, 0.0) + 8.0 * UNIT * (r1_sq + r2_sq + apart_sq)
     return share * v1 + (1.0 - share) * v2 + norm * np.sqrt(square)
+
+
+@kernel
+def slack_of(scores, labels, n, classes, t):
+    """Return ``1 - m`` of a dual variable."""
+    i = t % n
+    return 1.0 - labels[i] * scores[i] if classes == 1 else 1.0 - scores[labels[i] * n + i] + scores[t]
 
 
 @kernel(fastmath=SUMS)
@@ -247,8 +255,9 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
 def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm,
          col_sq, col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq,
          between_sq, theta_norm, samples, features, paper, gap, features_first, slacks, status, keep, row_part,
-         col_part, known_keep, known_part, formed, room, free, level, twice, col_total, record):  # fmt: skip
-    """Alternate ISS and IFS to the fixed point.
+         col_part, known_keep, known_part, formed, room, free, level, twice, col_total, before, budget,
+         record):  # fmt: skip
+    """Alternate ISS and IFS to the fixed point; there IFS looks at the box as well, where that promises enough.
 
     Parameters
     ----------
@@ -290,6 +299,10 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
         Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
     col_total : ndarray of shape (d,)
         Of such an intercept, sums of the columns over the surviving dual variables, with their weights; updated.
+    before : ndarray of shape (classes * n,)
+        The reference's ``X w`` once more, which stays as it is.
+    budget : float
+        See ``kernels/sparse_box.py``; infinite where the box is not to be looked at.
     record : ndarray of int64 of shape (triggerings, 2)
         Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
 
@@ -311,6 +324,7 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     turn = 1 if features and (features_first or not samples) else 0
     rounding, squares = slacks[1], slacks[5]
     primal_sq *= 1.0 + squares  # for what is subtracted from it
+    budget *= 1.0 + squares
     answering, whole, sigma_first, sigma_second = 0.0, 0.0, 0.0, 0.0  # see `intercept.centred`
     for i in range(n if free else 0):
         whole += weights[i]
@@ -321,6 +335,10 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     plain = not free
     shape = w.size if free else 0
     part, first_move, second_move = np.empty(shape), np.empty(shape), np.empty(shape)
+    boxed, full = features and budget < np.inf, columns[2][d] == n * d
+    size = theta.size if boxed else 0
+    both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
+    terms = np.empty(size), np.empty(size), np.empty(size)
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -366,6 +384,8 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
+                    if boxed:
+                        budget -= weight * term(slack_of(before, labels, n, classes, t), gamma, theta[t], value)
                     if free:
                         answering -= weight
                         sigma_first += labels[t] * weight * e1
@@ -409,7 +429,31 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
             fresh = n_cols + dropped
             record[trigger, 1] = fresh
         used = trigger + 1
-        if not (samples and features) or (fresh == 0 and trigger > 0):
+        last = not (samples and features) or (fresh == 0 and trigger > 0)
+        if last and boxed and undecided > 0.0 and budget > 0.0:
+            if not free:
+                for c in range(classes):
+                    margin_bounds(scores, labels, n, classes, c, scale, np.sqrt(primal_sq),
+                                  scale * w_norm + np.sqrt(primal_sq), row_part, row_sq, row_norm, slacks,
+                                  lower[c * n : (c + 1) * n], upper[c * n : (c + 1) * n])  # fmt: skip
+            spread = row_terms(before, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, *terms)
+            root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
+            mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
+            count, tried = promised(u, u_slack, move_second, moved, col_part, live, active, beta, root, mean, n)
+            if count >= WORTH * tried:
+                n_cols, summed = decide_boxed(
+                    columns, u, u_slack, move_second, moved, both, signed, root, col_norm, n, beta, theta_norm, slacks,
+                    keep, live, active, new_cols,
+                )  # fmt: skip
+                gone, dropped = 0.0, 0
+                live = live[: live.size - n_cols]
+                for k in range(n_cols):
+                    gone += 0.25 * n if full else line_cost(columns[2], new_cols[k] % d, n)
+                left, undecided = left - gone, undecided - gone
+                touched += summed
+                record[trigger, 1] = max(record[trigger, 1], 0) + n_cols
+                last, turn = n_cols < WORTH * tried or not samples, 1
+        if last:
             break
         turn = 1 - turn
     return touched, used
@@ -423,4 +467,5 @@ def warm_up():
     status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     sifs(view, view, 2, 2, labels, a, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
          0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, (1e-12,) * 6, status, keep, a.copy(), a.copy(),
-         keep.copy(), a.copy(), np.arange(1), 0.0, False, 0.0, a, np.empty(0), record)  # fmt: skip
+         keep.copy(), a.copy(), np.arange(1), 0.0, False, 0.0, a, np.empty(0), a, 1.0,
+         record)  # fmt: skip

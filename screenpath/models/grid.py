@@ -103,6 +103,12 @@ def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) 
         raise UsageError(f"`references` must not be negative, it is {references}")
     if np.ndim(alphas) == 0:
         return _downward(int(alphas), alpha_max, min_ratio, "`alphas`")
+    if np.any(np.asarray(list(alphas), dtype=np.float64) == 0.0):
+        raise UsageError(
+            "`alpha` 0 leaves no L2 term: then only dual points with |u_j| <= beta for every feature prove anything, "
+            "and none that a solver has meets that exactly",
+            "give `alpha` a small value instead, such as 1e-6; `screenpath l1svm` has the L1 penalty alone",
+        )
     wanted = explicit_grid(alphas)[::-1]
     points: list[float] = []
     last = max(alpha_max, wanted[0])

@@ -263,8 +263,9 @@ PAIR_GRID = grouped(
     ),
 )  # fmt: skip
 SMOOTHING = Option(
-    "smoothing", 0.5, "share", "Width of the hinge's quadratic part.", metavar="GAMMA", stated=True, changes=True
-)
+    "smoothing", 0.5, "share", "Width of the hinge's quadratic part; 0 is the exact hinge.", metavar="GAMMA",
+    stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1",
+)  # fmt: skip
 FIRST = Option(
     "first", "features", "choice", "What sifs screens first; the decisions are the same.",
     choices=("features", "samples"), stated=True, changes=True, group="screening and solver",

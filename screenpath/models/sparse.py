@@ -6,6 +6,8 @@ Dual        max    D(theta) = 1/n sum s theta - gamma/(2n) ||theta||^2 - 1/(2 al
             u = X' psi(theta) / n,   W_theta = S_beta(u) / alpha,   theta(W)_ic = clip((1 - m_ic)/gamma, 0, 1)
 Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
 
+The exact hinge ``l(t) = max(t, 0)`` is ``gamma = 0``: the dual is then concave, but not strongly, and has no balls.
+
 Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
 ``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with
 ``|u_j| <= beta`` has no weight; ``m > 1`` implies ``theta = 0`` (R), ``m < 1 - gamma`` implies ``theta = 1`` (L).
@@ -20,6 +22,7 @@ a margin says about ``theta`` does not depend on the weight. Division by the mea
 
 from __future__ import annotations
 
+from copy import copy
 from math import fsum
 
 import numpy as np
@@ -41,6 +44,7 @@ from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
 
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
+SHARP = 2.0**-1000  # a hinge of this width is the exact one but for less than underflow, and nothing is divided by 0
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
@@ -56,7 +60,7 @@ class SparseModel(PathModel):
         1 for the binary model, else the number of classes (at least 3).
     beta : float
     gamma : float
-        Smoothing of the hinge.
+        Smoothing of the hinge; 0 is the exact one, which ``SHARP`` stands for.
     weights : ndarray of shape (n,), optional
         Of the samples, at least 0.
     shared : SparseModel, optional
@@ -92,7 +96,7 @@ class SparseModel(PathModel):
         self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
     ):
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
-        self.beta, self.gamma = float(beta), float(gamma)
+        self.beta, self.gamma = float(beta), float(gamma) or SHARP
         self.n, self.d = views.n, views.d
         self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
@@ -136,6 +140,18 @@ class SparseModel(PathModel):
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
         return type(self)(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+
+    @property
+    def sharp(self) -> bool:
+        """Tell whether the hinge is the exact one."""
+        return self.gamma == SHARP
+
+    def smoothed(self, gamma: float) -> SparseModel:
+        """Return the model of the same data at the same ``beta`` with a hinge of another width."""
+        model = copy(self)
+        model.gamma, model.rounding, model._closed = gamma, copy(self.rounding), None
+        model.rounding.smoothing = gamma
+        return model
 
     # -- the intercept -------------------------------------------------------------------------------------------
 

@@ -282,8 +282,36 @@ def _sparse_grid(model, options):
     return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
 
 
+def check_exact_hinge(options: dict) -> None:
+    """Raise where the exact hinge lacks what other options ask for.
+
+    Raises
+    ------
+    UsageError
+    """
+    if options["smoothing"] != 0.0:
+        return
+    if str(options["rule"]).startswith("ifs"):
+        raise UsageError(
+            "`rule=ifs` decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
+            "use `rule=iss`, `rule=sifs+gap` or a `smoothing` above 0",
+        )
+    if options["solver"] in ("sdca", "acc-sdca"):
+        raise UsageError(
+            f"the solver '{options['solver']}' needs a smoothed hinge: its steps crawl where the dual is not strongly "
+            "concave",
+            "use `solver=newton` or a `smoothing` above 0",
+        )
+    if options.get("intercept") == "free":
+        raise UsageError(
+            "`intercept=free` needs a smoothed hinge: of the exact one, whole intervals of intercepts are best",
+            "use `intercept=penalised`, or a `smoothing` above 0",
+        )
+
+
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model with what is screened first, and the intercept that the options ask for."""
+    check_exact_hinge(options)
     spec = with_intercept(spec, options, free_sparse_intercept)
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 

@@ -8,16 +8,19 @@ paper's where the reference is exact: a primal ball around a multiple of ``w0``,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels import sifs as kernels
+from screenpath.kernels import sparse as sums
+from screenpath.kernels import sparse_box as box
 from screenpath.models.sparse_types import SparseScreened
 from screenpath.rules.base import PathScreening
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
+MANY = 2.0  # times the features with a weight: where no more are left, a solve costs no more than the pass to go on
 RULES = {"sifs": (True, True), "iss": (True, False), "ifs": (False, True)}  # samples, features
 FIRST = ("features", "samples")
 
@@ -51,12 +54,12 @@ class SparseScreening(PathScreening):
         model, reference, alpha = model.bound(reference, parameter)
         if model.exact_until(reference, alpha):
             return settled(model, self.samples, self.features, self.features_first)
-        return screen(model, reference, alpha, self.samples, self.features, self.features_first)
+        return screen(model, reference, alpha, self.samples, self.features, self.features_first, not self.dynamic)
 
     def again(self, model, certificate, parameter) -> SparseScreened:
         """Screen with the balls of a certified pair at the same parameter."""
         model, reference, alpha = model.bound(certificate, parameter)
-        return screen(model, reference, alpha, True, True, self.features_first)
+        return screen(model, reference, alpha, True, True, self.features_first, False)
 
 
 def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
@@ -78,7 +81,9 @@ def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
     raise UsageError(f"unknown rule '{text}'", "use sifs+gap, sifs, iss, ifs, iss+gap, ifs+gap, gap or none")
 
 
-def screen(model, reference, alpha: float, samples: bool, features: bool, features_first: bool) -> SparseScreened:
+def screen(
+    model, reference, alpha: float, samples: bool, features: bool, features_first: bool, alone: bool = True
+) -> SparseScreened:
     r"""Screen at ``alpha`` from a certified pair (w0, theta0) at ``alpha0``.
 
     Primal: ``||w* - (w0 + w_theta)/2||^2 <= G/alpha - ||w0 - w_theta||^2/4`` with the gap G at ``alpha``. Its centre
@@ -94,20 +99,59 @@ def screen(model, reference, alpha: float, samples: bool, features: bool, featur
     samples, features : bool
         What to screen.
     features_first : bool
+    alone : bool
+        Whether no dynamic rule follows, which sees better pairs than the reference for nothing. The box is then looked
+        at as well, and where much is left both rules go on from a better multiple of the reference's weights.
 
     Returns
     -------
     SparseScreened
     """
-    at = model.nothing_screened()
+    at, features = model.nothing_screened(), features and not model.sharp
+    if not (samples or features):
+        return at
     regions = _regions(model, reference, alpha)
     model.reach = 0.0
     if not regions.known:
         return at
+    stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
+    if stretches or not alone:
+        regions = replace(regions, budget=math.inf)  # the box is looked at from better weights, if at all
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
     record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
-    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
+    found = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
+    if stretches:
+        left, known = int(np.count_nonzero(at.keep)), reference.nonzero
+        if left > MANY * known > 0:
+            found.record = np.concatenate([record, _from_stretched(model, found, reference, alpha)])
+    return found
+
+
+def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.ndarray:
+    """Screen further from a multiple of the reference's weights that suits ``alpha`` better; return the triggerings.
+
+    It costs a pass over the features that are left, for the sums of its dual point. Weights grow where ``alpha``
+    falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
+    """
+    n, view = model.n, model.views.by_column
+    w, theta, psi = np.empty(reference.w.size), np.empty(reference.theta.size), np.empty(reference.theta.size)
+    features, dropped = sums.mask(reference.w, at.keep, w)
+    scores, u = reference.scores, np.zeros(w.size)
+    if dropped:
+        scores = np.empty(theta.size)
+        model.rows.touched += sums.products(view, n, w, scores)
+    square, size = float(w @ w), float(np.abs(w).sum())
+    kappa = box.stretch(
+        scores, model.labels, model.weights, n, model.classes, model.gamma, at.duals, alpha * square,
+        model.beta * size, reference.alpha / alpha,
+    )  # fmt: skip
+    w, scores = kappa * w, kappa * scores
+    loss = sums.respond(scores, model.samples, at.duals, theta, psi)
+    model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
+    samples = loss / n, 0.0, 0.0, float(model.pairs), 0.0, 0, 0
+    point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
+    return _tightened(model, at, point, alpha)
 
 
 def settled(model, samples: bool, features: bool, features_first: bool) -> SparseScreened:
@@ -145,7 +189,9 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
 
 @dataclass(slots=True)
 class _Regions:
-    """Centres as multiples of the reference, squared radii, and the squared distance of the dual centres at least."""
+    """Centres as multiples of the reference, squared radii, the squared distance of the dual centres at least, and the
+    budget of ``kernels/sparse_box.py``.
+    """
 
     scale: float
     primal_sq: float
@@ -154,14 +200,14 @@ class _Regions:
     first_sq: float
     second_sq: float
     between_sq: float
+    budget: float
     paper: bool
 
     @property
     def known(self) -> bool:
         """Tell whether every number is one: where a square has overflowed, the regions say nothing."""
-        return math.isfinite(
-            self.primal_sq + self.first_sq + self.second_sq + self.between_sq + self.scale + self.ones_part
-        )
+        radii = self.primal_sq + self.first_sq + self.second_sq + self.between_sq + self.budget
+        return math.isfinite(radii + self.scale + self.ones_part)
 
 
 def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
@@ -170,8 +216,11 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
     # The gap is rest + lag_sq / 2, and ||w0 - w_theta||^2 = lag_sq / alpha. What rounding does to the latter is below
     # what it may do to the gap.
     moved = (math.sqrt(ref.alpha) * math.sqrt(ref.lag_sq) + ref.u_error) / alpha
-    primal = math.sqrt((rest + 0.25 * lag_sq + 2.0 * error) / alpha) + 0.5 * moved
+    most = rest + 0.25 * lag_sq + 2.0 * error
+    primal = math.sqrt(most / alpha) + 0.5 * moved
     ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
+    if model.sharp:  # the dual is not strongly concave
+        return _Regions(1.0 + ratio, bounds.grown * primal * primal, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
     ones_part, theta_part = -ratio * inverse, 1.0 + ratio
     to_ones_sq = (
         ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
@@ -180,11 +229,14 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
     off = ref.off + math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
     first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
     apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.pairs))
-    second_sq = n * (rest + 0.5 * lag_sq + error) * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
+    second_sq = n * most * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
     second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
     grown = bounds.grown
+    # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
+    budget = n * most + bounds.root * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.root + ref.off)
+    between_sq = ratio * ratio * max(to_ones_sq - blur, 0.0)
     return _Regions(1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first,
-                    grown * second * second, ratio * ratio * max(to_ones_sq - blur, 0.0), paper)  # fmt: skip
+                    grown * second * second, between_sq, grown * budget, paper)  # fmt: skip
 
 
 def _run(model, ref, at: SparseScreened, r: _Regions, scores, what) -> np.ndarray:
@@ -199,7 +251,7 @@ def _run(model, ref, at: SparseScreened, r: _Regions, scores, what) -> np.ndarra
         r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
         samples, features, r.paper, True, features_first, tuple(model.rounding.slacks), at.duals, at.keep,
         at.row_part, at.col_part, *model.known_norms, ref.formed, ref.room, model.intercept, abs(ref.intercept),
-        model.twice, at.col_total, record,
+        model.twice, at.col_total, ref.scores, r.budget, record,
     )  # fmt: skip
     model.rows.touched += touched
     return record[:used]
@@ -222,8 +274,13 @@ def tighten(model, at: SparseScreened, point, alpha: float) -> int:
     int
         Dual variables and features newly decided.
     """
+    record = _tightened(model, at, point, alpha)
+    return int(record[record > 0].sum())
+
+
+def _tightened(model, at: SparseScreened, point, alpha: float) -> np.ndarray:
+    """Screen as :func:`tighten`; return the triggerings."""
     regions = _regions(model, point, alpha, paper=False)
     if not regions.known:
-        return 0
-    record = _run(model, point, at, regions, point.scores.copy(), (True, True, True))
-    return int(record[record > 0].sum())
+        return np.empty((0, 2), dtype=np.int64)
+    return _run(model, point, at, regions, point.scores.copy(), (True, True, True))

@@ -23,6 +23,7 @@ from screenpath.kernels.matrix import matrix_of
 from screenpath.models.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.rules.sparse import tighten
 from screenpath.solvers.base import Budget, Solution, Solver
+from screenpath.solvers.sharp import continued
 
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
 DIRECT_LIMIT = 1500  # largest system that is factorised
@@ -46,8 +47,11 @@ class SparseNewton(Solver):
         Returns
         -------
         Solution
-            ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself.
+            ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself. With the exact hinge
+            see :func:`screenpath.solvers.sharp.continued`.
         """
+        if reduced.model.sharp:
+            return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
         run = _Run(reduced)
         epochs, screened, converged, best, idle = 0, 0, False, np.inf, 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf

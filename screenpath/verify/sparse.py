@@ -1,6 +1,7 @@
 r"""The check of a sparse SVM's certificate (two classes), in two passes over the data.
 
 Objective   P(w) = 1/n sum_i v_i l(t_i) + alpha/2 ||w||^2 + beta ||w||_1,  t_i = 1 - y_i x_i.w,  l the smoothed hinge
+            (of width gamma; 0: the exact one, max(t, 0))
 Gap         1/n sum_i v_i [l(t_i) + gamma/2 theta_i^2 - theta_i t_i] + sum_j [(alpha w_j - S_j)^2 / (2 alpha)
             + beta |w_j| - w_j (u_j - S_j)], u = sum_i v_i theta_i y_i x_i / n, S = u shrunk by beta, 0 <= theta_i <= 1
             v_i the weights, n their sum
@@ -152,6 +153,9 @@ def feature_terms(w, u, alpha: float, beta: float):
 
 def sample_terms(t, theta, gamma: float):
     """Return upper bounds of the terms of the samples; ``t`` may be off by as much as it is moved for the bound."""
+    if gamma == 0.0:  # the exact hinge
+        terms = np.where(t < 0.0, theta * -t, (1.0 - theta) * t)
+        return UP * UP * np.where(terms > 0.0, terms, 0.0)
     below = theta * -t + 0.5 * gamma * theta * theta
     middle = (np.abs(t - gamma * theta) + 4.0 * UNIT * (np.abs(t) + gamma)) ** 2 / (2.0 * gamma)
     above = (1.0 - theta) * (t - gamma) + 0.5 * gamma * (1.0 - theta) ** 2
@@ -160,6 +164,8 @@ def sample_terms(t, theta, gamma: float):
 
 def smoothed(t, gamma: float):
     """Return the smoothed hinge."""
+    if gamma == 0.0:
+        return np.maximum(t, 0.0)
     return np.where(t <= 0.0, 0.0, np.where(t > gamma, t - 0.5 * gamma, t * t / (2.0 * gamma)))
 
 
@@ -189,7 +195,7 @@ def read_pair(entry: dict, n: int, samples: float, width: int, kind: type = Spar
 def check(header: dict, steps: list, source) -> list[SparsePair]:
     """Return what is known about every step that claims anything; both passes over ``source``."""
     width, gamma = source.d + (header["bias"] != 0.0), header["smoothing"]
-    if not 0.0 < gamma < 1.0 or header["labels"] is None:
+    if not 0.0 <= gamma < 1.0 or header["labels"] is None:
         raise DataError("the certificate's options are not those of a sparse SVM of two classes")
     samples = fsum(header["weights"]) if "weights" in header else source.n
     if not 0.0 < samples < math.inf:

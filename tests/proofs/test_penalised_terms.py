@@ -193,11 +193,13 @@ def test_the_regions_of_sifs(alpha, coarse):
         off = c.off + math.sqrt(2.0 * 6 * inverse * 0.23 * 0.7)
         first = abs(ratio) * math.sqrt(max(to_ones, 0.0) + blur) + (1.0 + ratio + abs(ratio)) * off
         apart, unsure = math.sqrt(c.apart_sq), min(c.t_error * inverse, math.sqrt(6.0))
-        second_sq = 6 * (rest + 0.5 * lag_sq + error) * inverse - 0.25 * c.apart_sq + 0.5 * apart * unsure
+        most = rest + lag_sq / 4 + 2.0 * error
+        second_sq = 6 * most * inverse - 0.25 * c.apart_sq + 0.5 * apart * unsure
         second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + c.off
         expected = (1.0 + ratio, b.grown * primal**2, -ratio * inverse, 1.0 + ratio, b.grown * first**2,
-                    b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0))  # fmt: skip
-        found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq
+                    b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0),
+                    b.grown * (6 * most + b.root * c.t_error + 0.25 * c.off * (2.0 * b.root + c.off)))  # fmt: skip
+        found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
         assert found == pytest.approx(expected) and r.paper and r.known
     below = certificate(lag_sq=0.0, loss_slack=0.0, kink=0.0, floor=0.0, apart_sq=300.0, t_error=0.0)
     second = rules._regions(sparse_model(b), below, 0.7).second_sq
@@ -219,7 +221,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
     )  # fmt: skip
     ref = certificate(w=None, theta=None, u=None, u_slack=None, formed=None, room=None, scores=np.zeros(6))
     for ones_part in (-0.3, 0.3):
-        r = rules._Regions(1.1, 2.2, ones_part, 1.4, 5.5, 6.6, 7.7, True)
+        r = rules._Regions(1.1, 2.2, ones_part, 1.4, 5.5, 6.6, 7.7, 8.8, True)
         assert rules._run(model, ref, at, r, ref.scores, (True, False, True)).shape == (2, 2)
         told = [number for number in given.pop() if isinstance(number, float)]
         assert told[told.index(7.7) + 1] == pytest.approx(math.sqrt(6.0) * (0.3 + 1.4 + 1.0))
@@ -230,9 +232,9 @@ def test_what_the_triggerings_are_given(monkeypatch):
         (True, 4.0, True, 2.0), (True, 5.5, True, math.sqrt(5.5)), (True, 6.0, True, 0.0), (False, 4.0, True, 0.0),
         (True, 4.0, False, 0.0),
     ):  # fmt: skip
-        r = rules._Regions(1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, True)
+        r = rules._Regions(1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, 8.8, True)
         monkeypatch.setattr(rules, "_regions", lambda *a, r=r, **how: r)
-        found = rules.screen(model, ref, 0.5, True, features, True)
+        found = rules.screen(model, ref, 0.5, True, features, True, alone=False)
         assert model.reach == reach and len(given) == finite and (found is at) != finite
         given.clear()
         monkeypatch.setattr(rules, "_run", lambda *a: np.array([[-1, 2], [4, -1], [0, 3]]))

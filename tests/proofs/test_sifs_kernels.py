@@ -244,7 +244,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             ref["theta_part"], ref["first_sq"], ref["second_sq"], ref["between_sq"], ref["theta_norm"], what[0],
             what[1], paper, gap, what[2], slacks, status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(),
             np.zeros_like(keep), np.zeros(classes * N), ref["formed"], ref["room"], False, 0.0,
-            np.zeros(D), np.zeros(0), record,
+            np.zeros(D), np.zeros(0), scores.copy(), math.inf, record,
         )  # fmt: skip
         expected = scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixed)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))

@@ -1,6 +1,7 @@
 """No rule of the sparse SVM decides wrongly, whatever the accuracy of the reference; the order does not matter."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 
 from screenpath.models.sparse import SparseModel
 from screenpath.rows.views import Views
+from screenpath.rules import sparse as rules
 from screenpath.rules.sparse import _regions, parse_sparse_rule, screen, tighten
 from screenpath.solvers.base import Budget
 from screenpath.solvers.sparse import make_sparse_solver
@@ -109,6 +111,50 @@ def test_the_gap_balls_of_a_solvers_iterate_are_safe(classes):
         found += tighten(model, at, model.certify(alpha, got.w, got.alpha), alpha)
         check(model, at, best, epochs)
     assert found > 0
+
+
+def boxed(classes, seeds):
+    """Return decisions, how many of them the box adds to the balls, and wrong ones, where gamma is small."""
+    decisions, added, wrong = 0, 0, 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        weights = rng.uniform(0.2, 3.0, 60) if seed % 2 else None
+        _, _, base = problem(classes, n=60, d=150, seed=seed, dense=seed % 3 == 0, gamma=0.04, weights=weights)
+        for share, place in itertools.product((0.1, 0.3), (0.6, 0.15)):
+            model = base.at(share * base.beta_max)
+            start = place * model.alpha_max()
+            exact = optimum(model, start)
+            theta = np.clip(exact.theta + 1e-3 * rng.normal(size=model.ones.size), 0.0, 1.0) * (model.free == 0)
+            rough = model.certify(start, 1.01 * exact.w, theta)
+            for ratio in (0.97, 0.9):
+                best = optimum(model, ratio * start)
+                for reference in (exact, rough):
+                    found = screen(model, reference, ratio * start, True, True, True)
+                    balls = screen(model, reference, ratio * start, True, True, True, alone=False)
+                    count, before = (np.sum(at.keep == 0) + np.sum(at.duals != 0) for at in (found, balls))
+                    decisions, added = decisions + count, added + count - before
+                    sure = best.theta * (model.free == 0)
+                    wrong += np.sum((found.keep == 0) & (np.abs(best.w) > 1e-7))
+                    wrong += np.sum((found.duals < 0) & (sure > 1e-5))
+                    wrong += np.sum((found.duals > 0) & (sure < 1.0 - 1e-5))
+    return decisions, added, wrong
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly(classes):
+    decisions, added, wrong = boxed(classes, range(3))
+    assert wrong == 0 and added > 200, (decisions, added, wrong)
+
+
+def test_the_attack_finds_a_budget_that_is_too_small(monkeypatch):
+    whole = _regions
+
+    def less(*given, **more):
+        found = whole(*given, **more)
+        return replace(found, budget=0.01 * found.budget)
+
+    monkeypatch.setattr(rules, "_regions", less)
+    assert boxed(2, range(2))[2] > 0
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -1,0 +1,75 @@
+r"""The exact hinge of a sparse SVM by continuation: smoothed problems of falling width, each from the one before.
+
+The smoothed problem of width ``g`` has an optimum ``(w_g, theta_g)`` that is a pair of the exact one too, its gap there
+``g/n sum_i s_i theta_i (1 - theta_i)`` over its quadratic zone. While the signs of the weights and the zone stay what
+they are, ``w_g`` and ``theta_g`` are linear in ``g``: the line through two widths meets the exact optimum at ``g = 0``,
+however wide the last one is, and with a zone of any size. Both pairs are certified on the full data with the exact
+hinge; the better one is what counts. The balls of the dynamic rule are those of the smoothed problem under way: they
+decide nothing beyond it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.kernels import sparse as sums
+from screenpath.models.sparse_types import SparseCertificate, SparseReduced
+from screenpath.solvers.base import Budget, Solution
+
+FIRST, FALL = 0.01, 0.3  # the margin is 1: the first width, and what each is of the one before
+LAST = 1e-12
+INNER = 0.1  # part of the tolerance to which a smoothed problem is solved
+
+
+def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool) -> Solution:
+    """Solve a reduced problem with the exact hinge, see :class:`screenpath.solvers.base.Solver`.
+
+    Parameters
+    ----------
+    solver : screenpath.solvers.base.Solver
+        Of smoothed problems; it returns weights.
+
+    Returns
+    -------
+    Solution
+        ``alpha`` holds all dual variables.
+    """
+    model, alpha, start = reduced.model, reduced.alpha, reduced.start
+    best, before, width = None, None, FIRST
+    epochs, touched, screened = 0, 0.0, 0
+    while True:
+        left = Budget(budget.epochs - epochs, budget.until, budget.pulse, budget.touched + touched)
+        smooth = SparseReduced(model.smoothed(width), alpha, reduced.screened, start)
+        found = solver.solve(smooth, tol=INNER * tol, budget=left, dynamic=dynamic)
+        epochs, touched, screened = epochs + found.epochs, touched + found.touched, screened + found.screened
+        counted = model.rows.touched
+        pair = model.certify(alpha, found.w, _answer(smooth, found.w), start)
+        ahead: list[SparseCertificate] = [] if before is None else [_at_zero(model, alpha, before, (pair, width))]
+        touched, model.rows.touched = touched + (model.rows.touched - counted), counted
+        known = [pair, *ahead] if best is None else [pair, *ahead, best]
+        best, before = min(known, key=lambda one: one.gap), (pair, width)
+        start = min(pair, *ahead, key=lambda one: one.gap) if ahead else pair
+        budget.note(best.gap, best.primal, budget.touched + touched)
+        converged = best.gap <= tol * abs(best.primal)
+        width *= FALL
+        if converged or width < LAST or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            return Solution(best.w, best.theta, epochs, touched, converged, screened, f"{solver.name}+continuation")
+
+
+def _answer(smooth: SparseReduced, w: np.ndarray) -> np.ndarray:
+    """Return the dual point of weights in a smoothed problem; what is screened keeps its value."""
+    m, theta = smooth.model, np.empty(smooth.model.ones.size)
+    sums.respond(m.scores(w), m.samples, smooth.screened.duals, theta, np.empty(theta.size))
+    return theta
+
+
+def _at_zero(model, alpha: float, before: tuple, now: tuple) -> SparseCertificate:
+    """Return the certificate of the pair that the line through the pairs of two widths has at width 0."""
+    (old, wide), (new, narrow) = before, now
+    step = narrow / (wide - narrow)
+    w = new.w + step * (new.w - old.w)
+    w[np.sign(w) != np.sign(new.w)] = 0.0
+    theta = np.clip(new.theta + step * (new.theta - old.theta), 0.0, 1.0)
+    return model.certify(alpha, w, theta, new)
