@@ -32,7 +32,10 @@ from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.models.free import FreeReduced
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.lever import Levered
+from screenpath.solvers.auto import FEW_ROWS
 from screenpath.solvers.base import Budget, Solution, Solver
+from screenpath.solvers.face import FaceDescent
+from screenpath.solvers.multipliers import Multipliers
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
@@ -51,13 +54,25 @@ def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: boo
         raise UsageError(f"with `intercept=free` there is no solver '{name}'", f"use one of {', '.join(NAMES)}")
     if not warm:
         raise UsageError("with `intercept=free` a solver starts from the previous grid point", "leave out `start`")
-    return FreeNewton()
+    return FreeNewton(name == "auto", seed)
 
 
 class FreeNewton(Solver):
-    """Semismooth Newton with the intercept eliminated."""
+    """Semismooth Newton with the intercept eliminated.
+
+    Parameters
+    ----------
+    faces : bool, default False
+        On wide sparse rows, of which there are not too many, sweeps and steps on the face come first
+        (:mod:`screenpath.solvers.multipliers`).
+    seed : int, default 0
+        Of the sweeps.
+    """
 
     name = "newton"
+
+    def __init__(self, faces: bool = False, seed: int = 0):
+        self.faces = FaceDescent(seed) if faces else None
 
     def looks_ahead(self, rows) -> bool:
         """Tell whether a start on the line through the last two dual points pays: where systems are large."""
@@ -65,7 +80,10 @@ class FreeNewton(Solver):
 
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run = _Run(reduced, dynamic)
+        run, name = Run(reduced), self.name
+        if self.faces is not None and reduced.sparse and run.w.size > DIRECT and 0 < run.c.size <= FEW_ROWS:
+            done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
+            name = self.faces.name if done else f"{self.faces.name}+{name}"
         while not run.stops(tol, budget):
             if dynamic:
                 run.screen()
@@ -79,18 +97,18 @@ class FreeNewton(Solver):
 
         return Solution(
             run.w, alpha, run.iterations, run.touched, run.gap <= tol * abs(run.primal),
-            int(np.count_nonzero(fixed)), self.name, decided,
+            int(np.count_nonzero(fixed)), name, decided,
         )  # fmt: skip
 
 
-class _Run:
+class Run:
     """One solve: the signless problem, its iterate, and what is known of it.
 
     ``w`` and ``v`` are the primal point and that of the dual point, ``s`` the products with ``w``, ``status`` what the
     dynamic rule has fixed.
     """
 
-    def __init__(self, reduced: FreeReduced, dynamic: bool):
+    def __init__(self, reduced: FreeReduced):
         signs = reduced.signs
         stored, self.where, _ = reduced.stored()
         self.reduced, self.rows = reduced, matrix_of(stored)
@@ -104,15 +122,25 @@ class _Run:
         self.feasible, self.idle, self.stalls = False, False, 0
         self.best: tuple = ()
 
-    def stops(self, tol: float, budget: Budget) -> bool:
-        """Evaluate the pair, and tell whether it is good enough, or nothing more can be done."""
+    def evaluate(self) -> float:
+        """Form the gap of the pair and its primal value; return the farthest that a row has moved from its kink."""
         loss, linear, ell, far = kernels.evaluate(self.c, self.s, self.b, self.lo, self.hi, self.alpha, self.t)
-        if self.feasible:
-            self.drift = far
         apart = self.w - self.v
-        self.last = self.gap
         self.gap = 0.5 * inner(apart, apart) + loss - linear
         self.primal = 0.5 * inner(self.w, self.w) - inner(self.v, self.w) + ell - linear + loss + self.reduced.offset
+        return far
+
+    def form_products(self) -> None:
+        """Form the products of all rows with ``w``."""
+        listed_products(self.rows, self.where, self.w, self.s)
+        self.touched += self.c.size
+
+    def stops(self, tol: float, budget: Budget) -> bool:
+        """Evaluate the pair, and tell whether it is good enough, or nothing more can be done."""
+        self.last = self.gap
+        far = self.evaluate()
+        if self.feasible:
+            self.drift = far
         budget.note(self.gap, self.primal, self.touched)
         if self.feasible and self.gap <= tol * abs(self.primal):
             return True
@@ -189,9 +217,9 @@ class _Run:
         )  # fmt: skip
         self.b = b if self.reduced.sparse else b - inner(self.reduced.mean, self.w)
         self.alpha[near] = alpha
-        listed_products(self.rows, self.where, self.w, self.s)
+        self.form_products()
         self.idle = done == 0 and near.size == self.c.size
-        self.iterations, self.touched = self.iterations + done, self.touched + touched + self.c.size
+        self.iterations, self.touched = self.iterations + done, self.touched + touched
         self.feasible = True
 
     def _parted(self) -> tuple[np.ndarray, float]:

@@ -1,0 +1,113 @@
+"""A free intercept by multipliers, for wide rows of which there are not too many.
+
+The augmented Lagrangian of ``sum_i alpha_i = rest`` is a box problem of rows with one more column, ``rho^1/2``, whose
+kinks are ``c_i - mu``: an intercept that is penalised around ``mu``. What solves such problems best, sweeps and steps
+on the face (:mod:`screenpath.solvers.face`), so serves a free intercept too. By how much the solution misses the sum,
+``m``, falls piecewise linearly with ``mu``: the next ``mu`` is the solution's intercept ``mu + rho m`` at first, then
+where the line through the last two would be 0. The sum is soon so nearly right that the dual variables between their
+ends can share out what is missing.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from screenpath.kernels.matrix import matrix_of, products, taken, weighted_sum
+from screenpath.models.reduced import Reduced
+from screenpath.solvers.base import Budget, Solver
+
+RHO = 0.1  # times the mean squared norm of the rows
+LOOSE, TIGHT = 3.0, 0.9  # times the tolerance: of the first problem, whose multiplier is a guess, and of those after it
+MOST = 8  # problems
+EXACT = 1e-12  # relative error of a sum that is right
+
+
+class Multipliers:
+    """The augmented problems of one run of :class:`screenpath.solvers.intercept.FreeNewton`, on sparse rows.
+
+    Parameters
+    ----------
+    run : screenpath.solvers.intercept.Run
+        Its iterate is moved: ``w``, ``b``, the dual point, and the products.
+    """
+
+    def __init__(self, run):
+        self.run, size = run, run.c.size
+        self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size))
+        norms = run.reduced.norms
+        self.rho = RHO * (float(np.square(norms).mean()) or 1.0)
+        ends, index = self.plain.indptr[1:], self.plain.indices
+        self.rows = (
+            np.insert(self.plain.data, ends, sqrt(self.rho)),
+            np.insert(index, ends, run.w.size).astype(index.dtype),
+            self.plain.indptr + np.arange(size + 1),
+        )
+        self.norms = np.sqrt(np.square(norms) + self.rho)
+        run.touched += size
+
+    @property
+    def missing(self) -> float:
+        """Return by how much the sum of the dual variables is too large."""
+        return float(self.run.alpha.sum()) - self.run.reduced.rest
+
+    def share_out(self) -> None:
+        """Take from the dual variables between their ends what the sum is too large by, as far as they can give it."""
+        run, missing = self.run, self.missing
+        free = (run.lo < run.alpha) & (run.alpha < run.hi)
+        count = int(np.count_nonzero(free))
+        if not count or missing == 0.0:
+            return
+        shared = np.where(free, np.clip(run.alpha - missing / count, run.lo, run.hi), run.alpha)
+        run.v = run.v.copy()
+        run.touched += weighted_sum(self.plain, shared - run.alpha, run.v, 0, shared.size)
+        run.alpha = shared
+
+    def problem(self, mu: float) -> Reduced:
+        """Return the box problem around an intercept, from the dual point of the run."""
+        run, rows = self.run, self.rows
+        point, margins = np.append(run.v, sqrt(self.rho) * self.missing), np.empty(run.c.size)
+        products(matrix_of(rows), point, margins, 0, margins.size)
+        run.touched += margins.size
+        return Reduced(
+            take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
+            norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, start_alpha=run.alpha,
+            start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
+        )  # fmt: skip
+
+    def solve(self, solver: Solver, *, tol: float, budget: Budget, rank: int) -> bool:
+        """Move the run's iterate until its gap is small enough; return whether it is."""
+        run, d = self.run, self.run.w.size
+        self.share_out()
+        mu = run.b - self.rho * self.missing
+        before: tuple = ()
+        for k in range(MOST):
+            left = replace(budget, epochs=budget.epochs - run.iterations, touched=budget.touched + run.touched)
+            aim = (TIGHT if k else LOOSE) * tol
+            found = solver.solve(self.problem(mu), tol=aim, budget=left, dynamic=False, rank=rank)
+            run.iterations, run.touched = run.iterations + found.epochs, run.touched + found.touched
+            run.w, run.v, run.alpha = found.w[:d].copy(), found.w[:d], found.alpha
+            now = mu, self.missing
+            run.b = mu + self.rho * now[1]
+            mu, before = _next(before, now, run.b), now
+            self.share_out()
+            run.form_products()
+            run.feasible = abs(self.missing) <= EXACT * float(np.abs(run.alpha).sum())
+            run.evaluate()
+            if run.feasible and run.gap <= tol * abs(run.primal):
+                return True
+            if run.iterations >= budget.epochs or time.monotonic() > budget.deadline:
+                return False
+        return False
+
+
+def _next(before: tuple, now: tuple, otherwise: float) -> float:
+    """Return where the line through two pairs of a multiplier and what is missing there is 0."""
+    if before and before[0] != now[0]:
+        slope = (now[1] - before[1]) / (now[0] - before[0])
+        if slope < 0.0:
+            return now[0] - now[1] / slope
+    return otherwise
