@@ -27,6 +27,13 @@ from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, TA
     type=click.FloatRange(1.0, 2048.0),
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
 )
+@click.option(
+    "--by",
+    default="rows",
+    show_default=True,
+    type=click.Choice(["rows", "columns"]),
+    help="What a shard has whole: columns for l1svm, rows for svm, lad, quantile and svr.",
+)
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
 @shared.flag(MAX_MEMORY)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the files show fewer.")
@@ -56,7 +63,8 @@ def command(data, out, quiet, log_format, **options):
 
     Several files DATA follow one another. They are read in blocks, so they may be larger than memory. OUT appears when
     it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
-    lad, quantile and svr leave its rows on disk.
+    lad, quantile and svr leave its rows on disk, l1svm the columns of a folder that was made with --by columns. Such a
+    folder can be made of one by rows, too.
     """
     from screenpath.data.convert import convert
     from screenpath.data.source import reading

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from screenpath.errors import UsageError
-from screenpath.models.options import CERTIFY, FOLDS
+from screenpath.models.options import CERTIFY, FOLDS, UNTIL_TURN
 from screenpath.models.spec import Spec
 
 # Options of a path that make no sense on folds, and what they are then.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "certificate": False}
-UNCERTIFIED = {"certify": False, "certify_to": None, "certify_points": 0}
+WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
 
 
 def cv_spec(spec: Spec) -> Spec:
     """Return the model with the options of its cross-validation."""
-    added = (*FOLDS, *CERTIFY) if spec.name == "svm" else FOLDS
+    added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *(CERTIFY if spec.name == "svm" else ()))
     left_out = {*WITHOUT, *(one.name for one in added)}
     options = tuple(one for one in spec.options if one.name not in left_out)
     return replace(spec, options=(*options, *added))
@@ -29,7 +29,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     UsageError
         For options that contradict each other.
     """
-    options = {**UNCERTIFIED, **WITHOUT, **options, **dict(spec.fixed)}
+    options = {**WITHOUT_MORE, **WITHOUT, **options, **dict(spec.fixed)}
     if options["fold_file"] is not None:
         for name in ("folds", "repeats", "stratify"):
             if options[name] is not None:
@@ -42,4 +42,15 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
         options["certify"] = True
     if options["certify"] and options["score"] not in (None, "accuracy"):
         raise UsageError("`certify` bounds the share of wrong decisions", "leave out `score`, or use `score=accuracy`")
+    if options["until_turn"]:
+        check_open_end(options)
     return spec.resolved(spec, options), options
+
+
+def check_open_end(options: dict) -> None:
+    """Refuse a grid that goes on until the score turns where that cannot be."""
+    for name in ("c_list", "lambda_list"):
+        if options.get(name) is not None:
+            raise UsageError(f"`{name}` is the whole grid, `until_turn` goes on as it is spaced", f"leave out `{name}`")
+    if options["part"] is not None:
+        raise UsageError("`until_turn` looks at all folds, `part` has some of them", "leave out one of the two")

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
-from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, plain
+from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
 from screenpath.data import needs
 from screenpath.data.atomic import save_arrays
 from screenpath.data.memory import MemoryLimit, code_is_loaded, in_force
@@ -60,6 +60,8 @@ class Task:
         Of a process that computes folds for another one.
     keep : bool
         Whether to keep the linear forms of the held-out samples at every step.
+    grows : bool
+        Whether points may follow behind the end of a grid.
     """
 
     spec: Spec
@@ -73,6 +75,7 @@ class Task:
     run: str = ""
     limit: MemoryLimit | None = None
     keep: bool = False
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,12 +91,20 @@ class FoldPath:
         For the certified bound.
     products : list of ndarray
         Linear forms of the held-out samples, one array a grid point, where they are kept.
+    state : dict
+        Of the reference of the next point, where one may follow.
     """
 
     split: Split
     rows: list
     held_out: HeldOut | None = None
     products: list = field(default_factory=list)
+    state: dict = field(default_factory=dict)
+
+    @property
+    def beginning(self) -> Saved:
+        """Return the path as the beginning of one over a longer grid."""
+        return Saved(self.rows, self.held_out, self.state)
 
     def only(self, values: set) -> FoldPath:
         """Return the grid points whose C is among the given values."""
@@ -135,7 +146,9 @@ class Samples:
         return Samples(self.X[index], self.y[index], self.targets[index], weights)
 
 
-def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file=None) -> FoldPath:
+def fold_path(
+    samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
+) -> FoldPath:
     """Train on one part over the whole grid and score every step on the other.
 
     Parameters
@@ -149,6 +162,8 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
         Relative gap of every step on the training part.
     file : FoldFile or FoldMemory, optional
         Where the fold is kept while it goes on and when it is finished. One under way there is continued.
+    begun : FoldPath, optional
+        The path over the first points of the grid, where there is no file yet.
 
     Returns
     -------
@@ -156,7 +171,7 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
         Shorter than the grid where the deadline came first.
     """
     limit = in_force()
-    saved = file.load() if file is not None else None
+    saved = (file.load() if file is not None else None) or (begun and begun.beginning)
     o, spec = task.options, task.spec
     training = samples.part(split.training(samples.y.size))
     training_rows, preparation = rows_of(training, task)
@@ -173,9 +188,11 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
     go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
     screening = spec.rule(o["rule"])
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
-    reference, kept = None, []
+    reference, kept = None, [] if begun is None else list(begun.products)
     if saved is not None:
-        rows, held_out = saved.rows, saved.held_out
+        rows, held_out = list(saved.rows), saved.held_out
+        if held_out is not None:
+            held_out = replace(held_out, lines=list(held_out.lines))
         try:
             reference = restore_walk(model, screening, saved.state, grid[len(rows) - 1])
         except ValueError as error:
@@ -199,10 +216,11 @@ def fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, file
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
             file.save(rows, held_out, walk_state(model, screening, certificate))
+    ended = not rows or (len(rows) == len(grid) and not task.grows)
+    state = {} if ended else walk_state(model, screening, reference)
     if file is not None and rows:
-        ended = len(rows) == len(grid)
-        file.save(rows, held_out, {} if ended else walk_state(model, screening, reference))
-    return FoldPath(split, plain(rows), held_out, kept)
+        file.save(rows, held_out, state)
+    return FoldPath(split, plain(rows), held_out, kept, state)
 
 
 def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[int, int]:
@@ -261,8 +279,8 @@ def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folde
     found = {}
     for k, split in enumerate(splits if folder is not None else []):
         saved = _file(samples, task, split, grid, tol, folder).load()
-        if saved is not None and not saved.state:
-            found[k] = FoldPath(split, saved.rows, saved.held_out)
+        if saved is not None and len(saved.rows) == len(grid):
+            found[k] = FoldPath(split, saved.rows, saved.held_out, state=saved.state)
     return found
 
 
@@ -271,15 +289,16 @@ def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: 
     if folder is None:
         return None
     if not task.certify:
-        return FoldFile(folder, split, grid, tol, task.run)
+        return FoldFile(folder, split, grid, tol, task.run, grows=task.grows)
     bias = bool(task.options.get("bias")) or task.spec.free_bias
     width = samples.X.shape[1] + bias if task.spec.rows is None else samples.y.size - split.held_out.size
-    return FoldFile(folder, split, grid, tol, task.run, width)
+    return FoldFile(folder, split, grid, tol, task.run, width, task.grows)
 
 
 def fold_paths(
-    samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1, folder: Path | None = None, spread=None
-):
+    samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1, folder: Path | None = None, spread=None,
+    begun=None,
+):  # fmt: skip
     """Yield the path of every fold, in order; the numbers do not depend on ``jobs``.
 
     Parameters
@@ -295,6 +314,8 @@ def fold_paths(
         For a file a fold: what is finished there is not computed again.
     spread : screenpath.rows.dask_cluster.Spread, optional
         Cluster whose workers compute the folds.
+    begun : list of FoldPath, optional
+        The paths over the first points of the grid.
 
     Yields
     ------
@@ -306,7 +327,8 @@ def fold_paths(
         If a process dies.
     """
     known = finished_paths(samples, task, splits, grid, tol, folder)
-    left = [split for k, split in enumerate(splits) if k not in known]
+    begun = [None] * len(splits) if begun is None else begun
+    left = [pair for k, pair in enumerate(zip(splits, begun, strict=True)) if k not in known]
     how = grid, tol, folder
     computed = _compute(samples, task, left, how, jobs) if spread is None else _send(samples, task, left, how, spread)
     with contextlib.closing(computed):
@@ -314,33 +336,37 @@ def fold_paths(
             yield known.pop(k) if k in known else next(computed)
 
 
-def _compute(samples: Samples, task: Task, splits, how: tuple, jobs: int):
-    """Yield the paths that processes of this machine compute."""
-    jobs = min(jobs, len(splits))
+def _compute(samples: Samples, task: Task, left: list, how: tuple, jobs: int):
+    """Yield the paths that processes of this machine compute, of pairs: a split, and the beginning of its path."""
+    jobs = min(jobs, len(left))
     if jobs <= 1:
-        for split in splits:
-            yield _kept_fold_path(samples, task, split, *how)
+        for pair in left:
+            yield _kept_fold_path(samples, task, pair, *how)
         return
     task = replace(task, limit=in_force().share)
     with tempfile.TemporaryDirectory(prefix="screenpath-") as data:
         _save(samples, Path(data))
         with workers(jobs, _open, (data, task, *how)) as pool:
-            yield from pool.map(_fold_path, splits)
+            yield from pool.map(_fold_path, left)
 
 
-def _kept_fold_path(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None) -> FoldPath:
+def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float, folder: Path | None) -> FoldPath:
+    split, begun = pair
     file = _file(samples, task, split, grid, tol, folder)
     with in_force().kept(f"fold {split.fold + 1}", SCREEN_MORE):
-        return fold_path(samples, task, split, grid, tol, file)
+        return fold_path(samples, task, split, grid, tol, file, begun)
 
 
-def _send(samples: Samples, task: Task, splits, how: tuple, spread):
+def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
     """Yield the paths that the workers of a cluster compute; each is written here as soon as it has come."""
     grid, tol, folder = how
     task = replace(task, limit=in_force().share)
-    files = [_file(samples, task, split, grid, tol, folder) for split in splits]
-    begun = [None if file is None else file.load() for file in files]
-    tasks = [(task, split, grid, tol, saved) for split, saved in zip(splits, begun, strict=True)]
+    files = [_file(samples, task, split, grid, tol, folder) for split, _ in left]
+    known = [
+        (None if file is None else file.load()) or (begun and begun.beginning)
+        for file, (_, begun) in zip(files, left, strict=True)
+    ]
+    tasks = [(task, split, grid, tol, saved) for (split, _), saved in zip(left, known, strict=True)]
 
     def written():
         for rank, (found, saved) in spread.run(_sent_fold_path, samples, tasks, task.deadline):
@@ -392,6 +418,6 @@ def _open(data: str, task: Task, *how) -> None:
     _worker = (Samples(X, load("y"), load("targets"), weights), task), how
 
 
-def _fold_path(split: Split) -> FoldPath:
+def _fold_path(pair: tuple) -> FoldPath:
     (samples, task), how = _worker
-    return _kept_fold_path(samples, task, split, *how)
+    return _kept_fold_path(samples, task, pair, *how)

@@ -42,7 +42,7 @@ class Saved:
     held_out : HeldOut or None
         With the lines of these points.
     state : dict
-        Arrays of the reference of the next point; empty where the fold is finished.
+        Arrays of the reference of the next point; empty where the fold is finished, and no point may follow.
     """
 
     rows: list
@@ -64,16 +64,21 @@ class FoldFile:
         What stands for the data and the options of the run (``write.folder.run_key``).
     width : int, optional
         Entries of a line's centre, where the file is to have lines.
+    grows : bool, default False
+        Whether points may follow behind the grid: then the reference of the next one is kept.
     """
 
-    def __init__(self, folder: Path, split: Split, grid, tol: float, run: str = "", width: int | None = None):
+    def __init__(
+        self, folder: Path, split: Split, grid, tol: float, run: str = "", width: int | None = None,
+        grows: bool = False,
+    ):  # fmt: skip
         self.path = folder / f"{split.repeat}-{split.fold}.npz"
         values = np.asarray(list(grid), dtype=np.float64)
         digest = hashlib.sha256(repr((run, split.repeat, split.fold, values.shape, float(tol))).encode())
         digest.update(values.tobytes())
         digest.update(np.ascontiguousarray(split.held_out, dtype=np.int64).tobytes())
         self._key, self._grid = digest.hexdigest(), values.reshape(values.shape[0], -1)
-        self._held_out, self._width = split.held_out.size, width
+        self._held_out, self._width, self._grows = split.held_out.size, width, grows
         self._seconds, self._since = EVERY, time.monotonic()
 
     def load(self) -> Saved | None:
@@ -98,7 +103,7 @@ class FoldFile:
             if held_out is None and self._width is not None:
                 raise ValueError("there are no lines")
             state = {name.removeprefix(STATE): value for name, value in content.items()}
-            if bool(state) != (len(rows) < self._grid.shape[0]):
+            if bool(state) != (self._grows or len(rows) < self._grid.shape[0]):
                 raise ValueError("it does not say how far the fold had come")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self.damaged(error) from None

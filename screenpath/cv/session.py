@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.cv.tables import chosen, csv_text, scores_text
+from screenpath.cv.turn import check_spacing, grown, turn_line, turned
 from screenpath.data.labels import label_text
 from screenpath.data.memory import in_force, private_size
 from screenpath.data.needs import DASK_WORKER
@@ -32,6 +34,8 @@ from screenpath.runs.load import matrix_memory
 from screenpath.runs.parts import stretch
 from screenpath.runs.session import Session
 from screenpath.walk.step import CERTIFIED
+
+MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points")  # of the options, in the identity
 
 
 class CvSession(Session):
@@ -64,7 +68,7 @@ class CvSession(Session):
         self.task = Task(
             self.spec, self.task_options(raw), self.score, self.data.labels,
             load.class_weights(o.get("class_weight"), self.data.label_names),
-            "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"],
+            "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
         )  # fmt: skip
 
     def draw(self, task: str) -> list:
@@ -123,6 +127,8 @@ class CvSession(Session):
         self.columns = (*self.columns, *self.cv_columns)
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
+        if self.options["until_turn"]:
+            check_spacing(self.grid, self.screening, self.options["rule"], self.spec.default_rule)
 
     def default_folder(self):
         """Return ``runs/cv-MODEL-DATA``."""
@@ -139,7 +145,7 @@ class CvSession(Session):
             "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": digest.hexdigest(),
             "score": self.score.name,
-            **{name: o[name] for name in ("certify", "certify_to", "certify_points")},
+            **{name: o[name] for name in MORE},
         }
 
     # -- the folds --
@@ -190,18 +196,28 @@ class CvSession(Session):
         self.certified: ErrorBounds | None = None
         self.rounds = 0
         self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
-        whole = all(len(fold.rows) == len(self.grid) for fold in self.folds)
+        self.growth = self.go_on() if self.options["until_turn"] else None
+        whole = self.whole_folds
         if self.options["certify"]:
             self.certify()
         self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         self.seconds = time.monotonic() - clock
-        scores = np.full((len(self.folds), len(self.grid)), np.nan)
-        for row, fold in zip(scores, self.folds, strict=True):
-            row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
-        self.choice = choose(scores, self.score.higher)
+        self.choice = self.choose()
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
+
+    @property
+    def whole_folds(self) -> bool:
+        """Tell whether all folds have reached the end of the grid."""
+        return all(len(fold.rows) == len(self.grid) for fold in self.folds)
+
+    def choose(self):
+        """Return the choice by the scores that there are."""
+        scores = np.full((len(self.folds), len(self.grid)), np.nan)
+        for row, fold in zip(scores, self.folds, strict=True):
+            row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
+        return choose(scores, self.score.higher)
 
     def next_round(self):
         """Return the folder that keeps the folds over the first grid, or over the next finer one."""
@@ -209,12 +225,42 @@ class CvSession(Session):
         self.rounds += 1
         return folder
 
-    def walk_folds(self, grid, tol: float, folder, what: str) -> list:
+    def go_on(self) -> dict:
+        """Go on behind the end of the grid until the mean score has turned.
+
+        Returns
+        -------
+        dict
+            For cv.json: points added, the last point, and whether it has turned.
+        """
+        o, first = self.options, self.grid
+
+        def has_turned(grid, folds) -> bool:
+            self.grid, self.folds = grid, folds
+            return not self.whole_folds or turned(self.choose(), self.score.higher)
+
+        def walk(grid, folds) -> list | None:
+            folder, late = self.next_round(), time.monotonic() > self.deadline
+            if late and not self.all_finished(grid, o["tol"], folder):
+                return None
+            what = ", to " + ", ".join(f"{k} = {v:.3g}" for k, v in self.model.parameters(grid[-1]).items())
+            return self.walk_folds(grid, o["tol"], folder, what, folds)
+
+        self.grid, self.folds = grown(
+            first, self.folds, o["turn_points"], partial(self.spec.further, o, first), has_turned, walk
+        )
+        return {
+            "added_points": len(self.grid) - len(first),
+            "last": self.model.parameters(self.grid[-1]),
+            "turned": self.whole_folds and turned(self.choose(), self.score.higher),
+        }
+
+    def walk_folds(self, grid, tol: float, folder, what: str, begun=None) -> list:
         """Return the paths of all folds over a grid, telling of each."""
         found = []
         with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
             for fold in fold_paths(
-                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread
+                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread, begun
             ):
                 found.append(fold)
                 self.signals.check()
@@ -236,7 +282,7 @@ class CvSession(Session):
         """Solve further values of C, or known ones closer, for all folds; return whether there was time for it."""
         folder = self.next_round()
         # What an earlier run has finished is taken up even behind the deadline: its path on all data has this grid.
-        if time.monotonic() > self.deadline and len(self.finished_over(points, tol, folder)) < len(self.splits):
+        if time.monotonic() > self.deadline and not self.all_finished(points, tol, folder):
             return False
         what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
         more = self.walk_folds(np.array(points), tol, folder, what)
@@ -245,9 +291,9 @@ class CvSession(Session):
         self.certified.update([fold.held_out for fold in self.folds], again=points)
         return all(len(fold.rows) == len(points) for fold in more)
 
-    def finished_over(self, points: list, tol: float, folder) -> dict:
-        """Return the paths over these values of C that an earlier run has finished."""
-        return finished_paths(self.samples, self.task, self.splits, points, tol, folder)
+    def all_finished(self, points, tol: float, folder) -> bool:
+        """Tell whether an earlier run has finished all folds over these points."""
+        return len(finished_paths(self.samples, self.task, self.splits, points, tol, folder)) == len(self.splits)
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached: the deadline may have come between."""
@@ -308,6 +354,7 @@ class CvSession(Session):
             "best": chosen(self.parameters, self.choice, self.choice.best),
             "one_se": chosen(self.parameters, self.choice, self.choice.one_se),
             "at_boundary": self.boundary,
+            "until_turn": self.growth,
             "certified": self.certified_record(),
             "seconds": self.seconds,
         }
@@ -337,8 +384,10 @@ class CvSession(Session):
             lines.append(
                 (what, f"step {step} ({where}): {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds")
             )
+        if self.growth is not None:
+            lines.append(turn_line(self.growth))
         if self.boundary:
-            more = wider(self.options, self.parameters[self.choice.best], self.boundary)
+            more = wider(self.options, self.parameters, self.choice.best, self.boundary)
             lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
         record = self.certified_record()
         if record is not None:

@@ -75,7 +75,17 @@ _FIELDS = {
 }
 
 
-_OF_TABLES = {"label_names": are_words, "table": is_form}
+def _is_file(value) -> bool:
+    """Tell whether a value of a JSON file is what stands for the content of one."""
+    return type(value) is dict and _is_hash(value.get("sha256")) and is_count(value.get("crc32"), (1 << 32) - 1)
+
+
+# What not all folders have: those of tables, those by columns.
+_OF_SOME = {
+    "label_names": are_words, "table": is_form, "by": lambda value: value == "columns", "width": is_count,
+    "labels_file": _is_file,
+}  # fmt: skip
+_OF_COLUMNS = ("width", "labels_file")
 
 
 def meta_faults(meta: dict) -> Iterator[str]:
@@ -83,7 +93,8 @@ def meta_faults(meta: dict) -> Iterator[str]:
     if "crc32" in meta and meta["crc32"] != record_crc(meta):
         yield "its content is not what was written (CRC-32)"
     wrong = [name for name, fits in _FIELDS.items() if name not in meta or not fits(meta[name])]
-    wrong += [name for name, fits in _OF_TABLES.items() if meta.get(name) is not None and not fits(meta[name])]
+    wrong += [name for name, fits in _OF_SOME.items() if meta.get(name) is not None and not fits(meta[name])]
+    wrong += [name for name in _OF_COLUMNS if meta.get("by") is not None and meta.get(name) is None]
     for name in wrong:
         yield f"'{name}' is missing or no value that it can have"
     if "shards" in wrong:
@@ -99,8 +110,9 @@ def meta_faults(meta: dict) -> Iterator[str]:
             yield f"'{name}' is {meta[name]}, the shards have {total}"
     if not meta["n"] or not meta["d"]:
         yield "there are no rows or no columns"
-    if meta.get("table") is not None and len(Form.of_record(meta["table"]).names) != meta["d"]:
-        yield f"'table' has the names of another number of columns than {meta['d']}"
+    width = meta["d"] if meta.get("by") is None else meta["width"]
+    if meta.get("table") is not None and len(Form.of_record(meta["table"]).names) != width:
+        yield f"'table' has the names of another number of columns than {width}"
     if any(entry["columns"] > meta["d"] for entry in meta["shards"]):
         yield f"a shard has more than {meta['d']} columns"
     if meta["labels"] is not None and sum(meta["labels"].values()) != meta["n"]:

@@ -17,6 +17,15 @@ import numpy as np
 
 from screenpath import __version__
 from screenpath.data.checks import joint_sha256
+from screenpath.data.column_shards import ColumnFolder
+from screenpath.data.convert_columns import (
+    check_source,
+    checked_rows,
+    convert_columns,
+    finished,
+    refuse_out,
+    rows_folder,
+)
 from screenpath.data.convert_tables import TableBlock, float32, settle, table_blocks
 from screenpath.data.convert_text import MEMORY_FACTOR, TextBlock, label_words, parse_block, rereadable, text_blocks
 from screenpath.data.labels import label_text
@@ -24,10 +33,10 @@ from screenpath.data.libsvm import BLOCK, no_features
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
 from screenpath.data.read import refuse_columns, refuse_indices
-from screenpath.data.shards import SCHEMA_VERSION, ShardFolder, content_sha256
+from screenpath.data.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256
 from screenpath.data.tables import check_same
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder, shard_parts
-from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError
+from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
 
 BLOCK_MB = 32
 SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
@@ -51,7 +60,8 @@ def convert(
     one_hot: Sequence[str] = (),
     progress=None,
     origin: dict | None = None,
-) -> ShardFolder:
+    by: str = ROWWISE,
+) -> ShardFolder | ColumnFolder:
     """Convert LIBSVM text, CSV or Parquet to a shard folder.
 
     Memory is bounded by the blocks under way, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
@@ -86,10 +96,13 @@ def convert(
         ``progress(rows, bytes)`` after each shard.
     origin : dict, optional
         Kept in meta.json: what a cache knows its entry by.
+    by : {"rows", "columns"}
+        What a shard has whole. By columns they are made of shards by rows, which stand beside ``out`` meanwhile; of a
+        folder of these, too.
 
     Returns
     -------
-    ShardFolder
+    ShardFolder, or ColumnFolder of shards by columns
 
     Raises
     ------
@@ -104,11 +117,36 @@ def convert(
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
-    with rereadable(sources, Path(out).resolve().parent) as kept:
-        return _convert(
-            kept, sources, out, size, jobs, limit, zero_based, n_features, storage, np.dtype(dtype), force, resume,
-            target, one_hot, progress, origin,
+    if by not in (ROWWISE, COLUMNWISE):
+        raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
+    given = check_source(sources, by)
+    if given is not None:
+        refuse_columns(str(given), target, one_hot)
+        rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
+        return convert_columns(rows, out, size, storage, limit, force, resume)
+    if by == COLUMNWISE:
+        refuse_out(out, force, resume)
+        asked = {"by": by, "zero_based": zero_based, "dtype": np.dtype(dtype).name, "sources": _names(sources)}
+        done = finished(out, {**asked, "column_bytes": size}) if resume else None
+        if done is not None:
+            return done
+        rows = _by_rows(
+            sources, rows_folder(Path(out)), size, jobs, limit, zero_based, n_features, storage, dtype, not resume,
+            resume, target, one_hot, progress, None,
         )  # fmt: skip
+        folder = convert_columns(rows, out, size, storage, limit, force, resume)
+        remove_ours(rows.path)
+        return folder
+    return _by_rows(
+        sources, out, size, jobs, limit, zero_based, n_features, storage, dtype, force, resume, target, one_hot,
+        progress, origin,
+    )  # fmt: skip
+
+
+def _by_rows(sources, out, *how) -> ShardFolder:
+    """Convert files to shards by rows; further arguments as those of :func:`_convert`."""
+    with rereadable(sources, Path(out).resolve().parent) as kept:
+        return _convert(kept, sources, out, *how)
 
 
 def _convert(
@@ -116,6 +154,7 @@ def _convert(
     progress, origin,
 ) -> ShardFolder:  # fmt: skip
     """Convert what can be read as often as it must be; ``names`` are what the sources are called."""
+    dtype = np.dtype(dtype)
     settled = settle(sources, target, one_hot)
     words: tuple[str, ...] = ()
     if settled is None:
@@ -205,10 +244,11 @@ def cached_shards(
         pass
     try:
         # sparse: stored zeros stay as they are in the file
-        return convert(
+        convert(
             [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
             max_memory=max_memory, force=True, origin=origin, target=target, one_hot=one_hot,
         )  # fmt: skip
+        return ShardFolder(entry)
     except InUseError:
         return None
     except (RunFolderError, ResourceError, OSError) as error:

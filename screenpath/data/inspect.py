@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data import checks
+from screenpath.data.column_shards import ColumnFolder, open_folder
 from screenpath.data.dataset import FileLike
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
@@ -147,6 +148,33 @@ class ShardInspection(Inspection):
         return np.concatenate([_row_norms(self.folder.shard(k).matrix(self.data.d)) for k in self.whole])
 
 
+@dataclass(frozen=True)
+class ColumnInspection(ShardInspection):
+    """What a folder of shards by columns holds: their rows are features, numbered by their targets."""
+
+    def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the columns that store a value, and the smallest and largest value of each."""
+        found = []
+        for k in self.whole:
+            X = self.folder.shard(k).matrix(self.data.n)
+            stored = np.diff(X.indptr) > 0
+            ends = (part.toarray().ravel()[stored] for part in (X.min(axis=1), X.max(axis=1)))
+            found.append((self.folder.part(k, "targets")[stored].astype(np.int64), *ends))
+        columns, low, high = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return columns, low, high
+
+    def row_norms(self) -> np.ndarray:
+        """Return the Euclidean norm of every row, of the features in shards without fault."""
+        blocks = [self.folder.shard(k).matrix(self.data.n) for k in self.whole]
+        largest = np.zeros(self.data.n)
+        for X in blocks:
+            np.maximum.at(largest, X.indices, np.abs(X.data))
+        scale, total = np.where(largest > 0, largest, 1.0), np.zeros(self.data.n)
+        for X in blocks:
+            np.add.at(total, X.indices, (X.data / scale[X.indices]) ** 2)
+        return largest * np.sqrt(total)
+
+
 def _row_norms(X) -> np.ndarray:
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     largest = np.zeros(X.shape[0])
@@ -221,8 +249,10 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
     faults = [ShardFault(path / META, what) for what in checks.meta_faults(read_meta(path)[0])]
     if faults:
         return ShardInspection(None, faults[:max_faults], True, zero_based, None, [])
-    folder, whole = ShardFolder(path), []
-    folder.check_indices(zero_based)
+    opened = open_folder(path)
+    opened.check_indices(zero_based)
+    folder = opened if isinstance(opened, ShardFolder) else opened.columns
+    whole: list[int] = []
     for k in range(folder.count):
         found = folder.faults(k)
         if not found:
@@ -230,6 +260,8 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
         faults += found
         if len(faults) >= max_faults:
             break
+    if not isinstance(opened, ShardFolder):
+        return _of_columns(opened, faults, whole, max_faults)
     targets = np.concatenate([np.empty(0), *(folder.part(k, "targets") for k in whole)])
     if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], targets, folder.label_names):
         faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
@@ -240,6 +272,20 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
         data = ShardData(str(path), targets.size, folder.d, nnz, targets, tuple(folder.meta["notices"]), *names)
     complete = len(faults) < max_faults
     return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)
+
+
+def _of_columns(folder: ColumnFolder, faults: list[ShardFault], whole: list[int], max_faults: int) -> ShardInspection:
+    """Return what a folder by columns holds; without labels nothing is said of it but its faults."""
+    data, fault = None, folder.labels_fault()
+    if fault is not None:
+        faults.append(fault)
+    elif whole:
+        nnz = sum(folder.meta["shards"][k]["nnz"] for k in whole)
+        names = folder.names, folder.label_names
+        notices = tuple(folder.meta["notices"])
+        data = ShardData(str(folder.path), folder.n, folder.d, nnz, folder.labels(), notices, *names)
+    complete = len(faults) < max_faults
+    return ColumnInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder.columns, whole)
 
 
 def _labels_agree(labels: dict | None, targets: np.ndarray, names) -> bool:

@@ -14,7 +14,9 @@ LOG = "progress.jsonl"  # of an unfinished folder: how it is made, then a line f
 MARKS = {META: b'{\n  "schema_version": ', LOG: b'{"settings": {"schema_version": '}
 TOOL, HEAD = b'\n  "tool": "screenpath"', 80  # stands within so many first bytes of meta.json
 _PART = r"\d{6,}-(targets|sqnorms|ranges|dense|data|indices|indptr|columns)\.npy"
-_NAMES = re.compile(rf"({_PART}|{re.escape(META)})(\.new(-[0-9a-f]{{16}})?)?|{re.escape(LOG)}|{re.escape(LOCK)}")
+_NAMES = re.compile(
+    rf"({_PART}|labels\.npy|{re.escape(META)})(\.new(-[0-9a-f]{{16}})?)?|{re.escape(LOG)}|{re.escape(LOCK)}"
+)
 
 
 def check_ours(folder: Path) -> None:

@@ -7,6 +7,8 @@ columns: smallest value, largest value, number of stored values) and its rows, i
 * CSR: ``k-data.npy``, ``k-indices.npy`` (int32), ``k-indptr.npy`` (int64), and ``k-columns.npy``. The indices count the
   columns that occur in the shard, ``columns`` says which these are: a pass costs what the shard holds, however wide
   the data set is.
+
+A folder by columns (:mod:`screenpath.data.column_shards`) is one of the transposed data: its rows are features.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from screenpath.numbers.csr import shared_csr
 
 SCHEMA_VERSION = 1
 META = "meta.json"
+ROWWISE, COLUMNWISE = "rows", "columns"
 ROWS = ("dense", "data", "indices", "indptr", "columns")  # parts that make rows, in the order of Shard
 KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass reads
 AGAIN = "convert the text again: screenpath convert DATA... OUT --force"
@@ -102,6 +105,8 @@ class ShardFolder:
     path : path-like
     content : bool, default False
         Compare the SHA-256 of shards too: who resumes a run must have the same data, not only undamaged ones.
+    by : {"rows", "columns"}
+        What the folder must be made of.
 
     Attributes
     ----------
@@ -127,12 +132,15 @@ class ShardFolder:
         If meta.json is missing, damaged or from a newer version.
     """
 
-    def __init__(self, path, content: bool = False):
+    def __init__(self, path, content: bool = False, by: str = ROWWISE):
         self.path, self.content = Path(path), content
         self.meta, self.stamp = read_meta(self.path)
         fault = next(checks.meta_faults(self.meta), None)
         if fault is not None:
             raise ShardFault(self.path / META, fault).error()
+        found = self.meta.get("by", ROWWISE)
+        if found != by:
+            raise DataError(f"{self.path} was converted by {found}", f"convert again with `by={by}`")
         self.n, self.d, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
         self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
         self.starts = np.concatenate([[0], np.cumsum([entry["rows"] for entry in self.meta["shards"]], dtype=np.int64)])

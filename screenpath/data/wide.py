@@ -10,13 +10,30 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from screenpath.errors import DataError
+
 ORDINARY = 1 << 20  # columns that no vector is too long for
+WIDEST = 2**53  # more features no index has ever had; their numbers are exact as float64
 TIMES = 4  # stored values; with more columns than that most of them are empty
 
 
 def is_wide(d: int, nnz: int) -> bool:
     """Tell whether most of ``d`` columns are empty, and so many that it matters."""
     return d > ORDINARY + TIMES * nnz
+
+
+def check_width(name, width: int) -> None:
+    """Refuse more features than can be numbered where their numbers are float64: files of coefficients, shards.
+
+    Raises
+    ------
+    DataError
+    """
+    if width > WIDEST:
+        raise DataError(
+            f"{name} has {width:,} features: no number of a feature is beyond 2^53",
+            "check the largest index of the data",
+        )
 
 
 def occurring(X) -> np.ndarray | None:

@@ -136,12 +136,7 @@ class ShardWriter:
             ``shard`` is the number, ``entry`` the entry in meta.json.
         """
         parts = shard_parts(rows, labels, storage)
-        hashes = {}
-        for name, array in parts.items():
-            with replacing(self.partial / part_name(k, name)) as file:
-                hashed = _Hashed(file)
-                np.save(hashed, array, allow_pickle=False)
-                hashes[name] = hashed.crc32
+        hashes = {name: self._save(part_name(k, name), array) for name, array in parts.items()}
         entry = {
             "rows": rows.shape[0],
             "nnz": int(parts["ranges"][2].sum()),
@@ -151,6 +146,17 @@ class ShardWriter:
             "crc32": hashes,
         }
         return {"shard": k, "entry": entry}
+
+    def write_file(self, name: str, array: np.ndarray) -> dict:
+        """Write an array that belongs to no shard, and return what stands for its content."""
+        return {"crc32": self._save(name, array), "sha256": content_sha256({name: array})}
+
+    def _save(self, name: str, array: np.ndarray) -> int:
+        """Write an array and return the CRC-32 of its file."""
+        with replacing(self.partial / name) as file:
+            hashed = _Hashed(file)
+            np.save(hashed, array, allow_pickle=False)
+        return hashed.crc32
 
     def finish(self, meta: dict) -> None:
         """Write meta.json and give the folder its name, in place of an older one."""

@@ -17,7 +17,8 @@ from screenpath.kernels.conditioning import (
     lines_cost,
     list_kept,
 )
-from screenpath.kernels.sparse import column_sum
+from screenpath.kernels.sifs_types import Constants, Found, Reference, Regions
+from screenpath.kernels.sparse import Samples, column_sum
 from screenpath.kernels.sparse_box import WORTH, decide_boxed, promised, row_terms, row_weights, term
 from screenpath.kernels.sparse_intercept import centred, decide_centred
 
@@ -142,19 +143,22 @@ def narrow(indptr, n, keep, left, formed):
 
 
 @kernel
-def decide_features(columns, psi, u, u_slack, u_ones, ones_part, theta_part, first, moved, move_first, move_second,
-                    col_part, col_sq, norms, n, beta, r1_sq, r2_sq, between_sq, paper, gap, extent, slacks, keep, live,
-                    active, found):  # fmt: skip
+def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, extent, slacks, keep, live, active,
+                    found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
-    A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not decide. ``active`` marks
-    the features whose weight is proven not to be 0: no smaller region will zero them, they are not tried again.
-    ``first`` asks for a first look at all of them, with whole balls; ``moved`` tells whether the centres have moved
-    (else ``move_first`` and ``move_second`` are not read). ``live`` holds the surviving features, in order; those that
+    ``sums`` are ``psi, u, u_slack, u_ones``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
+    ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and which of
+    the two balls are used. A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not
+    decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they are
+    not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
+    centres have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that
     stay are moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
-    data, indices, indptr = columns
+    (data, indices, indptr), (psi, u, u_slack, u_ones), (ones_part, theta_part) = columns, sums, parts
+    (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
+    r1_sq, r2_sq, between_sq, paper, gap = balls
     d = indptr.size - 1
     rounding, lost, floor = slacks[1], slacks[3], slacks[4]
     r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
@@ -252,57 +256,22 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
 
 
 @kernel
-def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u, u_slack, u_ones, row_sq, row_norm,
-         col_sq, col_norm, beta, gamma, scale, primal_sq, w_norm, ones_part, theta_part, first_sq, second_sq,
-         between_sq, theta_norm, samples, features, paper, gap, features_first, slacks, status, keep, row_part,
-         col_part, known_keep, known_part, formed, room, free, level, twice, col_total, before, budget,
-         record):  # fmt: skip
+def sifs(constants, samples, beta, reference, regions, what, slacks, found, record):
     """Alternate ISS and IFS to the fixed point; there IFS looks at the box as well, where that promises enough.
 
     Parameters
     ----------
-    columns, rows : tuple of ndarray
-        Both views of the data.
-    weights : ndarray of shape (n,)
-        Of the samples; norms and distances of dual points count each variable with them.
-    scores, w, theta, psi, u, u_slack, u_ones : ndarray
-        Reference: ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the errors of that, and
-        ``X' psi(1)/n``. ``scores`` is overwritten; entries of ``u`` with an error are formed anew where needed.
-        Dual variables and features that are screened on entry must have their values in ``theta`` and ``w``.
-    row_sq, row_norm, col_sq, col_norm : ndarray
-        Squared norms of samples and of (class, feature) columns of the dual (weighted), unconditioned; ``row_norm`` and
-        ``n col_norm`` are their roots.
-    scale, primal_sq : float
-        Primal ball: centre ``scale w`` and squared radius. ``w_norm``: ``||w||``.
-    ones_part, theta_part, first_sq : float
-        The paper's dual ball: centre ``ones_part 1 + theta_part theta``, squared radius.
-    second_sq : float
-        Squared radius of the gap ball around ``theta``.
-    between_sq : float
-        Squared distance of the two dual centres, at least. ``theta_norm``: largest norm of a dual point.
-    samples, features : bool
-        Which of the two screenings run; ``features_first`` tells which begins.
-    paper, gap : bool
-        Which of the two dual balls are used.
+    constants : Constants
+    samples : screenpath.kernels.sparse.Samples
+        Norms and distances of dual points count each variable with its sample's weight.
+    beta : float
+    reference : Reference
+    regions : Regions
+    what : tuple of three bool
+        Which of the two screenings run, samples and features; whether features are first.
     slacks : tuple of six float
         For rounding, see ``models.sparse_rounding.Slacks``.
-    status, keep, row_part, col_part : ndarray
-        Decisions and partial squared norms so far, updated.
-    known_keep, known_part : ndarray
-        See :func:`keep_columns`; updated.
-    formed : ndarray of int64
-    room : float
-        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
-    free : bool
-        Whether there is an intercept that is not penalised; ``level`` is its size in ``scores``.
-    twice : ndarray of shape (d,)
-        Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
-    col_total : ndarray of shape (d,)
-        Of such an intercept, sums of the columns over the surviving dual variables, with their weights; updated.
-    before : ndarray of shape (classes * n,)
-        The reference's ``X w`` once more, which stays as it is.
-    budget : float
-        See ``kernels/sparse_box.py``; infinite where the box is not to be looked at.
+    found : Found
     record : ndarray of int64 of shape (triggerings, 2)
         Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
 
@@ -311,6 +280,13 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     touched, used : int
         Values touched; triggerings that took place.
     """
+    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, free = constants
+    labels, weights, n, classes, gamma = samples
+    before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
+    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, gap = regions
+    status, keep, row_part, col_part, col_total, known_keep, known_part = found
+    by_samples, by_features, features_first = what
+    d, scores = columns[2].size - 1, before.copy()
     moved, move_first, move_second = False, np.empty(0), np.empty(0)
     new_rows, new_cols = np.empty(theta.size, dtype=np.int64), np.empty(w.size, dtype=np.int64)
     n_rows, n_cols, dropped = 0, 0, 0
@@ -321,7 +297,7 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     left = kept_cost(columns[2], n, keep)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
-    turn = 1 if features and (features_first or not samples) else 0
+    turn = 1 if by_features and (features_first or not by_samples) else 0
     rounding, squares = slacks[1], slacks[5]
     primal_sq *= 1.0 + squares  # for what is subtracted from it
     budget *= 1.0 + squares
@@ -335,7 +311,7 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
     plain = not free
     shape = w.size if free else 0
     part, first_move, second_move = np.empty(shape), np.empty(shape), np.empty(shape)
-    boxed, full = features and budget < np.inf, columns[2][d] == n * d
+    boxed, full = by_features and budget < np.inf, columns[2][d] == n * d
     size = theta.size if boxed else 0
     both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
     terms = np.empty(size), np.empty(size), np.empty(size)
@@ -417,11 +393,12 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                 )  # fmt: skip
                 centred(col_part, col_total, moved, move_first, move_second, sigma_first, sigma_second, answering, n,
                         part, first_move, second_move)  # fmt: skip
+            sums = psi, u, u_slack, u_ones
+            moves = free or moved, move_first if plain else first_move, move_second if plain else second_move
+            balls = one_sq, two_sq, far_sq, paper, gap
             n_cols, summed, stay, undecided = decide_features(
-                columns, psi, u, u_slack, u_ones, ones_part, theta_part, plain and dropped == 0 and not moved,
-                free or moved, move_first if plain else first_move, move_second if plain else second_move,
-                col_part if plain else part, col_sq, col_norm, n, beta, one_sq, two_sq, far_sq, paper, gap, extent,
-                bounds, keep, live, active, new_cols,
+                columns, n, beta, sums, (ones_part, theta_part), plain and dropped == 0 and not moved, moves,
+                (col_part if plain else part, col_sq, col_norm), balls, extent, bounds, keep, live, active, new_cols,
             )  # fmt: skip
             live = live[: live.size - n_cols]
             left, gone = stay, left - stay
@@ -429,7 +406,7 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
             fresh = n_cols + dropped
             record[trigger, 1] = fresh
         used = trigger + 1
-        last = not (samples and features) or (fresh == 0 and trigger > 0)
+        last = not (by_samples and by_features) or (fresh == 0 and trigger > 0)
         if last and boxed and undecided > 0.0 and budget > 0.0:
             if not free:
                 for c in range(classes):
@@ -452,7 +429,7 @@ def sifs(columns, rows, n, d, labels, weights, classes, scores, w, theta, psi, u
                 left, undecided = left - gone, undecided - gone
                 touched += summed
                 record[trigger, 1] = max(record[trigger, 1], 0) + n_cols
-                last, turn = n_cols < WORTH * tried or not samples, 1
+                last, turn = n_cols < WORTH * tried or not by_samples, 1
         if last:
             break
         turn = 1 - turn
@@ -463,9 +440,9 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
-    a = np.ones(2)
-    status, keep = np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    sifs(view, view, 2, 2, labels, a, 1, a.copy(), a, a, a, a.copy(), a.copy(), a, a, a, a, a, 1.0, 0.5, 1.0, 1.0, 1.0,
-         0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True, True, True, True, False, (1e-12,) * 6, status, keep, a.copy(), a.copy(),
-         keep.copy(), a.copy(), np.arange(1), 0.0, False, 0.0, a, np.empty(0), a, 1.0,
-         record)  # fmt: skip
+    a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    constants, samples = Constants(view, view, a, a, a, a, a, a, False), Samples(labels, a, 2, 1, 0.5)
+    reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 1.0)
+    regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
+    found = Found(status, keep, a.copy(), a.copy(), np.empty(0), keep.copy(), a.copy())
+    sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record)

@@ -267,6 +267,30 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
     return log_grid(lambda_min_ratio * model.lam_max, model.lam_max, int(grid))[::-1].copy()
 
 
+def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
+    """Return values of C behind a log-spaced grid, as it is spaced; fewer than ``count`` where they are too large.
+
+    Parameters
+    ----------
+    options : dict
+        That the grid was made of.
+    grid : ndarray
+        Two or more points.
+    count : int
+    """
+    ratio = (grid[-1] / grid[0]) ** (1.0 / (len(grid) - 1))
+    with np.errstate(over="ignore", under="ignore"):
+        points = grid[-1] * ratio ** np.arange(1.0, count + 1.0)
+    return points[(points > 0.0) & (points < np.inf)]
+
+
+def further_lambda(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
+    """Return values of lambda behind a grid, as :func:`further_c`: log-spaced, or further ``lambda_max / k``."""
+    if options["log"]:
+        return further_c(options, grid, count)
+    return grid[0] / np.arange(len(grid) + 1, len(grid) + count + 1)
+
+
 def beta_values(model, betas, beta_min_ratio: float) -> np.ndarray:
     """Return the values of ``beta``, from the largest down (see :func:`screenpath.models.grid.beta_grid`).
 

@@ -124,10 +124,7 @@ class L1SVM(PathModel, Resumable):
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the stored values of a signed column, and the samples they belong to."""
-        if not self.rows.sparse:
-            return self.rows.X[j].astype(np.float64), np.arange(self.samples)
-        stored = slice(self.rows.indptr[j], self.rows.indptr[j + 1])
-        return self.rows.data[stored].astype(np.float64), self.rows.indices[stored]
+        return self.rows.column(j)
 
     def _is_constant(self, values: np.ndarray, places: np.ndarray) -> bool:
         """Tell whether a signed column is one value times ``z``, each product rounded."""

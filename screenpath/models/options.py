@@ -294,6 +294,16 @@ FOLDS = (
     ),
     replace(JOBS, help="Processes that share the folds; the results are the same."),
 )  # fmt: skip
+UNTIL_TURN = grouped(
+    "cross-validation",
+    Option(
+        "until_turn", False, "flag",
+        "Go on past the end of the grid, as it is spaced, until the mean score over the folds has turned.",
+    ),
+    Option(
+        "turn_points", 100, "whole", "Grid points that `until_turn` may add.", least=1, stated=True, metavar="N"
+    ),
+)  # fmt: skip
 CERTIFY = grouped(
     "cross-validation",
     Option("certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`."),

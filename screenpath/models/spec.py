@@ -143,6 +143,9 @@ class Spec:
         ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
     grid : callable
         ``grid(model, options) -> sequence`` of parameters in the order of the walk.
+    further : callable or None
+        ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced;
+        None where a grid has no one end.
     score : str
         Of ``--test``, by its name in ``scores.SCORES``.
     chosen_by : str, optional
@@ -189,6 +192,8 @@ class Spec:
         Whether its penalty leaves features out of the model, one after the other along the path.
     streams : bool
         Whether the rows of a shard folder can stay on disk; else they are read into memory.
+    streams_columns : bool
+        Whether the columns of a folder of shards by columns can stay on disk.
     copies : bool
         Whether the model has a copy of the rows, and needs them no more once it is built.
     needs : needs.Needs
@@ -203,6 +208,7 @@ class Spec:
     grid: Callable
     score: str
     liblinear: str
+    further: Callable | None = Later("models.grid", "further_c")
     chosen_by: str | None = None
     options: tuple = ()
     resolved: Callable = chunked
@@ -223,6 +229,7 @@ class Spec:
     compiling: float = 18.0
     selects: bool = False
     streams: bool = True
+    streams_columns: bool = False
     spreads: bool = False
     copies: bool = False
     needs: Needs = BOX

@@ -164,14 +164,14 @@ KERNEL_SVM = replace(
 
 
 def _l1_build(rows, targets, weights, options):
-    """Return the model, or one for each class; the columns are copied from the rows that were read."""
+    """Return the model, or one for each class; the columns are copied from the rows that were read, or stay on disk."""
     from screenpath.models.l1svm import L1SVM
-    from screenpath.rows.columns import Columns
+    from screenpath.rows.column_shards import columns_of
     from screenpath.walk.one_vs_rest import L1OneVsRest
 
     if targets.min() >= 0:
         return L1OneVsRest(rows, targets, weights, options["threads"])
-    return L1SVM(Columns.of_rows(rows, targets, options["threads"], weights))
+    return L1SVM(columns_of(rows, targets, options["threads"], weights))
 
 
 def _l1_grid(model, options):
@@ -213,6 +213,7 @@ L1_SVM = Spec(
     targets=_svm_targets,
     build=_l1_build,
     grid=_l1_grid,
+    further=Later("models.grid", "further_lambda"),
     score="accuracy",
     liblinear="L1R_L2LOSS_SVC",
     options=(
@@ -240,6 +241,7 @@ L1_SVM = Spec(
     free_bias=True,
     selects=True,
     streams=False,
+    streams_columns=True,
     copies=True,
     needs=L1,
 )
@@ -338,6 +340,7 @@ SPARSE_SVM = Spec(
     targets=class_targets,
     build=_sparse_build,
     grid=_sparse_grid,
+    further=None,
     score="accuracy",
     liblinear="L2R_L1LOSS_SVC_DUAL",
     options=(

@@ -7,6 +7,7 @@ import shlex
 from html import escape
 from pathlib import PurePath
 
+from screenpath.cv.turn import turn_line
 from screenpath.data.labels import label_text
 from screenpath.models.specs import SPECS
 from screenpath.report import series
@@ -199,6 +200,8 @@ def _choice(run) -> list:
         pairs.append((name, f"step {chosen['step']} ({at}): {chosen['mean']:.5g} ± {chosen['se']:.2g}"))
     if record.get("at_boundary"):
         pairs.append(("warning", f"the best is at the end of the range: {record['at_boundary']}"))
+    if record.get("until_turn") is not None:
+        pairs.append(turn_line(record["until_turn"]))
     certified = record.get("certified")
     if certified:
         pairs.append(("best error found", f"{certified['best_error']:.6g}"))

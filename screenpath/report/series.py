@@ -234,6 +234,11 @@ def _check_cv(record, run, n_steps: int) -> None:
         raise ValueError("folds or repeats is not a whole number")
     if not isinstance(record.get("at_boundary") or "", str):
         raise ValueError("at_boundary is no text")
+    grown = record.get("until_turn")
+    if grown is not None:
+        _need_numbers(grown["last"], run.parameters, "until_turn.last")
+        if not is_whole(0)(grown["added_points"]) or not isinstance(grown["turned"], bool):
+            raise ValueError("until_turn does not say how far the grid went on")
     if record.get("certified") is not None:
         names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
         _need_numbers(record["certified"], names, "certified")

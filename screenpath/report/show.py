@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from screenpath.cv.turn import turn_line
 from screenpath.data.labels import label_text
 from screenpath.errors import RunFolderError, shown
 from screenpath.models.losses import LOSSES
@@ -167,6 +168,8 @@ class RunSummary:
             return lines
         record = read_cv(self.run).record
         lines.append(f"chosen: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
+        if record.get("until_turn") is not None:
+            lines.append(" ".join(turn_line(record["until_turn"])))
         if record.get("certified"):
             across = f"C = {record['certified']['cmin']:.6g} to {record['certified']['cmax']:.6g}"
             lines.append(f"certified: better by at most {record['certified']['difference']:.3g} anywhere in {across}")

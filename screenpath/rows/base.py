@@ -221,12 +221,20 @@ class FeatureColumns(Counted, Protocol):
         """Return the norms of the columns centred at their mean, and that mean as computed."""
 
     @abstractmethod
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a column, and the samples they belong to."""
+
+    @abstractmethod
     def slices(self, index: np.ndarray | None = None) -> tuple:
         """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
 
     @abstractmethod
     def take_columns(self, index: np.ndarray) -> np.ndarray:
         """Return a contiguous float64 copy of some dense columns."""
+
+    @abstractmethod
+    def whole(self):
+        """Return all dense columns as :meth:`take_columns` would, or where they are."""
 
     @abstractmethod
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -50,10 +50,10 @@ def blocks(index: np.ndarray, samples: int):
         yield index[start : start + step]
 
 
-def centre_sparse(data, indices, indptr, samples: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Subtract from sparse columns, in place, what :func:`dense_centres` of the same data returns, and return it.
+def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return what :func:`dense_centres` of the same data returns, of sparse columns.
 
-    Stored values change alone: of a column that is centred these are all.
+    A column of which it is not 0 has a stored value for each sample.
 
     Parameters
     ----------
@@ -72,8 +72,36 @@ def centre_sparse(data, indices, indptr, samples: int, weights: np.ndarray | Non
         low, high = row.min(where=there, initial=np.inf), row.max(where=there, initial=-np.inf)
         if close(low, high):
             centres[j] = means(row[None, :], np.array([low]), np.array([high]), weights)[0]
-            data[stored] -= centres[j]
     return centres
+
+
+def signed_dense(X: np.ndarray, signs: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Return the columns of dense data one after the other, centred, times the signs of the samples.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+    signs : ndarray of shape (n,)
+        Of the type of the data, as the centres.
+    centres : ndarray of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+    """
+    columns = np.multiply(X.T, signs, order="C")
+    for index in blocks(np.flatnonzero(centres), X.shape[0]):
+        columns[index] = (X[:, index] - centres[index]).T * signs
+    return columns
+
+
+def sign_sparse(data, indices, indptr, signs: np.ndarray, centres: np.ndarray) -> None:
+    """Centre sparse columns, and multiply them by the signs of the samples, in place."""
+    for j in np.flatnonzero(centres).tolist():
+        data[indptr[j] : indptr[j + 1]] -= centres[j]
+    for start in range(0, data.size, VALUES_AT_ONCE):
+        part = slice(start, start + VALUES_AT_ONCE)
+        data[part] *= signs[indices[part]]
 
 
 def close(low, high):

@@ -6,20 +6,60 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.memory import in_force
-from screenpath.data.needs import VALUES_AT_ONCE
 from screenpath.errors import UsageError
 from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
-from screenpath.rows.centring import blocks, centre_sparse, dense_centres
+from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.rows.memory import MemoryRows
 
 FEWER = "stop at a larger lambda, where fewer features have a weight"
 KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
-class Columns(MemoryRows, FeatureColumns):
+def weighted_signs(signs, weights) -> np.ndarray:
+    """Return ``z_i = y_i sqrt(s_i)``."""
+    signs = np.asarray(signs).astype(np.float64)
+    return signs if weights is None else signs * np.sqrt(weights)
+
+
+class KeptProducts(FeatureColumns):
+    """Columns whose inner products are kept: solvers ask for those of nearly the same features again and again."""
+
+    def forget(self) -> None:
+        """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""
+        self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
+        self._gram, self._sums = np.empty((0, 0)), np.empty(0)
+
+    def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples.
+
+        What was computed once is kept, for up to ``KEPT`` columns; where these do not suffice it starts anew.
+        """
+        position = self._position
+        fresh = index[position[index] < 0]
+        if self._known.size + fresh.size > max(KEPT, index.size):
+            self.forget()
+            position, fresh = self._position, index
+        known, total = self._known, self._known.size + fresh.size
+        if total > self._sums.size:
+            old, size = known.size, max(total, min(2 * total, KEPT))
+            in_force().check(8 * (size**2 + index.size**2), f"inner products of {index.size:,} features", FEWER)
+            gram, sums = np.empty((size, size)), np.empty(size)
+            gram[:old, :old], sums[:old] = self._gram[:old, :old], self._sums[:old]
+            self._gram, self._sums = gram, sums
+        if fresh.size:
+            self._known = np.concatenate([known, fresh])
+            before, new = np.arange(known.size), np.arange(known.size, total)
+            newton.full_products(*self.slices(self._known), self.signs, before, new, self._gram, self._sums)
+            position[fresh] = new
+            self.touched += total
+        chosen = position[index]
+        return self._gram[chosen[:, None], chosen], self._sums[chosen]
+
+
+class Columns(MemoryRows, KeptProducts):
     r"""Signed feature columns ``f_j = z * (x^j - m_j)``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
     Most of the ``m_j`` are 0, see :mod:`screenpath.rows.centring`; what they come to is for the bias of a model. The
@@ -56,22 +96,17 @@ class Columns(MemoryRows, FeatureColumns):
     """
 
     def __init__(self, X, signs, threads: int = 1, weights=None, inexact: float = 0.0):
-        signs = np.asarray(signs).astype(X.dtype)
-        if weights is not None:
-            if X.dtype != np.float64:
-                raise UsageError("weights would be rounded to `dtype=float32`", "leave one of them out")
-            signs = signs * np.sqrt(weights)
+        if weights is not None and X.dtype != np.float64:
+            raise UsageError("weights would be rounded to `dtype=float32`", "leave one of them out")
+        signs = weighted_signs(signs, weights).astype(X.dtype)
         if sp.issparse(X):
             transposed = sp.csr_array(X).T.tocsr()
             kept = transposed.data, transposed.indices, transposed.indptr
-            centres = centre_sparse(*kept, X.shape[0], weights)
-            for start in range(0, transposed.nnz, VALUES_AT_ONCE):
-                part = slice(start, start + VALUES_AT_ONCE)
-                transposed.data[part] *= signs[transposed.indices[part]]
+            centres = sparse_centres(*kept, X.shape[0], weights)
+            sign_sparse(*kept, signs, centres)
         else:
-            transposed, centres = np.multiply(X.T, signs, order="C"), dense_centres(X, weights)
-            for index in blocks(np.flatnonzero(centres), X.shape[0]):
-                transposed[index] = (X[:, index] - centres[index]).T * signs
+            centres = dense_centres(X, weights)
+            transposed = signed_dense(X, signs, centres)
         super().__init__(transposed, threads, inexact)
         self.signs, self.centres = signs.astype(np.float64), centres.astype(np.float64)
         self.forget()
@@ -102,37 +137,6 @@ class Columns(MemoryRows, FeatureColumns):
         self.touched += self.n
         return out, means
 
-    def forget(self) -> None:
-        """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""
-        self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
-        self._gram, self._sums = np.empty((0, 0)), np.empty(0)
-
-    def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples.
-
-        What was computed once is kept, for up to ``KEPT`` columns; where these do not suffice it starts anew.
-        """
-        position = self._position
-        fresh = index[position[index] < 0]
-        if self._known.size + fresh.size > max(KEPT, index.size):
-            self.forget()
-            position, fresh = self._position, index
-        known, total = self._known, self._known.size + fresh.size
-        if total > self._sums.size:
-            old, size = known.size, max(total, min(2 * total, KEPT))
-            in_force().check(8 * (size**2 + index.size**2), f"inner products of {index.size:,} features", FEWER)
-            gram, sums = np.empty((size, size)), np.empty(size)
-            gram[:old, :old], sums[:old] = self._gram[:old, :old], self._sums[:old]
-            self._gram, self._sums = gram, sums
-        if fresh.size:
-            self._known = np.concatenate([known, fresh])
-            before, new = np.arange(known.size), np.arange(known.size, total)
-            newton.full_products(*self.slices(self._known), self.signs, before, new, self._gram, self._sums)
-            position[fresh] = new
-            self.touched += total
-        chosen = position[index]
-        return self._gram[chosen[:, None], chosen], self._sums[chosen]
-
     def slices(self, index: np.ndarray | None = None) -> tuple:
         """Return some (or all) sparse columns as values, samples, and where each column begins and ends.
 
@@ -144,6 +148,13 @@ class Columns(MemoryRows, FeatureColumns):
             return (data, indices, begin, end) if index is None else (data, indices, begin[index], end[index])
         data, indices, indptr = self.take(index, np.ones(index.size))
         return data, indices, indptr[:-1], indptr[1:]
+
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a signed column, and the samples they belong to."""
+        if not self.sparse:
+            return self.X[j].astype(np.float64), np.arange(self.d)
+        stored = slice(self.indptr[j], self.indptr[j + 1])
+        return self.data[stored].astype(np.float64), self.indices[stored]
 
     def take_columns(self, index: np.ndarray) -> np.ndarray:
         """Return a contiguous float64 copy of some dense columns, as :meth:`MemoryRows.take`."""

@@ -24,6 +24,7 @@ from screenpath.kernels import rows as kernels
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
+from screenpath.rows.ordered import in_order
 
 ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
 
@@ -365,17 +366,7 @@ class ShardRows(Rows):
 
     def _in_order(self, function, tasks):
         """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number is under way."""
-        if self._pool is None:
-            for arguments in tasks:
-                yield function(*arguments)
-            return
-        waiting: deque = deque()
-        for arguments in tasks:
-            waiting.append(self._pool.submit(function, *arguments))
-            if len(waiting) > self._at_once:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from in_order(self._pool, self._at_once, function, tasks)
 
     def _block_sums(self, theta):
         """Yield each block's sum and the rows it touched, in order."""

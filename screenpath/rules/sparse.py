@@ -8,7 +8,7 @@ paper's where the reference is exact: a primal ball around a multiple of ``w0``,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -112,14 +112,14 @@ def screen(
         return at
     regions = _regions(model, reference, alpha)
     model.reach = 0.0
-    if not regions.known:
+    if not finite(regions):
         return at
     stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
     if stretches or not alone:
-        regions = replace(regions, budget=math.inf)  # the box is looked at from better weights, if at all
+        regions = regions._replace(budget=math.inf)  # the box is looked at from better weights, if at all
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
-    record = _run(model, reference, at, regions, reference.scores.copy(), (samples, features, features_first))
+    record = _run(model, reference, at, regions, (samples, features, features_first))
     found = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
     if stretches:
         left, known = int(np.count_nonzero(at.keep)), reference.nonzero
@@ -184,30 +184,7 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
     return int(np.sum(counts & (proven * duals < 0)) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
 
 
-@dataclass(slots=True)
-class _Regions:
-    """Centres as multiples of the reference, squared radii, the squared distance of the dual centres at least, and the
-    budget of ``kernels/sparse_box.py``.
-    """
-
-    scale: float
-    primal_sq: float
-    ones_part: float
-    theta_part: float
-    first_sq: float
-    second_sq: float
-    between_sq: float
-    budget: float
-    paper: bool
-
-    @property
-    def known(self) -> bool:
-        """Tell whether every number is one: where a square has overflowed, the regions say nothing."""
-        radii = self.primal_sq + self.first_sq + self.second_sq + self.between_sq + self.budget
-        return math.isfinite(radii + self.scale + self.ones_part)
-
-
-def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
+def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     n, gamma, bounds = model.n, model.gamma, model.rounding
     rest, lag_sq, error = bounds.parts(ref, alpha)
     # The gap is rest + lag_sq / 2, and ||w0 - w_theta||^2 = lag_sq / alpha. What rounding does to the latter is below
@@ -217,7 +194,7 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
     primal = math.sqrt(most / alpha) + 0.5 * moved
     ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
     if model.sharp:  # the dual is not strongly concave
-        return _Regions(1.0 + ratio, bounds.grown * primal * primal, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
+        return kernels.Regions(1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, True)
     ones_part, theta_part = -ratio * inverse, 1.0 + ratio
     to_ones_sq = (
         ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
@@ -232,24 +209,33 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> _Regions:
     # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
     budget = n * most + bounds.root * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.root + ref.off)
     between_sq = ratio * ratio * max(to_ones_sq - blur, 0.0)
-    return _Regions(1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first,
-                    grown * second * second, between_sq, grown * budget, paper)  # fmt: skip
-
-
-def _run(model, ref, at: SparseScreened, r: _Regions, scores, what) -> np.ndarray:
-    views = model.views
-    samples, features, features_first = what
-    record = np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
-    w_norm = math.sqrt(ref.w_sq / ref.alpha)
-    touched, used = kernels.sifs(
-        views.by_column, views.by_row, model.n, model.d, model.labels, model.weights, model.classes, scores, ref.w,
-        ref.theta, model.psi_of(ref), ref.u, ref.u_slack, model.u_ones, model.row_sizes, model.row_norm, model.col_sq,
-        model.col_norm, model.beta, model.gamma, r.scale, r.primal_sq, w_norm, r.ones_part, r.theta_part, r.first_sq,
-        r.second_sq, r.between_sq, math.sqrt(model.pairs) * (abs(r.ones_part) + r.theta_part + 1.0),
-        samples, features, r.paper, True, features_first, tuple(model.rounding.slacks), at.duals, at.keep,
-        at.row_part, at.col_part, *model.known_norms, ref.formed, ref.room, model.intercept, abs(ref.intercept),
-        model.twice, at.col_total, ref.scores, r.budget, record,
+    most_theta = math.sqrt(model.pairs) * (abs(ones_part) + theta_part + 1.0)
+    return kernels.Regions(
+        1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first, grown * second * second,
+        between_sq, most_theta, grown * budget, paper, True,
     )  # fmt: skip
+
+
+def finite(r: kernels.Regions) -> bool:
+    """Tell whether every number is one: where a square has overflowed, the regions say nothing."""
+    radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget
+    return math.isfinite(radii + r.scale + r.ones_part)
+
+
+def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:
+    views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
+    constants = kernels.Constants(
+        views.by_column, views.by_row, model.u_ones, model.row_sizes, model.row_norm, model.col_sq, model.col_norm,
+        model.twice, model.intercept,
+    )  # fmt: skip
+    reference = kernels.Reference(
+        ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room, abs(ref.intercept),
+        math.sqrt(ref.w_sq / ref.alpha),
+    )  # fmt: skip
+    found = kernels.Found(at.duals, at.keep, at.row_part, at.col_part, at.col_total, *model.known_norms)
+    touched, used = kernels.sifs(
+        constants, model.samples, model.beta, reference, regions, what, tuple(model.rounding.slacks), found, record
+    )
     model.rows.touched += touched
     return record[:used]
 
@@ -278,6 +264,6 @@ def tighten(model, at: SparseScreened, point, alpha: float) -> int:
 def _tightened(model, at: SparseScreened, point, alpha: float) -> np.ndarray:
     """Screen as :func:`tighten`; return the triggerings."""
     regions = _regions(model, point, alpha, paper=False)
-    if not regions.known:
+    if not finite(regions):
         return np.empty((0, 2), dtype=np.int64)
-    return _run(model, point, at, regions, point.scores.copy(), (True, True, True))
+    return _run(model, point, at, regions, (True, True, True))

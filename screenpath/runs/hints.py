@@ -84,16 +84,32 @@ def _end_of_grid(session):
     if None in ends:  # as good inside of the grid
         return
     at = ends[0]
-    more = wider(session.options, row, at)
+    more = wider(session.options, points, points.index({name: row[name] for name in names}), at)
     yield f"the best step on the test data has {at}: {more} may hold a better one"
 
 
-def wider(options: dict, parameters: dict, at: str) -> str:
-    """Return what to type where the best step is at an end of the grid, as ``choose.at_boundary`` says it."""
-    if "C" not in parameters or options.get("c_list") is not None:
-        return "a wider grid"
-    C = parameters["C"]
-    return f"`cmax={10.0 * C:g}`" if "upper" in at else f"`cmin={C / 10.0:g}`"
+def wider(options: dict, points: list[dict], best: int, at: str) -> str:
+    """Return what to type where the best step is at an end of the grid.
+
+    Parameters
+    ----------
+    options : dict
+    points : list of dict
+        Parameters of every step.
+    best : int
+    at : str
+        As ``choose.at_boundary`` says it.
+    """
+    given = options.get("c_list") is not None or options.get("lambda_list") is not None
+    C = points[best].get("C")
+    more = "a wider grid"
+    if C is not None and not given:
+        more = f"`cmax={10.0 * C:g}`" if "upper" in at else f"`cmin={C / 10.0:g}`"
+    elif "lambda" in points[best] and "lower" in at and not given:
+        ratio = 0.1 * (options["lambda_min_ratio"] or 0.05)
+        more = f"`lambda_min_ratio={ratio:g}`" if options["log"] else f"`grid={2 * len(points)}`"
+    open_end = options.get("until_turn") is False and points[best] == points[-1]
+    return f"{more}, or `until_turn`," if open_end and options["part"] is None and not given else more
 
 
 def _rows(session):

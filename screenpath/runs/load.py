@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data import needs
+from screenpath.data.column_shards import ColumnFolder
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import check_names
 from screenpath.data.labels import are_targets, label_text, named, recoded
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
-from screenpath.data.prepare import Preparation, checked_penalties, prepare, stored_dense
+from screenpath.data.prepare import checked_penalties, prepare, stored_dense
 from screenpath.data.read import read_like
 from screenpath.data.shards import ShardFolder
-from screenpath.data.table import Form
-from screenpath.data.wide import is_wide
+from screenpath.data.wide import check_width, is_wide
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.rows.budget import Allowance, free_memory
-from screenpath.rows.memory import MemoryRows, prepared_rows
+from screenpath.rows.column_shards import ColumnShards
+from screenpath.rows.memory import prepared_rows
 from screenpath.rows.shards import ShardRows
+from screenpath.runs.loaded import TestData, Training
 from screenpath.runs.reading import (
     TOO_LARGE,
     class_weights,
@@ -35,149 +36,10 @@ from screenpath.runs.reading import (
     read_data,
     read_weights,
 )  # fmt: skip
-from screenpath.runs.record import WIDEST
 
-if TYPE_CHECKING:
-    from screenpath.rows.gram import GramRows
-
+ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
+SMALLER = "convert with a smaller `block_mb`"
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
-
-
-@dataclass(frozen=True)
-class Described:
-    """What is said about rows that are gone.
-
-    Parameters
-    ----------
-    sparse : bool
-    nbytes : int
-    """
-
-    sparse: bool
-    nbytes: int
-
-
-@dataclass(frozen=True)
-class Training:
-    """Data of a run.
-
-    Parameters
-    ----------
-    path : str
-    rows : MemoryRows, ShardRows, GramRows or Described
-    targets : ndarray of shape (n,), or None once the model has been built
-    labels : dict or None
-        Map from +1 and -1 to the labels of the file.
-    weights : ndarray of shape (n,) or None
-        Class and sample weights together.
-    preparation : Preparation
-    sha256 : str
-        Fingerprint of the values read.
-    shape : tuple of int
-        Samples, and features of the file.
-    nnz : int
-    vectors : int
-        Bytes that a path's vectors take, as far as there is a limit.
-    names : tuple of str or None
-        Of the features, where the data was a table.
-    label_names : tuple of str or None
-        Of the labels 0, 1, ..., where they are texts.
-    form : Form or None
-        What the columns of a file with named columns are.
-    penalties : ndarray or None
-        Weights in the penalty of the features that have a column.
-    """
-
-    path: str
-    rows: MemoryRows | ShardRows | GramRows | Described
-    targets: np.ndarray | None
-    labels: dict | None
-    weights: np.ndarray | None
-    preparation: Preparation
-    sha256: str
-    shape: tuple
-    nnz: int
-    vectors: int = 0
-    names: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
-    form: Form | None = None
-    penalties: np.ndarray | None = None
-
-    @property
-    def weights_sha256(self) -> str | None:
-        """Return the SHA-256 of the weights."""
-        return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
-
-    def identity(self) -> dict:
-        """Return what stands for the data where runs are compared: values, weights and, where there are some, names."""
-        names = None
-        if self.names is not None or self.label_names is not None:
-            names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
-        penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
-        return {
-            "data_sha256": self.sha256,
-            "weights_sha256": self.weights_sha256,
-            **({} if names is None else {"names_sha256": names}),
-            **({} if penalties is None else {"penalty_sha256": penalties}),
-        }
-
-    def description(self) -> dict:
-        """Return what run.json says about the data."""
-        return {
-            "path": self.path,
-            "sha256": self.sha256,
-            "n_samples": self.shape[0],
-            "n_features": self.shape[1],
-            "nnz": self.nnz,
-            "storage": "shards" if isinstance(self.rows, ShardRows) else "sparse" if self.rows.sparse else "dense",
-            "bytes": self.rows.nbytes,
-            **({} if self.names is None else {"feature_names": list(self.names)}),
-            **({} if self.label_names is None else {"label_names": list(self.label_names)}),
-            **({} if self.form is None else {"table": self.form.record()}),
-        }
-
-    def without_rows(self) -> Training:
-        """Return the same for a model that does not need the rows any more."""
-        return replace(self, rows=Described(self.rows.sparse, self.rows.nbytes))
-
-    @property
-    def mapped_bytes(self) -> int:
-        """Return the bytes of files that passes map."""
-        return self.rows.nbytes if isinstance(self.rows, ShardRows) else 0
-
-    def close(self) -> None:
-        """Let go of threads and cluster."""
-        if isinstance(self.rows, ShardRows):
-            self.rows.close()
-
-    def preparation_record(self) -> dict:
-        """Return scaling and bias as run.json keeps them, so that new data can be prepared alike."""
-        p = self.preparation
-        record = {"scaling": p.kind, "scale": p.scale, "shift": p.shift, "bias": p.bias}
-        return record if p.columns is None else {**record, "features": p.numbers}
-
-
-@dataclass(frozen=True)
-class TestData:
-    """Data of ``--test``, prepared like the training data.
-
-    Parameters
-    ----------
-    path : str
-    X : ndarray or csr_array of shape (m, d) or (m, d + 1), or HeldOutRows
-        What the weights of a step are multiplied with.
-    targets : ndarray of shape (m,)
-    sha256 : str
-    """
-
-    path: str
-    X: Any
-    targets: np.ndarray
-    sha256: str
-
-    def description(self) -> dict:
-        """Return what run.json says about the test data."""
-        return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
 
 
 def named_cluster(options: dict) -> bool:
@@ -193,11 +55,7 @@ def named_cluster(options: dict) -> bool:
 def read_training(options: dict):
     """Return the training data as the file says, in memory; of wide data the columns that occur."""
     data = read_data(options["data"], options, in_force(), options["n_features"]).narrowed()
-    if data.width > WIDEST:  # its number would not be exact as a float64, which files of coefficients are read as
-        raise DataError(
-            f"{name_of(options['data'])} has {data.width:,} features: no number of a feature is beyond 2^53",
-            "check the largest index of the data",
-        )
+    check_width(name_of(options["data"]), data.width)
     return data
 
 
@@ -221,9 +79,14 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     """
     limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
-    if data is None and spec.streams and is_shards(options["data"]):
+    if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
         folder = open_shards(options)
-        if not _fits_narrowed(folder, options):
+        if isinstance(folder, ColumnFolder):
+            if spec.streams_columns:
+                return _stream_columns(spec, options, limit, folder, tell)
+            if named_cluster(options):
+                raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
+        elif spec.streams and not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder, tell)
     data = read_training(options) if data is None else data
     if tell is not None and not kept:
@@ -339,7 +202,8 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     X, source = data.X, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
-    limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", TOO_LARGE)
+    hint = ON_DISK if spec.streams_columns else TOO_LARGE
+    limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = later
     return vectors
 
@@ -393,6 +257,36 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     return Training(
         options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what
     )
+
+
+def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolder, tell=None) -> Training:
+    """Return the training data of a folder of shards by columns, which stay on disk."""
+    source = options["data"]
+    if options["dtype"] != "float64":
+        raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
+    folder.check_width(options["n_features"])
+    if tell is not None:
+        for notice in folder.meta["notices"]:
+            tell(f"{source}: {notice}")
+    shape = Shape(folder.n, folder.columns.n, folder.nnz, False)
+    limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
+    y = folder.labels()
+    options = coded(options, folder.label_names)
+    targets, labels = targets_of(spec, options, y, source)
+    given = checked_weights(y, read_weights(options.get("weights")))
+    weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
+    penalties = checked_penalties(read_weights(options.get("penalty_weights")), folder.d, folder.numbers)
+    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"])
+    classes = len((labels or {}).get("classes", (0,)))
+    vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
+    limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
+    limit.promised = vectors + columns.passing
+    p = replace(columns.preparation, bias=1.0)  # the model's own, last among its coefficients
+    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
+    return Training(
+        source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,
+        vectors + columns.passing, penalties=penalties, **what,
+    )  # fmt: skip
 
 
 def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more) -> ShardRows:

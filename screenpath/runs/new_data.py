@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from screenpath.data.column_shards import open_folder
 from screenpath.data.dataset import Dataset
 from screenpath.data.labels import recoded
 from screenpath.data.libsvm import ABSENT, MARKED
 from screenpath.data.read import read_like, refuse_columns
-from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.shards import is_shard_folder
 from screenpath.data.table import Form
 from screenpath.errors import DataError
 from screenpath.runs.open import Run
@@ -42,7 +43,7 @@ def read_new(
     """
     if is_shard_folder(path):
         refuse_columns(str(path), target)
-        data = ShardFolder(path).dataset()
+        data = open_folder(path).dataset()
     else:
         zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
         labels = MARKED if labelled else ABSENT

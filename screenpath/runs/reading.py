@@ -7,6 +7,7 @@ from array import array
 import numpy as np
 
 from screenpath.data.arrays import dataset_of
+from screenpath.data.column_shards import ColumnFolder, open_folder
 from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
 from screenpath.data.labels import label_number
@@ -31,9 +32,9 @@ def is_shards(data) -> bool:
     return isinstance(data, str) and is_shard_folder(data)
 
 
-def open_shards(options: dict) -> ShardFolder:
+def open_shards(options: dict) -> ShardFolder | ColumnFolder:
     """Open the shard folder DATA; what is resumed must hold the same data, so its content is compared too."""
-    folder = ShardFolder(options["data"], content=bool(options.get("resume")))
+    folder = open_folder(options["data"], content=bool(options.get("resume")))
     folder.check_indices(options["zero_based"])
     if folder.form is None or options.get("one_hot"):
         refuse_columns(str(folder.path), options.get("target"), options.get("one_hot", ()))

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from screenpath.data.table import is_form
+from screenpath.data.wide import WIDEST
 from screenpath.errors import RunFolderError
 from screenpath.models.scores import SCORES
 
@@ -33,7 +34,6 @@ FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS))
 
 SCALINGS = ("none", "maxabs", "standard", "l2")
 KERNELS = ("linear", "poly", "rbf")
-WIDEST = 2**53  # more features no index has ever had
 CHUNK = 1 << 20
 
 

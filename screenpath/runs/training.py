@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from screenpath.data.column_shards import open_folder
 from screenpath.data.dataset import Dataset
 from screenpath.data.read import read_like
-from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.shards import is_shard_folder
 from screenpath.errors import DataError
 from screenpath.runs.open import Run
 
@@ -58,7 +59,7 @@ def training_data(run: Run, path: str | None = None) -> Dataset:
     zero_based = run.record["options"].get("zero_based", False)
     try:
         if is_shard_folder(where):
-            data = ShardFolder(where).dataset(run.n_features)
+            data = open_folder(where).dataset(run.n_features)
         else:
             data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
     except DataError as error:

@@ -15,7 +15,7 @@ from screenpath.models.options import CERTIFY
 from screenpath.sklearn.base import C_VALUE
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
 from screenpath.sklearn.classifiers import L1SVM, SVM, SparseSVM
-from screenpath.sklearn.crossval import CrossValidated, SearchedC, held_out_forms
+from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms
 from screenpath.sklearn.problem import Problem
 
 TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
@@ -42,6 +42,10 @@ class SVMClassifierCV(SearchedC, SVM):
         Best mean score, of equal ones the most regularised; or the most regularised within one standard error of it.
     n_jobs : int, optional
         Processes that share the folds; the results are the same. A script needs ``if __name__ == "__main__":``.
+    until_turn : bool, default False
+        Go on behind the end of the grid, as it is spaced, until the mean score over the folds has turned.
+    turn_points : int, default 100
+        How many points may be added.
     certify : bool, default False
         Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. 2015).
     certify_to : float, optional
@@ -85,7 +89,8 @@ class SVMClassifierCV(SearchedC, SVM):
             raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
         if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
             raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
-        return {"keep": self.calibration is not None or self.classes_.size > 2, "certify": self._certifies}
+        keep = self.calibration is not None or self.classes_.size > 2
+        return {**super()._kept(problem), "keep": keep, "certify": self._certifies}
 
     @property
     def _certifies(self) -> bool:
@@ -136,7 +141,7 @@ class SVMClassifierCV(SearchedC, SVM):
 
 
 @dataclass(eq=False, repr=False)
-class L1SVMClassifierCV(CrossValidated, L1SVM):
+class L1SVMClassifierCV(OpenEnded, L1SVM):
     """:class:`L1SVMClassifier` with C chosen by cross-validation, as of :class:`SVMClassifierCV`.
 
     Parameters
@@ -147,7 +152,7 @@ class L1SVMClassifierCV(CrossValidated, L1SVM):
         Space them evenly in the logarithm, from ``lambda_max`` to ``lambda_min_ratio * lambda_max``.
     lambda_min_ratio : float, default 0.05
         Used with ``log``.
-    cv, scoring, step, n_jobs
+    cv, scoring, step, n_jobs, until_turn, turn_points
         As of :class:`SVMClassifierCV`.
     class_weight, scale, rule, solver, tol, max_epochs, threads
         As of :class:`L1SVMClassifier`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from sklearn.utils.metaestimators import available_if
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
 from screenpath.cv.run import FoldPath, fold_paths
+from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.errors import UsageError
+from screenpath.models.options import UNTIL_TURN
 from screenpath.models.scores import SCORES, Score, choose_score
 from screenpath.rows.budget import free_memory
 from screenpath.runs.choose import Choice, choose
@@ -32,6 +35,7 @@ SCORERS = {
     "balanced_accuracy": "balanced-accuracy", "roc_auc": "auc", "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
 }  # fmt: skip
+MOST = next(one for one in UNTIL_TURN if one.name == "turn_points")
 STEPS = ("best", "one-se")
 
 
@@ -89,17 +93,25 @@ class CrossValidated(PathEstimator):
             options = {**options, "matrix_memory": free_memory() // 2 // jobs}
         kept = {**self._kept(problem), **({} if scorer is None else {"keep": True})}
         task = replace(problem.task, options=options, score=score, **kept)
-
-        def walk(points, tol: float) -> list[list[FoldPath]]:
-            return [list(fold_paths(part, task, splits, points, tol, jobs)) for part in problem.parts]
-
-        folds, grid = self._refined(walk(grid, self.tol), grid, walk)
-        self._warn([row for part in folds for fold in part for row in fold.rows], "cross-validation", 4)
-        if scorer is None:
-            scores = _scores(problem, folds, splits, score)
-        else:
-            scores = self._scored(scorer, problem, folds, splits)
         higher = score.higher or scorer is not None
+
+        def walk(points, tol: float, begun=None) -> list[list[FoldPath]]:
+            begun = [None] * len(problem.parts) if begun is None else begun
+            parts = zip(problem.parts, begun, strict=True)
+            return [list(fold_paths(part, task, splits, points, tol, jobs, begun=b)) for part, b in parts]
+
+        def scored(folds) -> np.ndarray:
+            if scorer is None:
+                return _scores(problem, folds, splits, score)
+            return self._scored(scorer, problem, folds, splits)
+
+        def ended(folds) -> bool:
+            return turned(choose(scored(folds), higher), higher)
+
+        folds, grid = self._grown(problem, walk(grid, self.tol), grid, walk, ended)
+        folds, grid = self._refined(folds, grid, walk)
+        self._warn([row for part in folds for fold in part for row in fold.rows], "cross-validation", 4)
+        scores = scored(folds)
         choice = choose(scores, higher)
         at = choice.best if self.step == "best" else choice.one_se
         self._note(problem, grid, scores if higher else -scores, choice, at, folds)
@@ -109,6 +121,10 @@ class CrossValidated(PathEstimator):
     def _kept(self, problem: Problem) -> dict[str, Any]:
         """Return what the folds are to keep: the forms of held-out samples where classes are decided between."""
         return {"keep": len(problem.targets.parts) > 1}
+
+    def _grown(self, problem: Problem, folds: list, grid, walk: Callable, ended: Callable) -> tuple[list, Any]:
+        """Return the folds of every problem and the grid, where need be with points behind its end."""
+        return folds, grid
 
     def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
         """Return the folds of every problem and the grid, where need be with further points of it."""
@@ -192,8 +208,33 @@ class CrossValidated(PathEstimator):
         return {name.removesuffix("_"): value for name, value in (self._fitted_parameter(*pair) for pair in pairs)}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class OpenEnded(CrossValidated):
+    """The search over a grid that may go on until the mean score has turned."""
+
+    until_turn: bool = False
+    turn_points: int = 100
+
+    def _kept(self, problem: Problem) -> dict[str, Any]:
+        return {**super()._kept(problem), "grows": bool(self.until_turn)}
+
+    def _grown(self, problem: Problem, folds: list, grid, walk: Callable, ended: Callable) -> tuple[list, Any]:
+        if not self.until_turn:
+            return folds, grid
+        spec, o = problem.spec, problem.task.options
+        if o.get("c_list") is not None or o.get("lambda_list") is not None:
+            raise ValueError("until_turn goes on as a grid is spaced, and grid has its values: give their number")
+        check_spacing(grid, spec.rule(o["rule"]), o["rule"], spec.default_rule)
+        first = np.asarray(grid)
+        found = grown(
+            first, folds, MOST.checked(self.turn_points), partial(spec.further, o, first),
+            lambda _, reached: ended(reached), lambda points, begun: walk(points, self.tol, begun),
+        )  # fmt: skip
+        return found[1], found[0]
+
+
 @dataclass(eq=False, repr=False)
-class SearchedC(CrossValidated):
+class SearchedC(OpenEnded):
     """The search over a grid of C."""
 
     grid: Any = 100

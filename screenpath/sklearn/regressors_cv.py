@@ -14,7 +14,7 @@ class LADRegressorCV(SearchedC, LAD):
 
     Parameters
     ----------
-    grid, cmin, cmax, cv, step, n_jobs
+    grid, cmin, cmax, cv, step, n_jobs, until_turn, turn_points
         As of :class:`screenpath.sklearn.SVMClassifierCV`.
     scoring : str or callable, optional
         ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball``; of held-out samples.
@@ -37,7 +37,9 @@ class QuantileRegressorCV(SearchedC, Quantile):
 
     Parameters
     ----------
-    grid, cmin, cmax, cv, step, n_jobs, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
+    grid, cmin, cmax, cv, step, n_jobs, until_turn, turn_points
+        As of :class:`LADRegressorCV`.
+    intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`LADRegressorCV`.
     scoring : str or callable, optional
         As of :class:`LADRegressorCV`, but that the default is ``pinball`` at ``tau``.
@@ -52,7 +54,9 @@ class SVMRegressorCV(SearchedC, SVR):
 
     Parameters
     ----------
-    grid, cmin, cmax, cv, scoring, step, n_jobs, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
+    grid, cmin, cmax, cv, scoring, step, n_jobs, until_turn, turn_points
+        As of :class:`LADRegressorCV`.
+    intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
         As of :class:`LADRegressorCV`.
     epsilon : float, default 0.1
         Half width of the tube without loss, in the units of ``y``.

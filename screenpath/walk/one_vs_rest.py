@@ -12,7 +12,7 @@ from screenpath.models.base import Resumable
 from screenpath.models.l1svm import L1SVM
 from screenpath.models.losses import SVM
 from screenpath.models.options import INTERVAL
-from screenpath.rows.columns import Columns
+from screenpath.rows.column_shards import columns_of
 from screenpath.walk import step as steps
 from screenpath.walk.loop import walk
 from screenpath.walk.step import Step
@@ -77,7 +77,7 @@ class L1OneVsRest(OneVsRest):
 
     Parameters
     ----------
-    rows : MemoryRows
+    rows : MemoryRows or ColumnShards
     codes : ndarray of int of shape (n,)
         Class numbers from 0.
     weights : ndarray of shape (n,), optional
@@ -89,7 +89,7 @@ class L1OneVsRest(OneVsRest):
     def __init__(self, rows, codes, weights=None, threads: int = 1):
         self.rows, self.held = rows, 0
         signs = (np.where(codes == k, 1.0, -1.0) for k in range(int(codes.max()) + 1))
-        self.parts = [L1SVM(Columns.of_rows(rows, each, threads, weights)) for each in signs]
+        self.parts = [L1SVM(columns_of(rows, each, threads, weights)) for each in signs]
 
     @property
     def lam_max(self) -> float:

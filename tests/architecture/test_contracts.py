@@ -18,6 +18,7 @@ from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.rows.base import Counted, FeatureColumns, KernelRows, Rows, TwoViews, WalkedRows
 from screenpath.rows.cluster import ClusterRows
+from screenpath.rows.column_shards import ColumnShards, ShardColumns
 from screenpath.rows.columns import Columns
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -107,6 +108,15 @@ def test_rows_in_shards(tmp_path):
     rows = ShardRows(ShardFolder(tmp_path / "shards"))
     meets(rows, Rows)
     assert not rows.compiled and rows.stored is None and rows.moved is None
+
+
+def test_columns_in_shards(tmp_path):
+    for data in (X, np.where(X > 1.0, X, 0.0)):
+        write_libsvm(tmp_path / "text", sp.csr_array(data), SIGNS)
+        folder = convert([tmp_path / "text"], tmp_path / "columns", by="columns", force=True)
+        columns = ShardColumns(ColumnShards(folder), SIGNS)
+        meets(columns, FeatureColumns)
+        assert columns.moved is None
 
 
 def test_rows_on_a_cluster_are_rows_in_shards_that_count_what_they_send():

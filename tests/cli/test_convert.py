@@ -1,6 +1,7 @@
 """The commands on shard folders, the cache and the memory limit."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -191,3 +192,222 @@ def test_standard_on_sparse_shards(call, tmp_path):
     assert call("convert", "sparse", "s", "--quiet").code == 0
     result = call("svm", "s", *GRID, "--scale", "standard")
     assert result.code == 2 and "--storage dense" in result.err
+
+
+# -- by columns ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def by_columns(call, data, monkeypatch):
+    """A folder of several shards by columns made of ``data``."""
+    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    from screenpath.data.convert import convert
+
+    return convert([data], data.parent / "columns", block_mb=1e-3, by="columns").path
+
+
+def same_run(one, other):
+    """Compare what two runs have written, but for times."""
+    assert without_times(f"{one}/steps.csv") == without_times(f"{other}/steps.csv")
+    with open(f"{one}/coefficients.csv") as first, open(f"{other}/coefficients.csv") as second:
+        assert first.read() == second.read()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (), ("--scale", "standard", "--rule", "none"),
+        ("--scale", "maxabs", "--threads", 2, "--class-weight", "balanced"),
+        ("--storage", "sparse", "--solver", "cd", "--log"), ("--penalty-weights", "penalties", "--one-vs-rest"),
+    ],
+)  # fmt: skip
+def test_l1_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_columns, options):
+    (data.parent / "penalties").write_text("1\n2\n0.5\n1\n3\n")
+    more = ("--grid", "6", "--quiet", *options)
+    assert call("l1svm", data, *more, "-o", "memory").code == 0
+    result = call("l1svm", by_columns, *more, "--test", data, "-o", "streamed")
+    assert result.code == 0, result.err
+    tested = without_times("streamed/steps.csv", "test_accuracy")
+    assert tested == without_times("memory/steps.csv", "test_accuracy")
+    with open("streamed/run.json") as file:
+        record = json.load(file)
+    assert record["data"]["storage"] == "shards" and record["preparation"]["bias"] == 1.0
+    with open("memory/coefficients.csv") as one, open("streamed/coefficients.csv") as other:
+        assert one.read() == other.read()
+
+
+def test_what_else_takes_columns(call, data, by_columns):
+    """Models by rows, cross-validation, predict and inspect read the folder as they read the text."""
+    assert call("svm", data, *GRID, "-o", "a").code == 0
+    assert call("svm", by_columns, *GRID, "-o", "b").code == 0
+    same_run("a", "b")
+    for where, out in ((data, "c"), (by_columns, "d")):
+        assert call("cv", "l1svm", where, "--grid", 3, "--folds", 3, "--quiet", "-o", out).code == 0
+    same_run("c", "d")
+    one, other = (call("predict", "a", where, "--step", 3, "--quiet") for where in (data, by_columns))
+    assert one.code == other.code == 0 and one.out == other.out != ""
+    one, other = (call("inspect", where).out.splitlines()[1:] for where in (data, by_columns))
+    assert one == other
+    result = call("svm", by_columns, "--local-cluster", 2, *GRID)
+    assert result.code == 2 and "convert again with --by rows" in result.err
+    for option, said in (
+        (("--scale", "l2"), "--by rows"), (("--dtype", "float32"), "leave it out"), (("--n-features", 9), "5 features"),
+        (("--certificate",), "name the file"), (("--local-cluster", 2), "does not run on a cluster"),
+    ):  # fmt: skip
+        result = call("l1svm", by_columns, *option)
+        assert result.code == 2 and said in result.err
+
+
+def test_a_path_on_columns_is_stopped_and_resumed(call, data, by_columns, monkeypatch):
+    from screenpath.rows.column_shards import ShardColumns
+    from screenpath.walk import loop
+
+    assert call("l1svm", by_columns, "--grid", "8", "--quiet", "-o", "whole").code == 0
+    real, calls = loop.time.monotonic, []
+
+    def late(model, *arguments, plain=loop.solve_point, **more):
+        calls.append(isinstance(model.rows, ShardColumns))  # toys are solved before
+        if sum(calls) == 4:
+            monkeypatch.setattr(loop.time, "monotonic", lambda: real() + 1e6)
+        return plain(model, *arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "solve_point", late)
+        assert call("l1svm", by_columns, "--grid", "8", "--quiet", "--time-limit", 1000, "-o", "cut").code == 3
+    monkeypatch.setattr(loop.time, "monotonic", real)
+    with open("cut/run.json") as file:
+        assert 0 < json.load(file)["totals"]["steps_done"] < 8
+    assert call("l1svm", by_columns, "--grid", "8", "--quiet", "--resume", "-o", "cut").code == 0
+    same_run("cut", "whole")
+
+
+@pytest.mark.parametrize("name", ["000001-dense.npy", "000002-targets.npy", "labels.npy", "meta.json"])
+def test_damaged_columns_are_noticed(call, by_columns, name):
+    shard_folders.flip(by_columns / name, -4)
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and name in result.err and "damaged" in result.err
+    assert "Traceback" not in result.err
+    result = call("inspect", by_columns)
+    assert result.code == 1 and name in result.out + result.err
+    (by_columns / name).unlink()
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and "Traceback" not in result.err
+
+
+def test_convert_by_columns(call, data, tmp_path):
+    """From text and from rows the same folder comes out; what cannot be is refused by name."""
+    result = call("convert", data, "columns", "--by", "columns")
+    assert result.code == 0 and "columns: 120 rows, 5 features" in result.err
+    assert not (tmp_path / "columns.by-rows").exists()
+    again = call("convert", data, "columns", "--by", "columns")
+    assert again.code == 1 and "use --force" in again.err
+    assert call("convert", data, "columns", "--by", "columns", "--resume").code == 0
+    result = call("convert", data, "columns", "--by", "columns", "--resume", "--zero-based")
+    assert result.code == 1 and "zero_based was" in result.err
+    assert call("convert", data, "rows").code == 0
+    assert call("convert", "rows", "turned", "--by", "columns").code == 0
+    from screenpath.data.column_shards import ColumnFolder
+
+    one, other = ColumnFolder("columns"), ColumnFolder("turned")
+    assert one.sha256 == other.sha256
+    for option in (("--n-features", 9), ("--dtype", "float32"), ("--zero-based",), ("--target", "y")):
+        result = call("convert", "rows", "twice", "--by", "columns", *option)
+        assert result.code == 2 and option[0] in result.err
+    result = call("convert", "rows", "twice")
+    assert result.code == 2 and "--by columns" in result.err
+    result = call("convert", "columns", "twice", "--by", "columns")
+    assert result.code == 1 and "was converted by columns" in result.err
+
+
+def test_convert_by_columns_goes_on(call, data, monkeypatch, tmp_path):
+    from screenpath.data import convert_columns
+    from screenpath.data.convert import convert
+    from screenpath.data.write_shards import ShardWriter
+
+    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr(convert_columns, "AT_ONCE", 1 << 11)  # a pass over the rows for each block
+    whole = convert([data], tmp_path / "whole", block_mb=1e-3, by="columns")
+    written, plain = [], ShardWriter.write
+
+    def write(self, k, *arguments):
+        if self.path.name == "cut":
+            written.append(k)
+            if len(written) == 3:
+                raise KeyboardInterrupt
+        return plain(self, k, *arguments)
+
+    monkeypatch.setattr(ShardWriter, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        convert([data], tmp_path / "cut", block_mb=1e-3, by="columns")
+    found = convert([data], tmp_path / "cut", block_mb=1e-3, by="columns", resume=True)
+    assert found.sha256 == whole.sha256 and written == [0, 1, 2, 2, *range(3, whole.count)]
+    assert sorted(path.name for path in tmp_path.iterdir() if "cut" in path.name) == ["cut"]
+
+
+def put(place, value):
+    """Return what replaces an entry of an array."""
+
+    def change(array):
+        array.flat[place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("targets", put(0, 9.0), "not numbered from 0 up"),
+        ("targets", put(0, 1.5), "not numbered from 0 up"),
+        ("targets", put(1, -1.0), "not numbered from 0 up"),
+        ("dense", put(3, np.nan), "nan or infinity"),
+        ("sqnorms", put(0, 7.0), "not those of the rows"),
+    ],
+)
+def test_made_up_columns_do_not_crash(call, by_columns, name, change, words):
+    shard_folders.edit(by_columns, 1, name, change)
+    shard_folders.seal(by_columns)
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and words in result.err and "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("width", 3, "not numbered from 0 up"),
+        ("width", 2**60, "not numbered from 0 up"),
+        ("width", None, "'width' is missing"),
+        ("labels_file", {}, "'labels_file' is missing"),
+        ("by", "cells", "'by' is missing"),
+        ("d", 7, "a shard has more than 7 columns"),
+    ],
+)
+def test_fields_of_meta_json_by_columns(call, by_columns, name, value, words):
+    shard_folders.write(by_columns, {**shard_folders.read(by_columns), name: value})
+    for command in ("l1svm", "svm"):
+        result = call(command, by_columns)
+        assert result.code == 1 and words in result.err and "Traceback" not in result.err
+    result = call("inspect", by_columns)
+    assert result.code == 1 and words in result.out + result.err
+
+
+def test_labels_that_are_no_numbers(call, by_columns):
+    labels = np.load(by_columns / "labels.npy")
+    labels[3] = np.inf
+    np.save(by_columns / "labels.npy", labels)
+    meta = shard_folders.read(by_columns)
+    crc = zlib.crc32((by_columns / "labels.npy").read_bytes())
+    shard_folders.write(by_columns, {**meta, "labels_file": {**meta["labels_file"], "crc32": crc}})
+    result = call("l1svm", by_columns)
+    assert result.code == 1 and "labels.npy" in result.err and "nan or infinity" in result.err
+    assert "nan or infinity" in call("inspect", by_columns).out
+
+
+def test_resume_refuses_changed_columns(call, by_columns):
+    assert call("l1svm", by_columns, "--grid", 4, "--quiet", "--time-limit", 1e-9, "-o", "cut").code == 3
+    labels = np.load(by_columns / "labels.npy")
+    np.save(by_columns / "labels.npy", labels[::-1].copy())
+    meta = shard_folders.read(by_columns)
+    crc = zlib.crc32((by_columns / "labels.npy").read_bytes())
+    shard_folders.write(by_columns, {**meta, "labels_file": {**meta["labels_file"], "crc32": crc}})
+    result = call("l1svm", by_columns, "--grid", 4, "--resume", "-o", "cut")
+    assert result.code == 1 and "SHA-256" in result.err

@@ -260,3 +260,60 @@ def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
     found = call("cv", "svm", data, *GRID, "--time-limit", 1e-9, "--out", "run")
     assert found.code == 1
     assert "no grid point was reached by all folds" in found.err
+
+
+TURN = {
+    "svm": ("--cmin", 1e-3, "--cmax", 1e-1, "--grid", 5),
+    "l1svm": ("--grid", 4),
+}
+
+
+@pytest.mark.parametrize("model", TURN)
+def test_a_grid_goes_on_until_the_score_turns(call, data, tmp_path, model):
+    """What comes out is the cross-validation over the grid that was found, as if it had been asked for."""
+    small = ("--folds", 3, "--quiet", *TURN[model])
+    found = call("cv", model, data, *small, "--until-turn", "--turn-points", 40, "--out", "run")
+    assert found.code == 0
+    said = record(tmp_path / "run")
+    first = 5 if model == "svm" else 4
+    assert said["until_turn"]["added_points"] == said["n_grid"] - first > 0
+    assert said["until_turn"]["turned"] is True
+    assert said["best"]["step"] < said["n_grid"] - 3
+    rows = read_csv(tmp_path / "run" / "cv.csv")
+    name = said["parameters"][0]
+    assert said["until_turn"]["last"] == {name: float(rows[-1][name])}
+    given = ",".join(row[name] for row in rows)
+    option = "--c-list" if model == "svm" else "--lambda-list"
+    assert call("cv", model, data, "--folds", 3, option, given, "--out", "at-once").code == 0
+    for table in ("folds.csv", "steps.csv"):
+        assert without_times(tmp_path / "run" / table) == without_times(tmp_path / "at-once" / table)
+    assert (tmp_path / "run" / "cv.csv").read_bytes() == (tmp_path / "at-once" / "cv.csv").read_bytes()
+
+
+def test_a_grid_that_does_not_turn_is_said(call, tmp_path):
+    grid = ("--cmin", 1e-5, "--cmax", 1e-4, "--grid", 3, "--out", "run")
+    data = regression(tmp_path)
+    found = call("cv", "lad", data, *grid, "--until-turn", "--turn-points", 2)
+    assert found.code == 0
+    assert "has not turned within 2 further points to C = 0.001" in found.err
+    assert "--cmax 0.01 may hold a better one" in found.err
+    said = record(tmp_path / "run")
+    assert (said["n_grid"], said["until_turn"]["turned"]) == (5, False)
+    found = call("cv", "lad", data, *grid, "--force")
+    assert "--cmax 0.001, or --until-turn, may hold a better one" in found.err
+    assert record(tmp_path / "run")["until_turn"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--c-list", "1,2,3"), "leave out --c-list"),
+        (("--part", "1/2"), "leave out one of the two"),
+        (("--grid", 1), "use --grid with 2 or more points"),
+        (("--rule", "ssnsv"), "use --rule dvi+gap"),
+    ],
+)
+def test_until_turn_refuses(call, data, options, said):
+    found = call("cv", "svm", data, *options, "--until-turn", "--out", "run")
+    assert found.code == 2
+    assert said in found.err.replace("\n", " ")

@@ -21,8 +21,12 @@ MODELS = {
     "one-vs-rest": ("svm", *GRID, "--one-vs-rest"),
     "lad": ("lad", *GRID, "--repeats", 2),
     "l1svm": ("l1svm", "--grid", 5, "--quiet", "--folds", 3),
+    "until-turn": (
+        "svm", "--cmin", 1e-3, "--cmax", 1e-1, "--grid", 4, "--quiet", "--folds", 3, "--until-turn", "--certify"
+    ),
     "sparse-svm": ("sparse-svm", "--betas", 2, "--alphas", 4, "--quiet", "--folds", 3),
-}
+}  # fmt: skip
+STOPS = {"until-turn": (2, 12, 4)}  # within the first grid, behind its end, and behind that of a further one
 
 
 def tables(folder) -> dict:
@@ -63,7 +67,7 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
     model, *options = MODELS[name]
     path = {"lad": regression, "one-vs-rest": lambda p: three_labels(p)[0]}.get(name, lambda p: data)(tmp_path)
     assert call("cv", model, path, *options, "--out", "whole").code == 0
-    for k, count in enumerate((2, 4, 3)):  # a fold has four steps and more
+    for k, count in enumerate(STOPS.get(name, (2, 4, 3))):  # a fold has four steps and more
         with monkeypatch.context() as patch:
             stop_at(count)
             found = call("cv", model, path, *options, "--out", "cut", *(["--resume"] if k else []))
@@ -73,7 +77,7 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
         monkeypatch.chdir(tmp_path)
         assert json.loads(Path("cut/run.json").read_text())["status"] == "interrupted"
     assert "finished folds and steps are kept" in found.err
-    jobs = 2 if name in ("chunk", "sparse-svm") else 1
+    jobs = 2 if name in ("chunk", "sparse-svm", "until-turn") else 1
     assert call("cv", model, path, *options, "--out", "cut", "--resume", "--jobs", jobs).code == 0
     assert tables("cut") == tables("whole")
     assert sorted(os.listdir("cut")) == sorted(os.listdir("whole"))
@@ -143,13 +147,14 @@ def test_a_file_of_another_grid_is_refused(call, data, stop_at, tmp_path):
     assert found.code == 1 and "another run, fold or grid" in found.err
 
 
-@pytest.mark.parametrize("certify", [(), ("--certify-to", 0.1)])
-def test_time_limit(call, data, monkeypatch, tmp_path, certify):
+@pytest.mark.parametrize("name", ["plain", "svm", "until-turn"])
+def test_time_limit(call, data, monkeypatch, tmp_path, name):
     """The deadline comes in the middle of a fold; its step under way is dropped, what is done is kept."""
-    options = ("svm", data, *GRID, *certify)
+    model, *options = ("svm", *GRID) if name == "plain" else MODELS[name]
+    options = (model, data, *options)
     assert call("cv", *options, "--out", "whole").code == 0
     real, plain = run.time.monotonic, saved.FoldFile.save
-    for k, count in enumerate((2, 9)):
+    for k, count in enumerate((2, 14 if name == "until-turn" else 9)):
         calls = []
 
         def save(self, *arguments, calls=calls, count=count):

@@ -128,7 +128,7 @@ def test_a_cross_validation_at_an_end_says_what_to_type(call, centred):
     result = call("cv", "svm", centred, "--folds", 3, "--c-list", "1e-6,0.05", "-o", "r", "--seed", 0)
     assert "warning" in result.err and "a wider grid may" in result.err
     result = call("cv", "svm", centred, "--folds", 3, "--cmin", 1e-6, "--cmax", 0.05, "--grid", 2, "-o", "s")
-    end = "--cmax 0.5 may" if "upper end" in result.err else "--cmin 1e-07 may"
+    end = "--cmax 0.5, or --until-turn, may" if "upper end" in result.err else "--cmin 1e-07 may"
     assert end in result.err and "hint" not in result.err
 
 

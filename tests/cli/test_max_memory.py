@@ -39,6 +39,7 @@ SETTINGS = {
     "kernel": ("--positive", "1", "--kernel", "rbf", *GRID),
 }
 CASES = [(name, storage, "path") for storage in ("dense", "sparse", "shards", "cache") for name in SETTINGS]
+CASES += [("l1svm", "columns", "path")]
 # lad, quantile and svr are the same model with other kinks and slopes.
 CASES += [(name, storage, "cv") for name, storage in (
     ("svm", "sparse"), ("svm", "shards"), ("lad", "dense"), ("sparse-svm", "sparse"), ("l1svm", "dense"),
@@ -66,9 +67,11 @@ def arguments(name: str, storage: str, what: str, size: str = "") -> list:
     size = size or ("few-" if name == "kernel" else "")
     words = [what] if what in ("cv", "compare") else []
     words.append("svm" if name == "kernel" else name)
-    words += {"shards": [f"{size}data.shards"], "cache": [f"{size}sparse", "--cache", f"{size}kept.cache"]}.get(
-        storage, [f"{size}{storage}"]
-    )
+    words += {
+        "shards": [f"{size}data.shards"],
+        "columns": [f"{size}data.columns"],
+        "cache": [f"{size}sparse", "--cache", f"{size}kept.cache"],
+    }.get(storage, [f"{size}{storage}"])
     words += ("--one-vs-rest", *GRID) if what == "one-vs-rest" else SETTINGS[name]
     words += ["--tol", "1e-3"]
     if (name, what) == ("l1svm", "compare"):
@@ -134,8 +137,9 @@ def where(tmp_path_factory):
 @pytest.fixture(scope="module")
 def forked(where):
     """The process that forks."""
-    warm = [["convert", f"{name}sparse", f"{name}data.shards", "--block-mb", "1", "--force", "--quiet"]
-            for name in ("", "few-", "tiny-")]  # fmt: skip
+    warm = [["convert", f"{name}sparse", f"{name}data.{by}", "--by", by.replace("shards", "rows"), "--block-mb", "1",
+             "--force", "--quiet"]
+            for name in ("", "few-", "tiny-") for by in ("shards", "columns")]  # fmt: skip
     warm += [arguments(*case, "tiny-") for case in CASES]
     warm.append(["predict", "tiny-svm-sparse-path", "tiny-sparse", "--step", "0", "--quiet"])
     kernels = len(list(cache_folder().glob("*.kernel")))

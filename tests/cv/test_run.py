@@ -1,5 +1,7 @@
 """Paths of folds, stopped and continued, without the command line."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -82,6 +84,34 @@ def test_finished_folds_come_from_their_files(tmp_path, monkeypatch):
             list(fold_paths(samples, task, splits, other, 1e-6, folder=tmp_path))
     with pytest.raises(RunFolderError, match="another run, fold or grid"):
         list(fold_paths(samples, task, splits, GRID, 1e-7, folder=tmp_path))
+
+
+def test_a_longer_grid_goes_on_with_the_folds(tmp_path, monkeypatch):
+    """A path over the first points, and then over more of them, is the path over all at once."""
+    samples, task = svm_task(certify=True)
+    splits, task = draw_folds(80, 3, 1, 0), replace(task, grows=True, keep=True)
+    whole = list(fold_paths(samples, task, splits, GRID, 1e-6))
+    first = list(fold_paths(samples, task, splits, GRID[:2], 1e-6))
+    assert all(len(fold.held_out.lines) == 2 and fold.state for fold in first)
+    for jobs in (1, 2):
+        for one, other in zip(whole, fold_paths(samples, task, splits, GRID, 1e-6, jobs, begun=first), strict=True):
+            same(one, other)
+            np.testing.assert_array_equal(one.products, other.products)
+            assert one.state.keys() == other.state.keys()
+    assert all(len(fold.held_out.lines) == 2 for fold in first)  # what was found stays as it was
+    # On disk the reference of the next point is kept, and a file without it is none of these.
+    for folder, begun, grid in (("a", None, GRID[:2]), ("b", first, GRID)):
+        (tmp_path / folder).mkdir()
+        found = list(fold_paths(samples, task, splits, grid, 1e-6, folder=tmp_path / folder, begun=begun))
+        with monkeypatch.context() as patch:
+            patch.setattr("screenpath.cv.run.fold_path", None)
+            for one, other in zip(
+                found, fold_paths(samples, task, splits, grid, 1e-6, 1, tmp_path / folder), strict=True
+            ):
+                same(one, other)
+                assert other.state.keys() == one.state.keys()
+    with pytest.raises(RunFolderError, match="how far the fold had come"):
+        list(fold_paths(samples, replace(task, grows=False), splits, GRID, 1e-6, folder=tmp_path / "b"))
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):

@@ -202,16 +202,18 @@ def test_the_regions_of_sifs(alpha, coarse):
                     b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0),
                     b.grown * (6 * most + b.root * c.t_error + 0.25 * c.off * (2.0 * b.root + c.off)))  # fmt: skip
         found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
-        assert found == pytest.approx(expected) and r.paper and r.known
+        assert found == pytest.approx(expected) and r.paper and rules.finite(r)
+        assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.ones_part) + r.theta_part + 1.0))
         model = sparse_model(b)
         model.sharp = True  # the exact hinge: of the regions the primal ball alone is left
         exact = rules._regions(model, c, alpha)
-        assert (exact.scale, exact.primal_sq) == (r.scale, r.primal_sq) and not exact.paper and exact.known
+        assert (exact.scale, exact.primal_sq) == pytest.approx((r.scale, r.primal_sq))
+        assert not exact.paper and rules.finite(exact)
     below = certificate(lag_sq=0.0, loss_slack=0.0, kink=0.0, floor=0.0, apart_sq=300.0, t_error=0.0)
     second = rules._regions(sparse_model(b), below, 0.7).second_sq
     assert second == pytest.approx(b.grown * 0.25 * 300.0)  # a square below 0 counts as 0
-    assert not rules._regions(sparse_model(b), certificate(theta_sq=math.inf), alpha).known
-    assert not rules._regions(sparse_model(b), certificate(t_error=math.nan), alpha).known
+    assert not rules.finite(rules._regions(sparse_model(b), certificate(theta_sq=math.inf), alpha))
+    assert not rules.finite(rules._regions(sparse_model(b), certificate(t_error=math.nan), alpha))
 
 
 def test_what_the_triggerings_are_given(monkeypatch):
@@ -219,26 +221,28 @@ def test_what_the_triggerings_are_given(monkeypatch):
     monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))
     views_of = SimpleNamespace(by_column=None, by_row=None, row_sqnorms=None)
     names = "labels", "weights", "classes", "u_ones", "row_norm", "row_sizes", "col_sq", "col_norm", "beta", "gamma"
-    names = *names, "intercept", "twice"
+    names = *names, "intercept", "twice", "samples"
     at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None, col_total=None)
     model = SimpleNamespace(
-        views=views_of, n=6, d=4, pairs=6, known_norms=(), rounding=SimpleNamespace(slacks=()), psi_of=lambda ref: None,
-        rows=SimpleNamespace(touched=100.0), nothing_screened=lambda: at, sharp=False, **dict.fromkeys(names),
+        views=views_of, n=6, d=4, pairs=6, known_norms=(None, None),
+        rounding=SimpleNamespace(slacks=()), psi_of=lambda ref: None, rows=SimpleNamespace(touched=100.0),
+        nothing_screened=lambda: at, sharp=False, **dict.fromkeys(names),
     )  # fmt: skip
     ref = certificate(w=None, theta=None, u=None, u_slack=None, formed=None, room=None, scores=np.zeros(6))
-    for ones_part in (-0.3, 0.3):
-        r = rules._Regions(1.1, 2.2, ones_part, 1.4, 5.5, 6.6, 7.7, 8.8, True)
-        assert rules._run(model, ref, at, r, ref.scores, (True, False, True)).shape == (2, 2)
-        told = [number for number in given.pop() if isinstance(number, float)]
-        assert told[told.index(7.7) + 1] == pytest.approx(math.sqrt(6.0) * (0.3 + 1.4 + 1.0))
-        assert told[told.index(2.2) + 1] == pytest.approx(math.sqrt(1.3 / 0.7))
-    assert model.rows.touched == 114.0
+    r = rules.kernels.Regions(1.1, 2.2, -0.3, 1.4, 5.5, 6.6, 7.7, 9.9, 8.8, True, True)
+    assert rules._run(model, ref, at, r, (True, False, True)).shape == (2, 2)
+    told = given.pop()
+    assert told[3].w_norm == pytest.approx(math.sqrt(1.3 / 0.7)) and told[3].scores is ref.scores
+    assert told[4] is r and told[5] == (True, False, True)
+    assert model.rows.touched == 107.0
     # The radius of the gap ball is kept where features are screened and the other ball is no smaller.
     for features, second_sq, finite, reach in (
         (True, 4.0, True, 2.0), (True, 5.5, True, math.sqrt(5.5)), (True, 6.0, True, 0.0), (False, 4.0, True, 0.0),
         (True, 4.0, False, 0.0),
     ):  # fmt: skip
-        r = rules._Regions(1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, 8.8, True)
+        r = rules.kernels.Regions(
+            1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, 9.9, 8.8, True, True
+        )  # fmt: skip
         monkeypatch.setattr(rules, "_regions", lambda *a, r=r, **how: r)
         found = rules.screen(model, ref, 0.5, True, features, True, alone=False)
         assert model.reach == reach and len(given) == finite and (found is at) != finite

@@ -7,6 +7,7 @@ import pytest
 from numba import config
 
 from screenpath.kernels import sifs
+from screenpath.kernels.sparse import Samples
 from tests.proofs.test_conditioning import lines, pull
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -57,10 +58,10 @@ def test_features_of_one_triggering(dense, paper, gap):
         live = np.flatnonzero(keep)
         active = rng.random(size) < 0.1
         mine = rough.copy(), slack.copy(), keep.copy(), live.copy(), active.copy(), np.full(size, -1)
+        balls, told = (first_sq, second_sq, between_sq, paper, gap), (moved, *(moves if moved else np.empty((2, 0))))
         got = sifs.decide_features(
-            columns, psi, mine[0], mine[1], ones, 0.2, 0.9, first, moved, *(moves if moved else np.empty((2, 0))), part,
-            square, norms, N, beta, first_sq, second_sq, between_sq, paper, gap, extent, slacks, mine[2], mine[3],
-            mine[4], mine[5],
+            columns, N, beta, (psi, mine[0], mine[1], ones), (0.2, 0.9), first, told, (part, square, norms), balls,
+            extent, slacks, mine[2], mine[3], mine[4], mine[5],
         )  # fmt: skip
         sure = np.zeros(size, dtype=np.bool_)
         radii = math.sqrt(first_sq) if paper else INF, math.sqrt(second_sq) if gap else INF
@@ -237,15 +238,22 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         if classes > 1:
             status[labels * N + np.arange(N)] = 2  # no dual variables: never decided
         fixed = status.copy()
-        touched, used = sifs.sifs(
-            columns, rows, N, D, labels, np.ones(N), classes, scores, ref["w"], ref["theta"], psi.ravel(),
-            ref["u"].copy(), np.zeros(classes * D), ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"],
-            ref["col_norm"], beta, gamma, ref["scale"], ref["primal_sq"], ref["w_norm"], ref["ones_part"],
-            ref["theta_part"], ref["first_sq"], ref["second_sq"], ref["between_sq"], ref["theta_norm"], what[0],
-            what[1], paper, gap, what[2], slacks, status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(),
-            np.zeros_like(keep), np.zeros(classes * N), ref["formed"], ref["room"], False, 0.0,
-            np.zeros(D), np.zeros(0), scores.copy(), math.inf, record,
+        constants = sifs.Constants(
+            columns, rows, ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], np.zeros(D), False
         )  # fmt: skip
+        pair = sifs.Reference(
+            scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],
+            ref["room"], 0.0, ref["w_norm"],
+        )  # fmt: skip
+        regions = sifs.Regions(
+            *(ref[name] for name in sifs.Regions._fields[:8]), budget=math.inf, paper=paper, gap=gap
+        )  # fmt: skip
+        known = sifs.Found(
+            status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(), np.zeros(0), np.zeros_like(keep),
+            np.zeros(classes * N),
+        )  # fmt: skip
+        samples = Samples(labels, np.ones(N), N, classes, gamma)
+        touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record)
         expected = scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixed)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))
         np.testing.assert_array_equal(keep, expected[1])

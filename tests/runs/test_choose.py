@@ -5,6 +5,7 @@ import pytest
 
 from screenpath.errors import ResourceError
 from screenpath.runs.choose import at_boundary, choose
+from screenpath.runs.hints import wider
 
 
 def test_mean_standard_error_best_and_one_se():
@@ -38,3 +39,27 @@ def test_boundaries_are_named():
     assert at_boundary(pairs, 4) is None
     assert at_boundary(pairs, 3) == "alpha at the upper end of the grid"
     assert at_boundary(pairs, 8) == "alpha at the lower end of the grid and beta at the lower end of the grid"
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "best", "said"),
+    [
+        ({}, "C", -1, "`cmax=30`"),
+        ({}, "C", 0, "`cmin=0.1`"),
+        ({"until_turn": False, "part": None}, "C", -1, "`cmax=30`, or `until_turn`,"),
+        ({"until_turn": False, "part": "1/2"}, "C", -1, "`cmax=30`"),
+        ({"until_turn": False, "part": None}, "C", 0, "`cmin=0.1`"),
+        ({"until_turn": True, "part": None}, "C", -1, "`cmax=30`"),
+        ({"until_turn": False, "part": None, "c_list": [1, 2, 3]}, "C", -1, "a wider grid"),
+        ({"log": False, "lambda_min_ratio": None}, "lambda", -1, "`grid=6`"),
+        ({"log": True, "lambda_min_ratio": None}, "lambda", -1, "`lambda_min_ratio=0.005`"),
+        ({"log": True, "lambda_min_ratio": 0.3}, "lambda", -1, "`lambda_min_ratio=0.03`"),
+        ({"log": False, "lambda_min_ratio": None, "lambda_list": [3, 2, 1]}, "lambda", -1, "a wider grid"),
+        ({}, "beta", -1, "a wider grid"),
+    ],
+)
+def test_what_to_type_for_a_wider_grid(options, name, best, said):
+    values = [1.0, 2.0, 3.0] if name == "C" else [3.0, 2.0, 1.0]
+    points = [{name: value} for value in values]
+    best = best % 3
+    assert wider(options, points, best, at_boundary(points, best)) == said

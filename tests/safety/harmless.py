@@ -8,7 +8,7 @@ ROOM = "the sum of the leading bits has two bits of room, of which this takes no
 WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
 L1, SIFS = "screenpath/kernels/l1svm.py", "screenpath/kernels/sifs.py"
 FINITE = "a sum and a difference are both no finite number where one of their parts is none"
-NUMBERS = "self.primal_sq + self.first_sq + self.second_sq + self.between_sq + self.budget"
+NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget"
 ONES = "a sign or a label of two classes is 1 or -1"
 CHECKER = "screenpath/verify/box.py"
 AGAIN = "for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)) if exactly else ():"
@@ -104,7 +104,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ),
     (PRECISE, "exp_minus", "value, low = 1.0, 0.0", "0.5"): "the last term of the series is below a tenth of the bound",
     **{
-        ("screenpath/rules/sparse.py", "_Regions.known", NUMBERS, f"{before} - {last}"): FINITE
+        ("screenpath/rules/sparse.py", "finite", NUMBERS, f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
     },
 }

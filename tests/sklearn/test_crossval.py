@@ -272,3 +272,39 @@ def test_the_sigmoid_is_the_most_likely_one():
     np.testing.assert_allclose([left.sum(), left @ forms / 1e3], 0.0, atol=1e-8)
     flat = calibrated("sigmoid", np.zeros(400), positive, weights)
     assert flat.predict(np.zeros(1))[0] == pytest.approx(weights @ targets / weights.sum())
+
+
+def test_a_grid_goes_on_as_by_the_library(cancer, tmp_path):
+    X, y = cancer
+    folds = np.arange(y.size) % 3
+    (tmp_path / "folds").write_text("\n".join(map(str, folds)) + "\n")
+    splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+    how = {"until_turn": True, "scale": "standard"}
+    for kind, name, small in (
+        (SVMClassifierCV, "svm", {"grid": 3, "cmin": 1e-4, "cmax": 1e-3, "bias": 1.0}),
+        (L1SVMClassifierCV, "l1svm", {"grid": 3}),
+    ):  # fmt: skip
+        file = {"fold_file": tmp_path / "folds", "out": tmp_path / name, "quiet": True}
+        run = screenpath.cross_validate(name, (X, y), **how, **small, **file)
+        model = kind(cv=splits, **how, **small).fit(X, y)
+        assert len(model.path_) == len(run) > 3
+        assert np.array_equal(model.cv_results_["mean_test_score"], [one.cv_accuracy for one in run])
+        # With a scorer the forms of the held-out samples are kept, from the first point on.
+        other = kind(cv=splits, scoring="balanced_accuracy", **how, **small).fit(X, y)
+        scorer = make_scorer(lambda truth, found: np.mean([(found[truth == c] == c).mean() for c in (0, 1)]))
+        same = kind(cv=splits, scoring=scorer, **how, **small).fit(X, y)
+        assert len(same.path_) == len(other.path_) > 3
+        np.testing.assert_allclose(
+            same.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"], rtol=1e-12
+        )
+    few = SVMClassifierCV(3, cmin=1e-6, cmax=1e-5, turn_points=2, bias=1.0, **how).fit(X, y)
+    assert len(few.path_) == 5
+    several = SVMClassifierCV(4, cmin=1e-4, cmax=1e-3, cv=3, bias=1.0, **how).fit(*load_iris(return_X_y=True))
+    assert len(several.cv_results_["params"]) > 4
+    for wrong, said in (
+        ({"grid": GRID}, "give their number"),
+        ({"rule": "ssnsv"}, "`rule=ssnsv` needs"),
+        ({"grid": 1}, "2 or"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            SVMClassifierCV(until_turn=True, bias=1.0, **wrong).fit(X, y)

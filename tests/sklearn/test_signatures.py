@@ -19,22 +19,23 @@ SPARSE = (
     'solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
 )
 SEARCH = 'cv=None, scoring=None, step="best", n_jobs=None'
+TURN = "until_turn=False, turn_points=100"
 CERTIFY = "certify=False, certify_to=None, certify_points=1000, calibration=None"
 C_GRID = "grid=100, cmin=1e-2, cmax=10.0"
 PAIRS = "betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01"
 SIGNATURES = {
     "SVMClassifier": f"C=1.0, *, {KERNEL}, class_weight=None, {BOX}",
-    "SVMClassifierCV": f"{C_GRID}, *, {SEARCH}, {CERTIFY}, {KERNEL}, class_weight=None, {BOX}",
+    "SVMClassifierCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {CERTIFY}, {KERNEL}, class_weight=None, {BOX}",
     "L1SVMClassifier": f"C=1.0, *, {L1}",
-    "L1SVMClassifierCV": f"grid=20, log=False, lambda_min_ratio=0.05, *, {SEARCH}, {L1}",
+    "L1SVMClassifierCV": f"grid=20, log=False, lambda_min_ratio=0.05, *, {SEARCH}, {TURN}, {L1}",
     "SparseSVMClassifier": f"alpha=0.01, beta=0.01, *, {SPARSE}",
     "SparseSVMClassifierCV": f"{PAIRS}, *, {SEARCH}, {SPARSE}",
     "LADRegressor": f"C=1.0, *, {BOX}",
-    "LADRegressorCV": f"{C_GRID}, *, {SEARCH}, {BOX}",
+    "LADRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {BOX}",
     "QuantileRegressor": f"C=1.0, *, tau=0.5, {BOX}",
-    "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, tau=0.5, {BOX}",
+    "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, tau=0.5, {BOX}",
     "SVMRegressor": f"C=1.0, *, epsilon=0.1, {BOX}",
-    "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, epsilon=0.1, {BOX}",
+    "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, epsilon=0.1, {BOX}",
 }
 
 

@@ -1,0 +1,117 @@
+"""What the screening of a sparse SVM is given, see ``kernels/sifs.py``. This module holds no kernel."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Constants(NamedTuple):
+    """What a model and its data have for every pair.
+
+    Attributes
+    ----------
+    columns, rows : tuple of ndarray
+        Both views of the data.
+    u_ones : ndarray
+        ``X' psi(1)/n``.
+    row_sq, row_norm, col_sq, col_norm : ndarray
+        Squared norms of samples and of (class, feature) columns of the dual (weighted), unconditioned; ``row_norm`` and
+        ``n col_norm`` are their roots.
+    twice : ndarray of shape (d,)
+        Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
+    free : bool
+        Whether there is an intercept that is not penalised.
+    """
+
+    columns: tuple
+    rows: tuple
+    u_ones: np.ndarray
+    row_sq: np.ndarray
+    row_norm: np.ndarray
+    col_sq: np.ndarray
+    col_norm: np.ndarray
+    twice: np.ndarray
+    free: bool
+
+
+class Reference(NamedTuple):
+    """The pair that is screened from; what is decided on entry must have its value in ``theta`` and ``w``.
+
+    Attributes
+    ----------
+    scores, w, theta, psi, u, u_slack : ndarray
+        ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the errors of that; entries of ``u``
+        with an error are formed anew where needed.
+    formed : ndarray of int64
+    room : float
+        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
+    level : float
+        Size of a free intercept in ``scores``.
+    w_norm : float
+    """
+
+    scores: np.ndarray
+    w: np.ndarray
+    theta: np.ndarray
+    psi: np.ndarray
+    u: np.ndarray
+    u_slack: np.ndarray
+    formed: np.ndarray
+    room: float
+    level: float
+    w_norm: float
+
+
+class Regions(NamedTuple):
+    """Where the optimum is: centres as multiples of the reference, squared radii.
+
+    Attributes
+    ----------
+    scale, primal_sq : float
+        Primal ball: centre ``scale w`` and squared radius.
+    ones_part, theta_part, first_sq : float
+        The paper's dual ball: centre ``ones_part 1 + theta_part theta``, squared radius.
+    second_sq : float
+        Squared radius of the gap ball around ``theta``.
+    between_sq : float
+        Squared distance of the two dual centres, at least.
+    theta_norm : float
+        Largest norm of a dual point.
+    budget : float
+        See ``kernels/sparse_box.py``; infinite where the box is not to be looked at.
+    paper, gap : bool
+        Which of the two dual balls are used.
+    """
+
+    scale: float
+    primal_sq: float
+    ones_part: float
+    theta_part: float
+    first_sq: float
+    second_sq: float
+    between_sq: float
+    theta_norm: float
+    budget: float
+    paper: bool
+    gap: bool
+
+
+class Found(NamedTuple):
+    """Decisions so far and partial squared norms, updated.
+
+    Attributes
+    ----------
+    status, keep, row_part, col_part : ndarray
+    col_total : ndarray of shape (d,)
+        With a free intercept, sums of the columns over the surviving dual variables, with their weights.
+    known_keep, known_part : ndarray
+        See ``kernels.conditioning.keep_columns``.
+    """
+
+    status: np.ndarray
+    keep: np.ndarray
+    row_part: np.ndarray
+    col_part: np.ndarray
+    col_total: np.ndarray
+    known_keep: np.ndarray
+    known_part: np.ndarray

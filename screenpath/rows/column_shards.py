@@ -1,0 +1,407 @@
+"""Feature columns in memory-mapped shards: all features are looked at on disk, survivors are kept in memory.
+
+A pass prepares the columns block by block: it scales them, subtracts their centres and multiplies them by the signs of
+the samples. What is formed of a column is formed of it alone, by the kernels of :class:`rows.columns.Columns`, and sums
+over columns in the same blocks and order: a path on such shards has the bytes of the path in memory.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from screenpath.data.column_shards import ColumnFolder
+from screenpath.data.memory import in_force
+from screenpath.data.needs import F8
+from screenpath.data.prepare import DENSE_FROM, Preparation, fit_preparation
+from screenpath.data.shards import Shard
+from screenpath.errors import UsageError
+from screenpath.kernels import l1svm as kernels
+from screenpath.kernels import rows as sums
+from screenpath.numbers.csr import shared_csr
+from screenpath.rows.base import Counted
+from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
+from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
+from screenpath.rows.memory import sum_blocks, usable_threads
+from screenpath.rows.ordered import in_order
+
+COPIES = 4  # of a block that is prepared: from the form on disk, scaled, signed, and what is on its way
+SPARE = 2  # times the columns asked for that may be kept in memory
+
+
+class ColumnShards(Counted):
+    """Columns of a shard folder, scaled on the fly; from them the signed columns of a model are made.
+
+    Parameters
+    ----------
+    folder : ColumnFolder
+    scale : {"none", "maxabs", "standard"}
+    storage : {"auto", "dense", "sparse"}
+        Form of the columns; ``auto`` by the density of the whole.
+    weights : ndarray of shape (n,), optional
+        How often each sample counts in what the scaling measures.
+    penalties : ndarray of shape (features,), optional
+        Further divisors of the columns.
+    threads : int, default 1
+
+    Attributes
+    ----------
+    n, d : int
+        Samples and features that have a column.
+    sparse : bool
+    preparation : Preparation
+
+    Raises
+    ------
+    UsageError
+        For scalings that are not of columns.
+    """
+
+    moved = None
+    touched = 0
+
+    def __init__(self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads=1):
+        if scale == "l2":
+            raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
+        self.folder, self.n, self.d = folder, folder.n, folder.columns.n
+        density = folder.nnz / max(self.n * self.d, 1)
+        self.sparse = storage == "sparse" or (storage == "auto" and density < DENSE_FROM)
+        if scale == "standard" and self.sparse:
+            raise UsageError(
+                "`scale=standard` subtracts the mean, which would fill these sparse columns",
+                "use `scale=maxabs`, or `storage=dense` if the survivors fit in memory as dense columns",
+            )
+        self.threads = usable_threads(threads)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self.counts = np.full(self.d, self.n)
+        folder.check()
+        self.preparation = Preparation("none", None, None, 0.0, self.d)
+        self.preparation = self._prepare(scale, weights, penalties)
+
+    @property
+    def kinds(self) -> tuple:
+        """Return the types of values and indices of rows of this form, for those who make toys of them."""
+        return np.dtype(np.float64), self._index_type if self.sparse else None
+
+    @property
+    def size(self) -> int:
+        """Return the number of values that the columns store."""
+        return int(self.counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that a pass reads from the files."""
+        return self.folder.columns.nbytes
+
+    @property
+    def passing(self) -> int:
+        """Return the bytes that a pass takes."""
+        starts = self.folder.columns.starts
+        value = F8 if not self.sparse else F8 + self._index_type.itemsize
+        largest = max(int(self.counts[a:b].sum()) for a, b in zip(starts[:-1], starts[1:], strict=True))
+        return COPIES * (self.threads + 1) * value * largest
+
+    @property
+    def _index_type(self) -> np.dtype:
+        return np.dtype(np.int32 if self.n <= np.iinfo(np.int32).max else np.int64)
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether columns are as they are stored."""
+        return self.preparation.scale is None and self.folder.dtype == np.float64
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def each(self, function, tasks):
+        """Yield ``function(*arguments)`` for each of ``tasks``, in order; several are under way."""
+        yield from in_order(self._pool, self.threads, function, tasks)
+
+    def block(self, k: int, chosen=None) -> Any:
+        """Return columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr).
+
+        Parameters
+        ----------
+        k : int
+        chosen : ndarray of int, optional
+            Columns of the shard, from its first one; all by default.
+        """
+        shard, start = self.folder.columns.shard(k), int(self.folder.columns.starts[k])
+        columns = start + (np.arange(shard.rows) if chosen is None else chosen)
+        p = self.preparation
+        if not self.sparse:
+            F = self._dense(shard, chosen)
+            if p.shift is not None:
+                F -= p.shift[columns, None]
+            if p.scale is not None:
+                F /= p.scale[columns, None]
+            return F
+        data, indices, indptr = self._sparse(shard, chosen)
+        if p.scale is not None:
+            data *= np.repeat(1.0 / p.scale[columns], np.diff(indptr))
+        return data, indices, indptr
+
+    def _dense(self, shard: Shard, chosen) -> np.ndarray:
+        """Return a copy of columns as an array of float64."""
+        if shard.dense is not None:
+            return np.array(shard.dense if chosen is None else shard.dense[chosen], dtype=np.float64, order="C")
+        X = sp.csr_array(self._sparse(shard, chosen), shape=(shard.rows if chosen is None else chosen.size, self.n))
+        return X.toarray(order="C")
+
+    def _sparse(self, shard: Shard, chosen) -> tuple:
+        """Return a copy of columns as CSR arrays."""
+        if shard.dense is not None:
+            X = sp.csr_array(shard.dense if chosen is None else shard.dense[chosen])
+            samples = X.indices
+        else:  # what is not chosen is not looked at
+            X = shared_csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size))
+            X = X if chosen is None else X[chosen]
+            samples = shard.columns[X.indices]
+        return np.array(X.data, dtype=np.float64), samples.astype(self._index_type), X.indptr.astype(np.int64)
+
+    def _prepare(self, scale: str, weights, penalties) -> Preparation:
+        """Measure what the scaling needs, and how many values each column stores."""
+        factors = np.ones(self.d) if scale != "none" else None
+        shift = np.zeros(self.d) if scale == "standard" else None
+        starts = self.folder.columns.starts
+        for k in range(self.folder.columns.count if self.sparse or scale != "none" else 0):
+            part, block = slice(int(starts[k]), int(starts[k + 1])), self.block(k)
+            if self.sparse:
+                self.counts[part] = np.diff(block[2])
+            if factors is None:
+                continue
+            shape = (part.stop - part.start, self.n)
+            X = sp.csr_array(sp.csr_array(block, shape=shape).T) if self.sparse else block.T
+            found = fit_preparation(X, scale, 0.0, weights, not self.sparse)
+            factors[part] = found.scale
+            if shift is not None:
+                shift[part] = found.shift
+        if penalties is not None:
+            factors = penalties if factors is None else factors * penalties
+        return replace(
+            self.preparation, kind=scale, scale=factors, shift=shift, columns=self.folder.numbers, width=self.folder.d
+        )
+
+
+class ShardColumns(KeptProducts):
+    """Signed feature columns on disk; see :class:`rows.columns.Columns` for the operations.
+
+    Columns that were asked for stay in memory, up to twice as many as were asked for last.
+
+    Parameters
+    ----------
+    source : ColumnShards
+    signs : ndarray of shape (samples,)
+        Labels -1 and +1.
+    weights : ndarray of shape (samples,), optional
+        ``s``, at least 0.
+    """
+
+    moved = None
+
+    def __init__(self, source: ColumnShards, signs, weights=None):
+        self.source, self.sparse, self.inexact = source, source.sparse, source.preparation.inexact
+        self.n, self.d, self.touched = source.d, source.n, 0
+        self.signs, self._weights = weighted_signs(signs, weights), weights
+        self._starts = source.folder.columns.starts
+        self._blocks = sum_blocks(self.n, source.size, self.d)
+        self.centres, squares = np.zeros(self.n), np.empty(self.n)
+        for part, centres, found in self._over(self._measured):
+            self.centres[part], squares[part] = centres, found
+        self.norms = np.sqrt(squares)
+        self._held, self._where = np.empty(0, dtype=np.int64), np.full(self.n, -1)
+        self._arrays: tuple = self._empty()
+        self.forget()
+
+    # -- passes --------------------------------------------------------------------------------------------------
+
+    def products(self, v: np.ndarray) -> np.ndarray:
+        """Return ``f_j . v`` for every feature; ``v`` has one entry a sample; one pass over the files."""
+        out, v = np.empty(self.n), np.ascontiguousarray(v, dtype=np.float64)
+        product, signed = sums.csr_products if self.sparse else sums.dense_products, self.signs * v
+
+        def one(k: int):
+            found = np.empty(int(self._starts[k + 1] - self._starts[k]))
+            shard = self._as_stored(k)
+            if shard is None:
+                product(*self._signed(k), v, found, 0, found.size)
+            elif self.sparse:
+                product(shard.data, shard.indices, shard.indptr, signed[shard.columns], found, 0, found.size)
+            else:
+                product(shard.dense, signed, found, 0, found.size)
+            return (found,)
+
+        for part, found in self._over(one):
+            out[part] = found
+        self.touched += self.n
+        return out
+
+    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the norms of the columns centred at their weighted mean, and that mean; one pass over the files."""
+        out, means = np.empty(self.n), np.empty(self.n)
+        spread = kernels.sparse_spreads if self.sparse else kernels.dense_spreads
+
+        def one(columns, count):
+            found = np.empty(count), np.empty(count)
+            spread(*columns, self.signs, *found)
+            return found
+
+        for part, *found in self._over(self._of_signed(one)):
+            out[part], means[part] = found
+        self.touched += self.n
+        return out, means
+
+    def _over(self, function):
+        """Yield (columns, results...) of ``function(k)`` for every shard, in order."""
+        count = self._starts.size - 1
+        for k, found in enumerate(self.source.each(function, ((k,) for k in range(count)))):
+            yield slice(int(self._starts[k]), int(self._starts[k + 1])), *found
+
+    def _as_stored(self, k: int) -> Shard | None:
+        """Return shard ``k`` where its columns are those of the model but for signs -1 and +1, which are exact."""
+        if not self.source.plain or self._weights is not None:
+            return None
+        if self.centres[int(self._starts[k]) : int(self._starts[k + 1])].any():
+            return None
+        shard = self.source.folder.columns.shard(k)
+        return shard if (shard.dense is None) == self.sparse else None
+
+    def _of_signed(self, function):
+        """Return what gives ``function(columns, count)`` for the signed columns of a shard."""
+        return lambda k: function(self._signed(k), int(self._starts[k + 1] - self._starts[k]))
+
+    def _measured(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the centres of the columns of a shard, and their squared norms once they are subtracted."""
+        block, part = self.source.block(k), slice(int(self._starts[k]), int(self._starts[k + 1]))
+        count = part.stop - part.start
+        if self.sparse:
+            data, indices, indptr = block
+            measured = sparse_centres(data, indices, indptr, self.d, self._weights)
+        else:
+            measured = dense_centres(block.T, self._weights)
+        self.centres[part] = measured
+        columns, squares = self._sign(block, measured), np.empty(count)
+        if self.sparse:
+            sums.csr_squared_norms(columns[0], columns[2], squares)
+        else:
+            sums.dense_squared_norms(*columns, squares)
+        return measured, squares
+
+    def _signed(self, k: int, chosen=None) -> tuple:
+        """Return signed columns of shard ``k``, as kernels take them."""
+        centres = self.centres[int(self._starts[k]) : int(self._starts[k + 1])]
+        return self._sign(self.source.block(k, chosen), centres if chosen is None else centres[chosen])
+
+    def _sign(self, block: Any, centres) -> tuple:
+        if not self.sparse:
+            return (signed_dense(block.T, self.signs, centres),)
+        data, indices, indptr = block
+        sign_sparse(data, indices, indptr, self.signs, centres)
+        return block
+
+    # -- columns in memory ---------------------------------------------------------------------------------------
+
+    def combine(self, w: np.ndarray) -> np.ndarray:
+        """Return ``sum_j w_j f_j``, one entry a sample; columns with a zero weight are not read."""
+        support = np.flatnonzero(w)
+        self._hold(support)
+        add, theta = sums.csr_sum if self.sparse else sums.dense_sum, w[self._held]
+        partial = np.zeros((len(self._blocks), self.d))
+        for total, ends in zip(partial, self._blocks, strict=True):
+            first, last = np.searchsorted(self._held, ends).tolist()
+            self.touched += add(*self._arrays, theta, total, first, last)
+        return partial[0] if len(partial) == 1 else partial.sum(axis=0)
+
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a signed column, and the samples they belong to."""
+        if self._where[j] < 0 and self.source.counts[j]:
+            k = int(np.searchsorted(self._starts, j, side="right")) - 1
+            arrays, place = self._signed(k, np.array([j - self._starts[k]])), 0
+        else:
+            arrays, place = self._arrays, int(self._where[j])
+        if not self.sparse:
+            return arrays[0][place], np.arange(self.d)
+        if not self.source.counts[j]:
+            return np.empty(0), np.empty(0, dtype=self._arrays[1].dtype)
+        stored = slice(arrays[2][place], arrays[2][place + 1])
+        return arrays[0][stored], arrays[1][stored]
+
+    def slices(self, index: np.ndarray | None = None) -> tuple:
+        """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
+        index = np.arange(self.n) if index is None else index
+        self._hold(index)
+        data, indices, indptr = self._arrays
+        places = self._where[index]
+        return data, indices, indptr[places], indptr[places + 1]
+
+    def take_columns(self, index: np.ndarray) -> np.ndarray:
+        """Return some dense columns: those in memory where these are all of them, else a contiguous copy."""
+        self.touched += index.size
+        self._hold(index)
+        if index.size == self._held.size:
+            return self._arrays[0]
+        in_force().check(F8 * index.size * self.d, f"{index.size:,} columns", FEWER)
+        return self._arrays[0][self._where[index]]
+
+    def whole(self):
+        """Return all dense columns."""
+        touched = self.touched
+        found = self.take_columns(np.arange(self.n))
+        self.touched = touched
+        return found
+
+    def _hold(self, index: np.ndarray) -> None:
+        """Have columns in memory: those that are there stay, others are read."""
+        if not np.any(self._where[index] < 0):
+            return
+        wanted = np.union1d(self._held, index)
+        if wanted.size > SPARE * index.size:
+            wanted = np.unique(index)
+        counts = self.source.counts[wanted]
+        value = F8 + (self._arrays[1].dtype.itemsize if self.sparse else 0)
+        in_force().check(value * int(counts.sum()), f"{wanted.size:,} columns of {self.n:,}", FEWER)
+        arrays = self._empty(wanted.size, counts)
+        old = self._where[wanted]
+        for here in np.split(np.arange(wanted.size), np.searchsorted(wanted, self._starts[1:-1])):
+            kept, read = here[old[here] >= 0], here[old[here] < 0]
+            self._copy(arrays, kept, self._arrays, old[kept])
+            if read.size:
+                k = int(np.searchsorted(self._starts, wanted[read[0]], side="right")) - 1
+                found = self._signed(k, wanted[read] - self._starts[k])
+                self._copy(arrays, read, found, np.arange(read.size))
+        self._where[self._held] = -1
+        self._where[wanted] = np.arange(wanted.size)
+        self._held, self._arrays = wanted, arrays
+
+    def _empty(self, count: int = 0, counts=()) -> tuple:
+        """Return room for columns in memory."""
+        if not self.sparse:
+            return (np.empty((count, self.d)),)
+        indptr = np.zeros(count + 1, dtype=np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        return np.empty(indptr[-1]), np.empty(indptr[-1], dtype=self.source.kinds[1]), indptr
+
+    def _copy(self, to: tuple, places, of: tuple, rows) -> None:
+        """Copy columns from one set of arrays to another."""
+        if not places.size:
+            return
+        if not self.sparse:
+            to[0][places] = of[0][rows]
+            return
+        length = of[2][rows + 1] - of[2][rows]
+        steps = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+        target, origin = np.repeat(to[2][places], length) + steps, np.repeat(of[2][rows], length) + steps
+        to[0][target], to[1][target] = of[0][origin], of[1][origin]
+
+
+def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:
+    """Return the signed columns of sample rows in memory, a copy, or of columns on disk, where they stay."""
+    if isinstance(rows, ColumnShards):
+        return ShardColumns(rows, signs, weights)
+    return Columns.of_rows(rows, signs, threads, weights)
