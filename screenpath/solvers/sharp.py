@@ -20,6 +20,7 @@ from screenpath.solvers.base import Budget, Solution
 
 FIRST, FALL = 0.01, 0.3  # the margin is 1: the first width, and what each is of the one before
 LAST = 1e-12
+WORTH = 100_000  # values of data from which the dynamic rule saves more than it costs: the solves are short
 INNER = 0.1  # part of the tolerance to which a smoothed problem is solved
 
 
@@ -39,6 +40,7 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
     model, alpha, start = reduced.model, reduced.alpha, reduced.start
     best, before, width = None, None, FIRST
     epochs, touched, screened = 0, 0.0, 0
+    dynamic = dynamic and model.views.size >= WORTH
     while True:
         left = Budget(budget.epochs - epochs, budget.until, budget.pulse, budget.touched + touched)
         smooth = SparseReduced(model.smoothed(width), alpha, reduced.screened, start)

@@ -1,7 +1,6 @@
 """No rule of the sparse SVM decides wrongly, whatever the accuracy of the reference; the order does not matter."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,7 +150,7 @@ def test_the_attack_finds_a_budget_that_is_too_small(monkeypatch):
 
     def less(*given, **more):
         found = whole(*given, **more)
-        return replace(found, budget=0.01 * found.budget)
+        return found._replace(budget=0.01 * found.budget)
 
     monkeypatch.setattr(rules, "_regions", less)
     assert boxed(2, range(2))[2] > 0

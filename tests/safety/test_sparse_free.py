@@ -1,6 +1,5 @@
 """The sparse SVM with a free intercept: no decision is wrong, no certificate claims more than is true."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -146,7 +145,7 @@ def test_the_attack_finds_a_ball_that_is_too_small(which, monkeypatch):
 
     def less(*given, **more):
         found = whole(*given, **more)
-        return replace(found, **{which: SHRUNK**2 * getattr(found, which)})
+        return found._replace(**{which: SHRUNK**2 * getattr(found, which)})
 
     monkeypatch.setattr(rules, "_regions", less)
     assert tight()[1] > 0
