@@ -48,4 +48,4 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
     for name, rule in (intercept.STATIC if free else STATIC).items():
         if not kernel or name in (intercept.KERNEL if free else KERNEL):
             found[name] = _line(rule) if rule.name == name else f"Another name of {rule.name}."
-    return found if kernel or free else {**found, "heuristic": _line(Heuristic)}
+    return found if kernel else {**found, "heuristic": _line(Heuristic)}

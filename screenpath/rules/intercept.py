@@ -19,7 +19,7 @@ from screenpath.numbers.rounding import OUTWARD
 from screenpath.rules import Screening
 from screenpath.rules.base import StaticRule
 from screenpath.rules.box import ESSNSV, SSNSV, disproved, pair_ball
-from screenpath.rules.pathwise import Pathwise
+from screenpath.rules.pathwise import Heuristic, Pathwise
 
 
 def lever_ball(reference, C: float) -> LeverBall:
@@ -119,15 +119,17 @@ class FreePathwise(Pathwise):
         return model.screen(lever_ball(certificate, parameter))
 
 
-def parse_free_rule(text: str) -> FreeScreening | FreePathwise:
-    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a screening of a linear model, RULE one of ``STATIC``.
+def parse_free_rule(text: str) -> FreeScreening | FreePathwise | Heuristic:
+    """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening of a linear model.
+
+    RULE is one of ``STATIC``.
 
     Raises
     ------
     UsageError
         For any other rule, naming those that work.
     """
-    return _parsed(text, tuple(STATIC))
+    return Heuristic() if text.strip().lower() == "heuristic" else _parsed(text, tuple(STATIC), "heuristic, ")
 
 
 def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:
@@ -141,14 +143,14 @@ def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:
     return _parsed(text, KERNEL)
 
 
-def _parsed(text: str, names: tuple) -> FreeScreening | FreePathwise:
+def _parsed(text: str, names: tuple, more: str = "") -> FreeScreening | FreePathwise:
     parts = [part.strip().lower() for part in text.split("+")]
     static = [part for part in parts if part in names]
     others = [part for part in parts if part not in names and part != "gap"]
     if len(static) > 1 or (others and parts != ["none"]) or len(set(parts)) < len(parts):
         raise UsageError(
             f"with `intercept=free` there is no rule '{text}'",
-            f"use none, gap, {', '.join(names)}; or one of these with +gap, such as dvi+gap",
+            f"use none, gap, {more}{', '.join(names)}; or one of these with +gap, such as dvi+gap",
         )
     rule = STATIC[static[0]]() if static else None
     if rule is not None and rule.needs_far_end:

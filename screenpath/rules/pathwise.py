@@ -254,7 +254,7 @@ class Heuristic(BoxScreening):
 
     def before(self, model, reference, parameter) -> Screened:
         """Return as decided what the previous solution has outside the kink, with its dual variable at the end."""
-        slack = model.c - reference.point.products
+        slack = _beyond_kinks(model, reference)
         lower, upper = (reference.theta == model.lo) & (slack < 0.0), (reference.theta == model.hi) & (slack > 0.0)
         return _screened(upper.astype(np.int8) - lower.astype(np.int8))
 
@@ -262,9 +262,14 @@ class Heuristic(BoxScreening):
         """Return the decisions without those that the solution found with them contradicts."""
         if rounds == GUESSES:
             return model.nothing_screened()
-        slack = model.c - certificate.point.products
+        slack = _beyond_kinks(model, certificate)
         wrong = screened.status * slack < 0.0
         return _screened(np.where(wrong, 0, screened.status).astype(np.int8)) if wrong.any() else screened
+
+
+def _beyond_kinks(model, certificate) -> np.ndarray:
+    """Return how far each row is from its kink, above 0 where the dual variable belongs to the upper end."""
+    return model.kinks_of(certificate)[0] - certificate.point.products
 
 
 def _screened(status) -> Screened:

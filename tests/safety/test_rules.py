@@ -12,8 +12,10 @@ from screenpath.models.grid import EpsilonGrid, log_grid
 from screenpath.models.losses import LAD, SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
+from screenpath.rules.intercept import parse_free_rule
 from screenpath.rules.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solvers import make_solver
+from screenpath.solvers.intercept import make_free_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes
@@ -61,13 +63,15 @@ def test_the_line_search_is_worth_its_name():
     assert screened(1)[:30].sum() > screened(None)[:30].sum()
 
 
-def test_heuristic_is_certified_however_wrong_it_guesses():
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_heuristic_is_certified_however_wrong_it_guesses(intercept):
+    parse, make = (parse_rule, make_solver) if intercept == "none" else (parse_free_rule, make_free_solver)
     for seed in range(4):
         X, y = two_classes(120, 5, seed=seed, noise=2.0)
         grid = [0.001, 0.1, 100.0]  # far apart: many guesses are wrong
-        model = SVM.model(MemoryRows(X), y)
-        found = list(walk(model, grid, parse_rule("heuristic"), make_solver("newton"), PathOptions(tol=1e-8)))
-        plain = list(walk(model, grid, parse_rule("none"), make_solver("newton"), PathOptions(tol=1e-8)))
+        model = SVM.model(MemoryRows(X + 1.0), y, None, intercept)
+        found = list(walk(model, grid, parse("heuristic"), make("newton"), PathOptions(tol=1e-8)))
+        plain = list(walk(model, grid, parse("none"), make("newton"), PathOptions(tol=1e-8)))
         assert all(step.status == "certified" for step, _ in found)
         for (a, _), (b, _) in zip(found, plain, strict=True):
             assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)

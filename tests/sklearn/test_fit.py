@@ -190,7 +190,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
         (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
         (SVMClassifier(kernel="rbf", rule="ssnsv"), "with `intercept=free` there is no rule 'ssnsv'"),
-        (SVMClassifier(rule="heuristic"), "with `intercept=free` there is no rule 'heuristic'"),
+        (SVMClassifier(rule="heuristic+gap"), "with `intercept=free` there is no rule 'heuristic.gap'"),
         (SparseSVMClassifier(beta=0.0), "`beta` must be a positive number"),
         (QuantileRegressor(tau=1.0), "`tau` must lie between 0 and 1"),
     ],
