@@ -19,7 +19,7 @@ from screenpath.kernels.conditioning import (
 )
 from screenpath.kernels.sifs_types import Constants, Found, Reference, Regions
 from screenpath.kernels.sparse import Samples, column_sum
-from screenpath.kernels.sparse_box import WORTH, decide_boxed, promised, row_terms, row_weights, term
+from screenpath.kernels.sparse_box import SPARED, WORTH, decide_boxed, promised, row_terms, row_weights, term
 from screenpath.kernels.sparse_intercept import centred, decide_centred
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
@@ -312,9 +312,6 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     shape = w.size if free else 0
     part, first_move, second_move = np.empty(shape), np.empty(shape), np.empty(shape)
     boxed, full = by_features and budget < np.inf, columns[2][d] == n * d
-    size = theta.size if boxed else 0
-    both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
-    terms = np.empty(size), np.empty(size), np.empty(size)
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -407,7 +404,10 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             record[trigger, 1] = fresh
         used = trigger + 1
         last = not (by_samples and by_features) or (fresh == 0 and trigger > 0)
-        if last and boxed and undecided > 0.0 and budget > 0.0:
+        if last and boxed and undecided > SPARED * theta.size and budget > 0.0:
+            size = theta.size
+            both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
+            terms = np.empty(size), np.empty(size), np.empty(size)
             if not free:
                 for c in range(classes):
                     margin_bounds(scores, labels, n, classes, c, scale, np.sqrt(primal_sq),

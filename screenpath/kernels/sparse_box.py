@@ -29,7 +29,7 @@ from screenpath.kernels.sparse import Samples
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 UNIT = 2.0**-53
 WORTH = 0.1  # share of the features left that the mean weight of the rows must promise, for the columns to be read
-MANY = 2.0  # times the features with a weight: with fewer left in question, a solve costs no more than the search
+SPARED = 2.0  # times the dual variables that the columns left must cost, for these to be looked at
 
 
 @kernel
