@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from screenpath.errors import DataError, shown
 from screenpath.kernels import parse
@@ -33,6 +34,7 @@ _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
 NUMBERLIKE = {"nan", "inf", "infinity"}
+ALIKE = 3  # faults of a kind in a column that are listed
 SHOWN = 40  # characters of a token that a message shows
 
 
@@ -51,6 +53,8 @@ class Fault:
         Of a table.
     unit : {"line", "row"}
         What ``line`` counts: the rows of a file that has no lines.
+    more : int
+        Further faults of this kind in the column, which are not listed.
     """
 
     source: str
@@ -60,16 +64,43 @@ class Fault:
     hint: str
     column: str | None = None
     unit: str = "line"
+    more: int = 0
 
     def __str__(self) -> str:
         token = shown(self.token[: SHOWN + 1])
         token = token if len(token) <= SHOWN else token[: SHOWN - 3] + "..."
         column = "" if self.column is None else f", column '{shown(self.column)}'"
-        return f"{self.source}, {self.unit} {self.line}{column}: {self.message}" + (f": '{token}'" if token else "")
+        what = f"{self.source}, {self.unit} {self.line}{column}: {self.message}" + (f": '{token}'" if token else "")
+        return what + (f" (and {self.more:,} more such {self.unit}s)" if self.more else "")
 
     def error(self) -> DataError:
         """Return the fault as the error that reading raises."""
         return DataError(str(self), self.hint)
+
+
+class Faults:
+    """Faults in a table: of each kind in a column the first few are listed, and the others counted."""
+
+    def __init__(self):
+        self.listed: list[Fault] = []
+        self._alike: Counter = Counter()
+
+    def add(self, faults: list[Fault]) -> None:
+        """Take further ones, in their order."""
+        for fault in faults:
+            kind = fault.column, fault.message
+            self._alike[kind] += 1
+            if self._alike[kind] <= ALIKE:
+                self.listed.append(fault)
+
+    def counted(self, most: int | None = None) -> list[Fault]:
+        """Return the first of those listed, the last of its kind with the number of those that are not."""
+        found = self.listed[:most]
+        shown = Counter((fault.column, fault.message) for fault in found)
+        last = {(fault.column, fault.message): k for k, fault in enumerate(found)}
+        for kind, k in last.items():
+            found[k] = replace(found[k], more=self._alike[kind] - shown[kind])
+        return found
 
 
 def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) -> Fault:

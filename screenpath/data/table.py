@@ -437,7 +437,7 @@ def read_table(
         Asked as the arrays grow.
     dtype : float64 or float32
     max_faults : int
-        Reading ends at this many; rows that have one are left out.
+        Reading ends at this many, of each kind in a column the first few; rows that have one are left out.
     notices : tuple of str
 
     Returns
@@ -448,7 +448,9 @@ def read_table(
     """
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
-    faults: list[Fault] = []
+    from screenpath.data.faults import Faults
+
+    faults = Faults()
     for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), reader.wanted):
         block, wrong = reader.block(batch, dtype)
         places, missing = reader.hot(batch)
@@ -456,9 +458,9 @@ def read_table(
         good = np.ones(batch.size, dtype=bool)
         if wrong or missing or without:
             here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
-            faults += here
-            if len(faults) >= max_faults:
-                return None, faults[:max_faults]
+            faults.add(here)
+            if len(faults.listed) >= max_faults:
+                return None, faults.counted(max_faults)
             good[[batch.row_of(fault) for fault in here]] = False
             block[~good] = 0.0
         keep.extend(good)
@@ -471,8 +473,9 @@ def read_table(
         indices.extend(column)
         counts.extend(np.bincount(row, minlength=batch.size))
         hot.extend(places.ravel())
+    found = faults.counted()
     if not keep.size:
-        return None, faults
+        return None, found
     y, names = target.finish()
     X = _csr(values, indices, counts, len(form.numbers))
     X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
@@ -482,8 +485,8 @@ def read_table(
     settled = reader.settled()
     notices = (*table.notices, *notices, *reader.notices())
     if not y.size:
-        return None, faults
-    return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), faults
+        return None, found
+    return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), found
 
 
 def _csr(values: Growing, indices: Growing, counts: Growing, width: int) -> sp.csr_array:
