@@ -6,14 +6,19 @@ the model and all that a grid point takes are timed.
 
 from __future__ import annotations
 
+import time
 from inspect import signature
 
+import numpy as np
+
 import screenpath
-from screenpath.api.losses import PathResult, check_data, loss_path, run_path
+from screenpath.api.losses import loss_path
+from screenpath.data.arrays import check_data
 from screenpath.data.prepare import prepare as store
 from screenpath.models.grid import explicit_grid
 from screenpath.models.losses import LAD, SVM
 from screenpath.rows.memory import MemoryRows
+from screenpath.runs.result import PathResult, path_options, walked
 
 name = "screenpath"
 DEFAULTS = {  # of svm_path and lad_path
@@ -37,8 +42,11 @@ def prepare(problem, storage="auto"):
 def run(data, grid, tolerance, **options):
     """The PathResult, for the callers that want its steps."""
     loss, X, preparation, y = data
-    kind = {**DEFAULTS, **options}
-    steps = run_path(loss.model(MemoryRows(X), y), explicit_grid(grid), loss.spec(), tol=tolerance, **kind)
+    kind, spec, began = {**DEFAULTS, **options}, loss.spec(), time.monotonic()
+    model = loss.model(MemoryRows(X), y)
+    how = path_options(tolerance, kind["max_epochs"], kind["time_limit"], began)
+    chosen = spec.rule(kind["rule"]), spec.solver(kind["solver"], kind["seed"])
+    steps = walked(model, explicit_grid(grid), *chosen, how, blank=np.full(model.rows.d, np.nan))
     return PathResult(steps, preparation, None)
 
 
