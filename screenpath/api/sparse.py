@@ -133,7 +133,8 @@ def sparse_svm_path(
     jobs : int, default 1
         Processes; the rows of different ``beta`` are shared out. Results do not depend on it.
     intercept : {"none", "free", "penalised"}, optional
-        As of :func:`screenpath.api.losses.loss_path`; ``free`` is for two labels and Newton's solver.
+        As of :func:`screenpath.api.losses.loss_path`; ``free`` is for Newton's solver. Of more than two labels each has
+        one; with the features as the model sees them their sum is 0.
     tol, bias, scale, storage, dtype, seed, max_epochs, time_limit
         As of :func:`screenpath.api.losses.loss_path`.
 
@@ -177,7 +178,7 @@ def sparse_svm_path(
     pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
     grid = SparseGrid(model)
     found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
-    size = blocks * rows.d + spec.free_bias
+    size = blocks * (rows.d + spec.free_bias)
     blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
     asked = {
         "betas" if np.ndim(betas) == 0 else "beta": betas, "alphas" if np.ndim(alphas) == 0 else "alpha": alphas,

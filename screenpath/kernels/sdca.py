@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.sparse import Samples
+from screenpath.kernels.sparse_samples import Samples
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 

@@ -7,6 +7,7 @@ One traversal per triggering: of the lines that went, or of those that stay, whi
 import numpy as np
 
 from screenpath.kernels import kernel
+from screenpath.kernels.box import UNIT
 from screenpath.kernels.conditioning import (
     drop_columns,
     drop_rows,
@@ -18,12 +19,20 @@ from screenpath.kernels.conditioning import (
     list_kept,
 )
 from screenpath.kernels.sifs_types import Constants, Found, Reference, Regions
-from screenpath.kernels.sparse import Samples, column_sum
+from screenpath.kernels.sparse import column_sum
 from screenpath.kernels.sparse_box import SPARED, WORTH, decide_boxed, promised, row_terms, row_weights, term
-from screenpath.kernels.sparse_intercept import centred, decide_centred
+from screenpath.kernels.sparse_intercept import (
+    answer_by,
+    centred,
+    decide_centred,
+    drop_totals,
+    keep_totals,
+    plane_sums,
+)
+from screenpath.kernels.sparse_levers import decide_levels
+from screenpath.kernels.sparse_samples import Samples, slack_of
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
-UNIT = 2.0**-53
 
 
 @kernel
@@ -54,13 +63,6 @@ def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
     square = share * r1_sq + (1.0 - share) * r2_sq - share * (1.0 - share) * apart_sq
     square = max(square, 0.0) + 8.0 * UNIT * (r1_sq + r2_sq + apart_sq)
     return share * v1 + (1.0 - share) * v2 + norm * np.sqrt(square)
-
-
-@kernel
-def slack_of(scores, labels, n, classes, t):
-    """Return ``1 - m`` of a dual variable."""
-    i = t % n
-    return 1.0 - labels[i] * scores[i] if classes == 1 else 1.0 - scores[labels[i] * n + i] + scores[t]
 
 
 @kernel(fastmath=SUMS)
@@ -148,8 +150,8 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
     ``sums`` are ``psi, u, u_slack, u_ones``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
-    ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and which of
-    the two balls are used. A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not
+    ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and whether
+    the first ball is used. A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not
     decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they are
     not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
     centres have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that
@@ -158,14 +160,14 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
     """
     (data, indices, indptr), (psi, u, u_slack, u_ones), (ones_part, theta_part) = columns, sums, parts
     (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
-    r1_sq, r2_sq, between_sq, paper, gap = balls
+    r1_sq, r2_sq, between_sq, paper = balls
     d = indptr.size - 1
     rounding, lost, floor = slacks[1], slacks[3], slacks[4]
     r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
     sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
         surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
-                    r2 if gap else np.inf, extent, rounding, sure)  # fmt: skip
+                    r2, extent, rounding, sure)  # fmt: skip
     count, touched, left, undecided = 0, 0, 0.0, 0.0
     dense = indptr[d] == n * d
     for k in range(live.size):
@@ -188,8 +190,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             if paper:
                 off = abs(ones_part * u_ones[f] + theta_part * u[f] + move1)
                 top = off + abs(theta_part) * u_slack[f] + r1 * norm
-            if gap:
-                top = min(top, abs(u[f] + move2) + u_slack[f] + r2 * norm)
+            top = min(top, abs(u[f] + move2) + u_slack[f] + r2 * norm)
             if top <= limit:
                 keep[f] = 0
                 found[count] = f
@@ -202,16 +203,15 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             touched += stop - start
         v1 = ones_part * u_ones[f] + theta_part * u[f] + move1
         v2 = u[f] + move2
-        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or (gap and abs(v2) - r2 * norm > 2.0 * beta - limit):
+        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or abs(v2) - r2 * norm > 2.0 * beta - limit:
             active[f] = True
             left += cost
             continue
         top = np.inf
         if paper:
             top = abs(v1) + r1 * norm
-        if gap:
-            top = min(top, abs(v2) + r2 * norm)
-        if top > limit and paper and gap:
+        top = min(top, abs(v2) + r2 * norm)
+        if top > limit and paper:
             above = min(lens_top(v1, v2, norm, between_sq, r1_sq, r2_sq), v1 + r1 * norm, v2 + r2 * norm)
             below = min(lens_top(-v1, -v2, norm, between_sq, r1_sq, r2_sq), r1 * norm - v1, r2 * norm - v2)
             top = max(above, below)
@@ -256,6 +256,37 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
 
 
 @kernel
+def decide_in_planes(columns, n, beta, sums, parts, planes, in_planes, norms, balls, extent, slacks, keep, live, active,
+                     found):  # fmt: skip
+    """:func:`decide_features` with free intercepts: for each class within the plane of its signed sum.
+
+    ``planes`` and ``in_planes`` are those of ``sparse_intercept.plane_sums`` and ``centred``.
+    """
+    (part, first, second), (_, col_sq, col_norm), (first_sq, second_sq, between_sq, paper) = in_planes, norms, balls
+    blocks = planes.shape[1]
+    d, count, touched, left, undecided, begin = keep.size // blocks, 0, 0, 0.0, 0.0, 0
+    for c in range(blocks):
+        end = begin
+        while end < live.size and live[end] < (c + 1) * d:
+            end += 1
+        answering, whole, sigma_first, sigma_second = planes[0, c], planes[1, c], planes[2, c], planes[3, c]
+        # What rounding does to the signed sums.
+        apart = 8.0 * UNIT * (n * blocks + 32) * whole * (abs(parts[0]) + abs(parts[1]) + 1.0)
+        one_sq, two_sq, far_sq, size, bounds = in_plane(
+            answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks
+        )
+        here, place = live[begin:end], begin - count
+        new, summed, cost, open_cost = decide_features(
+            columns, n, beta, sums, parts, False, (True, first, second), (part, col_sq, col_norm),
+            (one_sq, two_sq, far_sq, paper), size, bounds, keep, here, active, found[count:],
+        )  # fmt: skip
+        for k in range(here.size - new):  # what stays closes up with what stays of the classes before
+            live[place + k] = here[k]
+        count, touched, left, undecided, begin = count + new, touched + summed, left + cost, undecided + open_cost, end
+    return count, touched, left, undecided
+
+
+@kernel
 def sifs(constants, samples, beta, reference, regions, what, slacks, found, record):
     """Alternate ISS and IFS to the fixed point; there IFS looks at the box as well, where that promises enough.
 
@@ -282,8 +313,8 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     """
     columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, free = constants
     labels, weights, n, classes, gamma = samples
-    before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
-    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, gap = regions
+    before, w, theta, psi, u, u_slack, formed, room, level, off, w_norm = reference
+    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, boxed = regions
     status, keep, row_part, col_part, col_total, known_keep, known_part = found
     by_samples, by_features, features_first = what
     d, scores = columns[2].size - 1, before.copy()
@@ -301,17 +332,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     rounding, squares = slacks[1], slacks[5]
     primal_sq *= 1.0 + squares  # for what is subtracted from it
     budget *= 1.0 + squares
-    answering, whole, sigma_first, sigma_second = 0.0, 0.0, 0.0, 0.0  # see `intercept.centred`
-    for i in range(n if free else 0):
-        whole += weights[i]
-        answering += weights[i] if status[i] == 0 else 0.0
-        sigma_first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
-        sigma_second += labels[i] * weights[i] * theta[i]
-    apart = 8.0 * UNIT * (n + 32) * whole * (abs(ones_part) + abs(theta_part) + 1.0)  # what rounding does to these
-    plain = not free
-    shape = w.size if free else 0
-    part, first_move, second_move = np.empty(shape), np.empty(shape), np.empty(shape)
-    boxed, full = by_features and budget < np.inf, columns[2][d] == n * d
+    planes, shape = np.empty((4, classes)), w.size if free else 0  # see `sparse_intercept.centred`
+    if free:
+        plane_sums(theta, samples, status, ones_part, theta_part, planes)
+    in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
+    leveled, no_totals = free and classes > 1, col_total[:0]
+    boxed, full = by_features and boxed, columns[2][d] == n * d
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -325,7 +351,11 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, twice, scores, row_part,
                                             known_keep, known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
-            if free:
+            if leveled:
+                n_rows = decide_levels(rows, samples, scores, theta, status, keep, twice, scale, radius, budget, off,
+                                       scale * w_norm + radius, level, row_part, row_sq, row_norm, slacks,
+                                       new_rows)  # fmt: skip
+            elif free:
                 base = 0.0
                 for f in range(keep.size):
                     base += 0.25 * twice[f] * twice[f] if keep[f] != 0 else 0.0
@@ -357,12 +387,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
-                    if boxed:
-                        budget -= weight * term(slack_of(before, labels, n, classes, t), gamma, theta[t], value)
+                    if boxed or leveled:
+                        budget -= weight * term(
+                            slack_of(before, labels[t % n], n, classes, t % n, t), gamma, theta[t], value
+                        )
                     if free:
-                        answering -= weight
-                        sigma_first += labels[t] * weight * e1
-                        sigma_second += labels[t] * weight * e2
+                        answer_by(planes, t, samples, -weight, weight * e1, weight * e2)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
                     move_first, move_second = np.empty(w.size), np.empty(w.size)
@@ -370,33 +400,33 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
                     touched += drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         new_rows, n_rows, move_first, move_second, col_part, col_total)  # fmt: skip
+                                         new_rows, n_rows, move_first, move_second, col_part, no_totals)  # fmt: skip
+                    touched += drop_totals(rows, samples, new_rows, n_rows, col_total)
                 else:
                     touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         live, active, move_first, move_second, col_part, col_total)  # fmt: skip
+                                         live, active, move_first, move_second, col_part, no_totals)  # fmt: skip
+                    touched += keep_totals(columns, samples, status, live, col_total)
                 moved = True
             dropped = 0
-            if not moved and gap and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
+            if not moved and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
                 stay, dropped = narrow(columns[2], n, keep, left, formed)
                 if dropped > 0:
                     live, listed = stay, True
             if not listed:
                 live, listed = list_kept(keep), True
-            one_sq, two_sq, far_sq, extent, bounds = first_sq, second_sq, between_sq, theta_norm, slacks
+            sums, balls = (psi, u, u_slack, u_ones), (first_sq, second_sq, between_sq, paper)
+            moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
             if free:
-                one_sq, two_sq, far_sq, extent, bounds = in_plane(
-                    answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, theta_norm,
-                    slacks,
+                centred(col_part, col_total, *moves, planes, n, *in_planes)
+                n_cols, summed, stay, undecided = decide_in_planes(
+                    columns, n, beta, sums, (ones_part, theta_part), planes, in_planes, norms, balls, theta_norm,
+                    slacks, keep, live, active, new_cols,
                 )  # fmt: skip
-                centred(col_part, col_total, moved, move_first, move_second, sigma_first, sigma_second, answering, n,
-                        part, first_move, second_move)  # fmt: skip
-            sums = psi, u, u_slack, u_ones
-            moves = free or moved, move_first if plain else first_move, move_second if plain else second_move
-            balls = one_sq, two_sq, far_sq, paper, gap
-            n_cols, summed, stay, undecided = decide_features(
-                columns, n, beta, sums, (ones_part, theta_part), plain and dropped == 0 and not moved, moves,
-                (col_part if plain else part, col_sq, col_norm), balls, extent, bounds, keep, live, active, new_cols,
-            )  # fmt: skip
+            else:
+                n_cols, summed, stay, undecided = decide_features(
+                    columns, n, beta, sums, (ones_part, theta_part), dropped == 0 and not moved, moves, norms, balls,
+                    theta_norm, slacks, keep, live, active, new_cols,
+                )  # fmt: skip
             live = live[: live.size - n_cols]
             left, gone = stay, left - stay
             touched += summed
@@ -442,7 +472,7 @@ def warm_up():
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     constants, samples = Constants(view, view, a, a, a, a, a, a, False), Samples(labels, a, 2, 1, 0.5)
-    reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 1.0)
+    reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
     found = Found(status, keep, a.copy(), a.copy(), np.empty(0), keep.copy(), a.copy())
     sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record)

@@ -46,7 +46,9 @@ class Reference(NamedTuple):
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     level : float
-        Size of a free intercept in ``scores``.
+        Size of the free intercepts in ``scores``.
+    off : float
+        Distance of ``theta`` from a point whose signed sums are right.
     w_norm : float
     """
 
@@ -59,6 +61,7 @@ class Reference(NamedTuple):
     formed: np.ndarray
     room: float
     level: float
+    off: float
     w_norm: float
 
 
@@ -78,9 +81,11 @@ class Regions(NamedTuple):
     theta_norm : float
         Largest norm of a dual point.
     budget : float
-        See ``kernels/sparse_box.py``; infinite where the box is not to be looked at.
-    paper, gap : bool
-        Which of the two dual balls are used.
+        See ``kernels/sparse_box.py``.
+    paper : bool
+        Whether the paper's ball is used.
+    boxed : bool
+        Whether the box is looked at.
     """
 
     scale: float
@@ -93,7 +98,7 @@ class Regions(NamedTuple):
     theta_norm: float
     budget: float
     paper: bool
-    gap: bool
+    boxed: bool
 
 
 class Found(NamedTuple):
@@ -102,8 +107,8 @@ class Found(NamedTuple):
     Attributes
     ----------
     status, keep, row_part, col_part : ndarray
-    col_total : ndarray of shape (d,)
-        With a free intercept, sums of the columns over the surviving dual variables, with their weights.
+    col_total : ndarray of shape (classes * d,)
+        With a free intercept, sums of the columns over the surviving dual variables of a class, with their weights.
     known_keep, known_part : ndarray
         See ``kernels.conditioning.keep_columns``.
     """

@@ -24,10 +24,10 @@ the variable counts for both ways. A small gamma, whose ball is as large as the 
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.sparse import Samples
+from screenpath.kernels.box import UNIT
+from screenpath.kernels.sparse_samples import Samples, slack_of
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
-UNIT = 2.0**-53
 WORTH = 0.1  # share of the features left that the mean weight of the rows must promise, for the columns to be read
 SPARED = 2.0  # times the dual variables that the columns left must cost, for these to be looked at
 
@@ -74,7 +74,7 @@ def row_terms(scores, labels, weights, n, classes, gamma, theta, status, lower, 
             slope[k], room[k], way[k] = 0.0, 0.0, 0.0
             if status[k] != 0 or weight == 0.0:
                 continue
-            t = 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+            t = slack_of(scores, own, n, classes, i, k)
             best, rho = answer(t, gamma)
             e = best - theta[k]
             high, low = (1.0 - lower[k]) / gamma, (1.0 - upper[k]) / gamma

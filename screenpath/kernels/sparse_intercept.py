@@ -1,4 +1,5 @@
-"""The intercept of a sparse SVM that is not penalised (two classes), and dual points whose signed sum is nothing.
+"""The intercept of a sparse SVM that is not penalised (two classes), and dual points whose signed sum is nothing; and
+the planes of dual points that several classes have one each of (see ``kernels/sparse_levels.py``).
 
 For given scores ``z = X w`` the best intercept ``b`` is a root of ``g(b) = sum_i s_i y_i theta_i``, ``theta_i`` the
 dual variable of the margin ``y_i (z_i + b)``: piecewise linear, and never rising. Dual variables that are screened
@@ -7,11 +8,12 @@ stay where they are. Layout of all arrays: see ``kernels/sparse.py``.
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import at, kernel
+from screenpath.kernels.box import UNIT
 from screenpath.kernels.double import accumulate
+from screenpath.kernels.sparse import column_sum
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
-UNIT = 2.0**-53
 STEPS = 200  # of a root search; a bracket that is halved each time has fewer
 TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of their extent, and of their size
 
@@ -176,19 +178,107 @@ def nearest(scores, theta, labels, given, gamma, found, least):
 
 
 @kernel
-def centred(col_part, col_total, moved, move_first, move_second, sigma_first, sigma_second, left, n, part, first,
-            second):  # fmt: skip
-    """Write column norms and moves of the dual centres within the plane of the points whose signed sum is right.
+def plane_sums(theta, samples, status, ones_part, theta_part, planes):
+    """Write, for each class, the weights that can still answer, all weights, and the signed sums of both dual centres.
 
-    The weights ``left`` of the surviving dual variables are all that can still answer: the centres have signed sums
-    ``sigma``, which these must take, each by as much; a column then counts by its distance from its mean over them.
+    Of two classes there is one such sum, with the labels as signs; of more the flows out of a class count positive and
+    those into it negative.
     """
-    for f in range(part.size):
-        total = col_total[f]
-        mean = total / left if left > 0.0 else 0.0
-        part[f] = max(col_part[f] - total * mean, 0.0)
-        first[f] = (move_first[f] if moved else 0.0) - sigma_first * mean / n
-        second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
+    labels, weights, n, classes, _ = samples
+    planes[:, :] = 0.0
+    for c in range(classes):
+        for i in range(n):
+            if classes > 1 and c == labels[i]:
+                continue
+            k = c * n + i
+            planes[1, c] += weights[i]
+            if classes > 1:
+                planes[1, labels[i]] += weights[i]
+            answer_by(planes, k, samples, weights[i] if status[k] == 0 else 0.0,
+                      weights[i] * (ones_part + theta_part * theta[k]), weights[i] * theta[k])  # fmt: skip
+
+
+@kernel
+def answer_by(planes, k, samples, left, first, second):
+    """Add to the sums of a dual variable's classes: what it can answer by, and what it adds to the two centres."""
+    i, c = k % samples.n, k // samples.n
+    own = samples.labels[i]
+    if samples.classes == 1:
+        planes[0, 0] += left
+        planes[2, 0] += own * first
+        planes[3, 0] += own * second
+        return
+    planes[0, own] += left
+    planes[0, c] += left
+    planes[2, own] += first
+    planes[2, c] -= first
+    planes[3, own] += second
+    planes[3, c] -= second
+
+
+@kernel
+def drop_totals(rows, samples, pending, count, col_total):
+    """Take screened dual variables out of the sums of the columns over the surviving ones; return the values touched.
+
+    ``col_total`` is empty where the model has no free intercept.
+    """
+    (data, indices, indptr), (labels, weights, n, classes, _) = rows, samples
+    d, touched = col_total.size // classes, 0
+    for e in range(count if d > 0 else 0):
+        i, c = pending[e] % n, pending[e] // n
+        start, stop = indptr[i], indptr[i + 1]
+        full = stop - start == d
+        values, places = data[start:stop], indices[start:stop]
+        for r in range(values.size):
+            j = at(r) if full else at(places[r])
+            col_total[at(c * d) + j] -= weights[i] * values[r]
+            if classes > 1:
+                col_total[at(labels[i] * d) + j] -= weights[i] * values[r]
+        touched += stop - start
+    return touched
+
+
+@kernel
+def keep_totals(columns, samples, status, live, col_total):
+    """As :func:`drop_totals`, by summing anew over the surviving features, active ones too.
+
+    Squared norms of these may be those over more dual variables than survive; less what the mean takes they would be
+    too small if the sums were as well.
+    """
+    (data, indices, indptr), (labels, weights, n, classes, _) = columns, samples
+    d, touched = col_total.size // classes, 0
+    left = np.zeros(classes * n if d > 0 else 0)
+    for k in range(left.size):
+        i, c = k % n, k // n
+        if status[k] == 0:
+            left[k] += weights[i]
+            if classes > 1:
+                left[labels[i] * n + i] += weights[i]
+    for f in live[: live.size if d > 0 else 0]:
+        c = f // d
+        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+        col_total[f] = column_sum(data, indices, start, stop, n, left[c * n : (c + 1) * n])
+        touched += stop - start
+    return touched
+
+
+@kernel
+def centred(col_part, col_total, moved, move_first, move_second, planes, n, part, first, second):
+    """Write column norms and moves of the dual centres within the planes of the points whose signed sums are right.
+
+    The weights of a class's surviving dual variables, ``planes[0]``, are all that can still answer: the centres have
+    signed sums, which these must take, each by as much; a column then counts by its distance from its mean over them.
+    """
+    blocks = planes.shape[1]
+    d = part.size // blocks
+    for c in range(blocks):
+        left, sigma_first, sigma_second = planes[0, c], planes[2, c], planes[3, c]
+        for f in range(c * d, (c + 1) * d):
+            total = col_total[f]
+            mean = total / left if left > 0.0 else 0.0
+            part[f] = max(col_part[f] - total * mean, 0.0)
+            first[f] = (move_first[f] if moved else 0.0) - sigma_first * mean / n
+            second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
 
 
 @kernel

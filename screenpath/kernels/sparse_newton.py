@@ -5,8 +5,8 @@ import numpy as np
 from screenpath.kernels import at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import advance, inner
-from screenpath.kernels.sparse import Samples, respond
-from screenpath.kernels.sparse_intercept import settle
+from screenpath.kernels.sparse_levels import place as place_levels
+from screenpath.kernels.sparse_samples import Samples, respond
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -125,20 +125,21 @@ def gather_dense(view, samples, roots, active, place, inside, out):
 
 @kernel(fastmath=SUMS)
 def without(level, image):
-    """Take the part along ``level``, of length 1, out of ``image``; without entries it is not there."""
-    share = 0.0
-    for e in range(level.size):
-        share += level[e] * image[e]
-    for e in range(level.size):
-        image[e] -= share * level[e]
+    """Take the parts along the rows of ``level``, of length 1 and orthogonal, out of ``image``."""
+    for r in range(level.shape[0]):
+        line, share = level[r], 0.0
+        for e in range(line.size):
+            share += line[e] * image[e]
+        for e in range(line.size):
+            image[e] -= share * line[e]
 
 
 @kernel(fastmath=SUMS)
 def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
-    """Solve ``(alpha I + scale Z'(I - ll')Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
+    """Solve ``(alpha I + scale Z'(I - L'L)Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
 
-    ``l = level`` has length 1: with a free intercept, which answers a step, it is what the intercept adds to the rows
-    of the zone. Without one it is empty.
+    The rows of ``L = level`` have length 1 and are orthogonal: what free intercepts, which answer a step, can add to
+    the rows of the zone. Without any it has none.
 
     Returns
     -------
@@ -169,8 +170,10 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
 
 
 @kernel(fastmath=SUMS)
-def implicit_conjugate_gradients(view, samples, active, place, free, alpha, scale, rhs, tol, limit, out):
+def implicit_conjugate_gradients(view, samples, roots, active, place, level, alpha, scale, rhs, tol, limit, out):
     """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
+
+    ``roots`` are those of the samples' weights.
 
     Returns
     -------
@@ -181,6 +184,7 @@ def implicit_conjugate_gradients(view, samples, active, place, free, alpha, scal
     d = indptr.size - 1
     size = rhs.size
     scores, psi = np.empty(place.size), np.zeros(place.size)
+    shares = np.empty(level.shape[0])
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
     rr = inner(rhs, rhs)
@@ -198,22 +202,27 @@ def implicit_conjugate_gradients(view, samples, active, place, free, alpha, scal
             values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
             for r in range(values.size):
                 block[at(r) if full else at(lines[r])] += v * values[r]
-        answer, counted = 0.0, 0.0  # of the intercept
-        for i in range(n if free else 0):
-            if place[i] >= 0:
-                answer += weights[i] * scores[i]
-                counted += weights[i]
-        answer = answer / counted if counted > 0.0 else 0.0
+        shares[:] = 0.0
+        for t in range(place.size if shares.size > 0 else 0):
+            if place[t] >= 0:
+                i = t % n
+                image = roots[i] * (labels[i] * scores[i] if classes == 1 else scores[labels[i] * n + i] - scores[t])
+                for r in range(shares.size):
+                    shares[r] += level[r, place[t]] * image
         for i in range(n):
             own = labels[i]
             if classes == 1:
-                psi[i] = weights[i] * (scores[i] - answer) if place[i] >= 0 else 0.0
+                psi[i] = weights[i] * scores[i] if place[i] >= 0 else 0.0
+                for r in range(shares.size if place[i] >= 0 else 0):
+                    psi[i] -= own * roots[i] * shares[r] * level[r, place[i]]
                 continue
             total = 0.0
             for c in range(classes):
                 t = c * n + i
                 if c != own and place[t] >= 0:
                     v = weights[i] * (scores[own * n + i] - scores[t])
+                    for r in range(shares.size):
+                        v -= roots[i] * shares[r] * level[r, place[t]]
                     psi[t] = -v
                     total += v
                 elif c != own:
@@ -238,11 +247,11 @@ def implicit_conjugate_gradients(view, samples, active, place, free, alpha, scal
 
 
 @kernel
-def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, free, guess, new):
+def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
-    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. A ``free`` intercept is the best
-    one, near ``guess``; it is part of the scores.
+    Writes the point's weights, scores, ``theta`` and ``psi``, and its free intercepts in the place of a guess of them
+    (see ``sparse_levels.place``): the arrays of ``new``. The intercepts are part of the scores.
 
     Returns
     -------
@@ -250,10 +259,9 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
         The two parts of the objective of the reduced problem.
     expected : float
         Decrease that the slope promises, ``-grad . (new_w - w)``.
-    intercept : float
     touched : int
     """
-    (data, indices, indptr), n, (new_w, scores, theta, psi) = view, samples.n, new
+    (data, indices, indptr), n, (new_w, scores, theta, psi, level) = view, samples.n, new
     d = indptr.size - 1
     new_w[:] = 0.0
     scores[:] = 0.0
@@ -283,9 +291,9 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
             for p in range(at(start), at(stop)):
                 block[at(indices[p])] += value * data[p]
         touched += stop - start
-    intercept = settle(scores, samples.labels, samples.weights, samples.gamma, status, guess) if free else 0.0
+    place_levels(scores, samples, status, level)
     loss = respond(scores, samples, status, theta, psi)
-    return loss / n, 0.5 * w_sq + beta * w_l1, expected, intercept, touched
+    return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
 
 @kernel
@@ -358,8 +366,8 @@ def warm_up():
     place = np.arange(2, dtype=np.int32)
     gather(view, samples, a, index, index, out, place, ptr)
     gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
-    conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty(0), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    implicit_conjugate_gradients(view, samples, index, index, False, 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    new = a.copy(), a.copy(), a.copy(), a.copy()
-    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, False, 0.0, new)
+    conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    implicit_conjugate_gradients(view, samples, a, index, index, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    new = a.copy(), a.copy(), a.copy(), a.copy(), np.empty(0)
+    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new)
     descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())

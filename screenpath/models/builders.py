@@ -43,7 +43,10 @@ def sparse_model(views, labels, classes: int, gamma: float, weights=None, interc
     from screenpath.models.sparse import SparseModel as kind  # here: other models start up without them
 
     if intercept == "free":
-        from screenpath.models.sparse_free import FreeSparseModel as kind
+        if classes > 1:
+            from screenpath.models.sparse_classes import FreeClassesModel as kind
+        else:
+            from screenpath.models.sparse_free import FreeSparseModel as kind
     return kind(views, labels, classes, 0.0, gamma, weights)
 
 

@@ -28,6 +28,7 @@ from math import fsum
 import numpy as np
 
 from screenpath.kernels import sparse as kernels
+from screenpath.kernels import sparse_samples as losses
 from screenpath.models.base import PathModel
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
@@ -90,7 +91,7 @@ class SparseModel(PathModel):
     twice: np.ndarray
     row_sizes: np.ndarray
     col_total = NO_TOTALS
-    intercept = False  # whether the model has one that is not penalised
+    levels = 0  # how many intercepts the model has that are not penalised
 
     def __init__(
         self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
@@ -128,7 +129,7 @@ class SparseModel(PathModel):
             self.col_sq = views.column_sqnorms
         else:
             shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
-            kernels.pair_weights(self.samples, shares)
+            losses.pair_weights(self.samples, shares)
             kernels.column_squares(views.by_column, self.n, classes, shares, self.col_sq)
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
@@ -155,17 +156,33 @@ class SparseModel(PathModel):
 
     # -- the intercept -------------------------------------------------------------------------------------------
 
-    def placed(self, scores: np.ndarray, intercept: float | None = None, guess: float = 0.0) -> Level:
-        """Add an intercept that is not penalised to the scores, where the model has one; the best unless it is given.
+    @property
+    def intercept(self) -> bool:
+        """Tell whether the model has intercepts that are not penalised."""
+        return self.levels > 0
+
+    def levels_of(self, certificate: SparseCertificate) -> np.ndarray:
+        """Return the intercepts of a certificate that are not penalised, shape (levels,)."""
+        return np.array(certificate.intercept, dtype=np.float64).reshape(-1)[: self.levels]
+
+    def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
+        """Add intercepts that are not penalised to the scores, where the model has any; the best unless they are given.
 
         The search for the best begins at ``guess``.
 
         Returns
         -------
         Level
-            What is known about it.
+            What is known about them.
         """
         return NO_INTERCEPT
+
+    def answers(self, inside: np.ndarray) -> np.ndarray:
+        """Return what the free intercepts can add to the rows of the dual variables ``inside``, as orthogonal lines.
+
+        Each has length 1, where a row counts with the root of its sample's weight.
+        """
+        return np.empty((0, inside.size))
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
         """Move ``theta(w)`` to a dual point, as far as rounding has kept it from being one; tell whether it moved."""
@@ -184,14 +201,14 @@ class SparseModel(PathModel):
         return out
 
     @property
-    def samples(self) -> kernels.Samples:
+    def samples(self) -> losses.Samples:
         """Return what kernels need of the samples."""
-        return kernels.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
+        return losses.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
         """Return ``psi(theta)``: how the dual variables weigh every sample in every class."""
         psi = np.empty(theta.size)
-        kernels.weigh(theta, self.samples, psi)
+        losses.weigh(theta, self.samples, psi)
         return psi
 
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
@@ -241,7 +258,7 @@ class SparseModel(PathModel):
             An earlier certificate of this model, whose ``u`` bounds the new one.
         sums : tuple of ndarray, optional
             ``u`` and ``u_slack`` where they are known: a restored pair goes on with the numbers that it had.
-        intercept : float, optional
+        intercept : float or ndarray, optional
             Of such a pair.
 
         Returns
@@ -253,7 +270,7 @@ class SparseModel(PathModel):
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
             level = self.placed(scores, guess=guess)
-            kernels.respond(scores, self.samples, self.free, theta, psi)
+            losses.respond(scores, self.samples, self.free, theta, psi)
             if self.balance(scores, theta):
                 psi = self.weigh(theta)
         elif sums is None and theta is self.top:
@@ -273,7 +290,7 @@ class SparseModel(PathModel):
             scores = self.scores(w)
         if level is None:
             level = self.placed(scores, intercept, guess)
-        loss, loss_slack, *terms = kernels.sample_terms(scores, self.samples, theta)
+        loss, loss_slack, *terms = losses.sample_terms(scores, self.samples, theta)
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
         return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level)
 
@@ -301,7 +318,7 @@ class SparseModel(PathModel):
         found = SparseCertificate(
             alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi,
             intercept=level.intercept, low=level.low, high=level.high,
-            **self.residue(scores, theta, reach * self.n + abs(level.intercept)),
+            **self.residue(scores, theta, reach * self.n + level.size),
         )  # fmt: skip
         self.rounding.finish(found, reach, active)
         return found
@@ -381,24 +398,28 @@ class SparseModel(PathModel):
             touched, shrunk, error = self.rows.touched, np.empty(self.u_top.size), self.ones_error
             kernels.soft_threshold(self.u_top, self.beta, 1.0, shrunk)
             scores = self.scores(shrunk).reshape(self.classes, self.n)
-            if self.classes == 1:
-                margins = self.labels * scores[0]
-            else:
-                margins = scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0)
             if np.all(np.abs(self.u_top) + error <= self.beta):
                 self._closed = 0.0, False
             else:
-                if self.weighted:  # a sample that does not count has no say
-                    margins = np.where(self.weights > 0.0, margins, -np.inf)
                 off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
-                top = max(self._most(margins + self.row_norm[: self.n] * off), 0.0) / (1.0 - self.gamma)
+                top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / (1.0 - self.gamma)
                 self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
             self.rows.touched = touched  # of a restored walk, it would count in another step
         return self._closed
 
-    def _most(self, margins: np.ndarray) -> float:
+    def _margins(self, scores: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """Return the largest margin of each sample and its error; a sample that does not count has no say."""
+        if self.classes == 1:
+            margins = self.labels * scores[0]
+        else:
+            margins = scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0)
+        if self.weighted:
+            margins = np.where(self.weights > 0.0, margins, -np.inf)
+        return margins + error
+
+    def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
         """Return the largest margin."""
-        return float(np.max(margins))
+        return float(np.max(self._margins(scores, error)))
 
     def alpha_max(self) -> float:
         """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is.

@@ -24,6 +24,7 @@ from math import fsum, inf, sqrt
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_intercept as kernels
 from screenpath.models.intercept import best_of
 from screenpath.models.sparse import SparseModel
@@ -33,25 +34,55 @@ from screenpath.numbers.rounding import UNIT
 TRIES = 3  # corrections of a signed sum: the first leaves its rounding
 
 
-class FreeSparseModel(SparseModel):
+class FreeModel(SparseModel):
+    """What sparse SVMs with free intercepts of two classes and of more have in common."""
+
+    @property
+    def even(self) -> bool:
+        """Tell whether all classes have the same weight."""
+        raise NotImplementedError
+
+    def _centre(self) -> np.ndarray:
+        """See the rows from their mean, which is returned."""
+        mean, sizes, products = self._mean(), self.views.row_sqnorms, np.empty(self.n)
+        self.twice = 2.0 * mean
+        self.rows.touched += sums.products(self.views.by_column, self.n, self.twice, products)
+        self.row_sq = np.tile(sizes - products, self.classes)
+        self.row_sizes = (np.sqrt(sizes) + sqrt(float(mean @ mean))) ** 2
+        return mean
+
+    def _mean(self) -> np.ndarray:
+        """Return the mean of the rows, with their weights."""
+        mean, every = np.empty(self.d), np.arange(self.d)
+        self.rows.touched += sums.column_sums(self.views.by_column, self.n, every, self.weights, 1.0 / self.n, mean)
+        return mean
+
+    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
+        """Tell whether the start's dual point is optimal at ``alpha``: of equal classes, or with ``w = 0``."""
+        known = self.even or self._top()[0] == 0.0
+        return known and super().exact_until(reference, alpha)
+
+    def counts(self, certificate: SparseCertificate, screened) -> dict:
+        """Return counts and ratios of a step; behind the weights of a class stands its intercept."""
+        found = super().counts(certificate, screened)
+        found["coefficients"] = found["coefficients"].extended(self.levels_of(certificate))
+        return found
+
+
+class FreeSparseModel(FreeModel):
     """A sparse SVM of two classes with a free intercept; parameters as of :class:`SparseModel`.
 
     Raises
     ------
     UsageError
-        For more than two classes, or where all samples that count are of one.
+        Where all samples that count are of one class.
     """
 
-    intercept = True
+    levels = 1
     minority: float
     ratio: float
 
     def __init__(self, views, labels, classes, beta, gamma, weights=None, shared=None):
-        if classes > 1:
-            raise UsageError(
-                "`intercept=free` is for two classes, these are more",
-                "use `positive=LABEL`, one class against the rest, or `bias=B`",
-            )
         super().__init__(views, labels, classes, beta, gamma, weights, shared)
         if shared is not None:
             self.minority, self.ratio, self.col_total = shared.minority, shared.ratio, shared.col_total
@@ -66,14 +97,16 @@ class FreeSparseModel(SparseModel):
         self.top = np.where(labels == self.minority, 1.0, self.ratio) if up != down else self.ones
         self.balance(np.zeros(self.n), self.top)
         self.u_top = self.column_sums(self.weigh(self.top)) if up != down else self.u_ones
-        mean = self.column_sums(self.weights)
-        self.twice, self.col_total = 2.0 * mean, self.n * mean
-        self.row_sq = views.row_sqnorms - self.scores(self.twice)
-        self.row_sizes = (np.sqrt(views.row_sqnorms) + sqrt(float(mean @ mean))) ** 2
+        self.col_total = self.n * self._centre()
+
+    @property
+    def even(self) -> bool:
+        """Tell whether both classes have the same weight."""
+        return self.ratio == 1.0
 
     # -- the intercept and dual points ---------------------------------------------------------------------------
 
-    def placed(self, scores: np.ndarray, intercept: float | None = None, guess: float = 0.0) -> Level:
+    def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
         """Add the intercept to the scores: the best one, which may be near ``guess``, or the one that is given."""
         if intercept is None:
             b = kernels.settle(scores, self.labels, self.weights, self.gamma, self.free, guess)
@@ -87,6 +120,13 @@ class FreeSparseModel(SparseModel):
             scores += middle - b
             b = middle
         return Level(b, low, high)
+
+    def answers(self, inside: np.ndarray) -> np.ndarray:
+        """Return what the free intercept adds to the rows of the dual variables ``inside``."""
+        if not inside.size:
+            return np.empty((0, 0))
+        # A norm by BLAS takes longer than the whole step.
+        return (self.labels[inside] * self.roots[inside] / np.sqrt(self.weights[inside].sum() or 1.0))[None, :]
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
         """Let the rows that lose least take what rounding has left of the signed sum; tell whether one did."""
@@ -130,20 +170,15 @@ class FreeSparseModel(SparseModel):
         r, small = self.ratio, self.ratio / (1.0 + self.ratio)  # the smaller class's share of the weights
         return (1.0 - small) * 0.5 * self.gamma * r * r + small * (2.0 - self.gamma * (r + 0.5))
 
-    def _most(self, margins: np.ndarray) -> float:
+    def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
         """Return half the largest distance of two scores of different classes, the one of +1 being above."""
+        margins = self._margins(scores, error)
         return 0.5 * float(margins[self.labels > 0].max() + margins[self.labels < 0].max())
-
-    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start's dual point is optimal at ``alpha``: of two equal classes, or with ``w = 0``."""
-        known = self.ratio == 1.0 or self._top()[0] == 0.0
-        return known and super().exact_until(reference, alpha)
 
     # -- records -------------------------------------------------------------------------------------------------
 
     def counts(self, certificate: SparseCertificate, screened) -> dict:
-        """Return counts and ratios of a step; the intercept is the last of its coefficients."""
+        """Return counts and ratios of a step, and both ends of the best intercepts."""
         found = super().counts(certificate, screened)
-        found["coefficients"] = found["coefficients"].extended(certificate.intercept)
         found["extras"] |= {"intercept_low": certificate.low, "intercept_high": certificate.high}
         return found

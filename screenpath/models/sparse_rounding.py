@@ -19,6 +19,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.models.geometry import ROUNDING
+from screenpath.models.sparse_types import size_of
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
 
 SMALLEST = 2.0**-1022  # below it a processor takes a hundred times as long for a sum
@@ -105,7 +106,7 @@ class SparseRounding:
             See ``kernels.sparse.feature_terms``; norms over n.
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
-        reach += abs(c.intercept) * self.root / self.n  # as if of one column more, of ones
+        reach += size_of(c.intercept) * self.root / self.n  # as if of one column more, of ones
         T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.root)
         own = 2.0 * c.beta * sqrt(active) + root_alpha * (root_lag + 2.0 * sqrt(c.w_sq))
         c.cost += c.off * T / self.n

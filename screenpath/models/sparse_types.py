@@ -41,9 +41,13 @@ class SparseVector:
         index, values = kernels.entries(dense, among)
         return cls(index, values, dense.size)
 
-    def extended(self, value: float) -> SparseVector:
-        """Return the vector with one entry more, which is kept even where it is 0."""
-        return SparseVector(np.append(self.index, self.size), np.append(self.values, value), self.size + 1)
+    def extended(self, values: np.ndarray) -> SparseVector:
+        """Return the vector, of as many blocks as there are values, with one of these behind each, kept even if 0."""
+        blocks, d = values.size, self.size // values.size
+        ends = (d + 1) * np.arange(blocks) + d
+        index = np.append(self.index + self.index // max(d, 1), ends)
+        order = np.argsort(index, kind="stable")
+        return SparseVector(index[order], np.append(self.values, values)[order], self.size + blocks)
 
     def dense(self) -> np.ndarray:
         """Return the vector as an array."""
@@ -53,16 +57,34 @@ class SparseVector:
 
 
 class Level(NamedTuple):
-    """An intercept that scores have, and both ends of the best ones.
+    """The intercept that scores have, and both ends of the best ones; of several classes, one for each and no ends.
 
     Parameters
     ----------
-    intercept, low, high : float
+    intercept : float or ndarray of shape (classes,)
+    low, high : float
     """
 
-    intercept: float
-    low: float
-    high: float
+    intercept: float | np.ndarray
+    low: float = 0.0
+    high: float = 0.0
+
+    @classmethod
+    def at(cls, levels: np.ndarray) -> Level:
+        """Return that of an array of intercepts, which may be empty."""
+        if levels.size > 1:
+            return cls(levels)
+        return cls(*(3 * levels.tolist())) if levels.size else NO_INTERCEPT
+
+    @property
+    def size(self) -> float:
+        """Return the sum of their sizes."""
+        return size_of(self.intercept)
+
+
+def size_of(intercept: float | np.ndarray) -> float:
+    """Return the sum of the sizes of intercepts."""
+    return float(np.abs(intercept).sum()) if isinstance(intercept, np.ndarray) else abs(intercept)
 
 
 NO_INTERCEPT = Level(0.0, 0.0, 0.0)
@@ -100,10 +122,12 @@ class SparseCertificate(Proven):
         At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
     t_error, u_error, floor : float
         Bounds on the norms of the rounding errors of all margins and of ``u``, and on what underflow takes.
-    intercept, low, high : float
-        Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``.
+    intercept : float or ndarray
+    low, high : float
+        Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``; see
+        :class:`Level`.
     off, shift, cost : float
-        What an exact dual point, whose signed sum is 0, may differ by: itself, in ``u``, and in the gap.
+        What an exact dual point, whose signed sums are 0, may differ by: itself, in ``u``, and in the gap.
     """
 
     alpha: float
@@ -137,7 +161,7 @@ class SparseCertificate(Proven):
     t_error: float = 0.0
     u_error: float = 0.0
     floor: float = 0.0
-    intercept: float = 0.0
+    intercept: float | np.ndarray = 0.0
     low: float = 0.0
     high: float = 0.0
     off: float = 0.0
@@ -165,7 +189,7 @@ class SparseScreened:
         norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
     record : ndarray of int64 of shape (triggerings, 2)
         Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
-    col_total : ndarray of shape (d,)
+    col_total : ndarray of shape (classes * d,)
         With a free intercept sums of columns over surviving dual variables; else empty.
     """
 

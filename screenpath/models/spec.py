@@ -95,14 +95,15 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
 
 
 def free_sparse_intercept(spec: Spec, options: dict) -> Spec:
-    """Return the sparse SVM of two classes with a free intercept, which is the last of its coefficients."""
+    """Return the sparse SVM with a free intercept, the last of the coefficients of two classes, or of each of more."""
+    formula = spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)")
     return replace(
         spec,
-        objective=spec.objective.partition("; more than")[0].replace("y_i x_i.w", "y_i (x_i.w + b)"),
+        objective=formula.replace("x_i.(w_yi - w_c)", "x_i.(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0",
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
         solver=Later("solvers.sparse", "make_free_sparse_solver"),
-        kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sparse_newton"),
+        kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sparse_levers", "sparse_newton"),
         needs=FREE_SPARSE,
     )
 

@@ -358,8 +358,8 @@ SPARSE_SVM = Spec(
     resolved=_sparse_resolved,
     parameter="pair (alpha, beta)",
     example="`betas=5` `alphas=20` `jobs=2`",
-    about="Each beta starts at alpha_max(beta), whose solution is known (with `intercept=free` if both classes weigh "
-    "the same). A free intercept is for two classes.",
+    about="Each beta starts at alpha_max(beta), whose solution is known (with `intercept=free` if all classes weigh "
+    "the same).",
     fixed=(("threads", 1),),
     rule=SPARSE_RULE,
     solver=Later("solvers.sparse", "make_sparse_solver"),
@@ -375,11 +375,6 @@ SPARSE_SVM = Spec(
     spreads=True,
     needs=SPARSE,
 )
-
-
-def joint(model: str, labels: dict | None) -> bool:
-    """Tell whether a model of these labels has several classes at once: such a one has no free intercept."""
-    return model == SPARSE_SVM.name and labels is not None and "classes" in labels
 
 
 # Every model that has a command, in the order of the lists.

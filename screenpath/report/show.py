@@ -18,7 +18,7 @@ from screenpath.data.labels import label_text
 from screenpath.errors import RunFolderError, shown
 from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
-from screenpath.models.specs import SPECS, joint
+from screenpath.models.specs import SPECS
 from screenpath.report.series import read_cv
 from screenpath.runs.describe import intercept_words, kernel_words
 from screenpath.runs.open import Run
@@ -188,7 +188,7 @@ class RunSummary:
         if not values:
             return ["not known: the run folder has no coefficients"]
         preparation = run.record["preparation"]
-        free = "intercept" in run.record["options"] and not joint(run.model, run.labels)
+        free = "intercept" in run.record["options"]
         adds = "--intercept free, or --bias B," if free else "--bias B"
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
             return [f"none ({adds} adds one)"]

@@ -16,7 +16,8 @@ from screenpath.errors import UsageError
 from screenpath.kernels import sifs as kernels
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_box as box
-from screenpath.models.sparse_types import SparseScreened
+from screenpath.kernels import sparse_samples as losses
+from screenpath.models.sparse_types import SparseScreened, size_of
 from screenpath.rules.base import PathScreening
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
@@ -116,7 +117,7 @@ def screen(
         return at
     stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
     if stretches or not alone:
-        regions = regions._replace(budget=math.inf)  # the box is looked at from better weights, if at all
+        regions = regions._replace(boxed=False)  # the box is looked at from better weights, if at all
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
     record = _run(model, reference, at, regions, (samples, features, features_first))
@@ -144,7 +145,7 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     square, size = float(w @ w), float(np.abs(w).sum())
     kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
     w, scores = kappa * w, kappa * scores
-    loss = sums.respond(scores, model.samples, at.duals, theta, psi)
+    loss = losses.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
     samples = loss / n, 0.0, 0.0, float(model.pairs), 0.0, 0, 0
     point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
@@ -229,8 +230,8 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
         model.twice, model.intercept,
     )  # fmt: skip
     reference = kernels.Reference(
-        ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room, abs(ref.intercept),
-        math.sqrt(ref.w_sq / ref.alpha),
+        ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,
+        size_of(ref.intercept), ref.off, math.sqrt(ref.w_sq / ref.alpha),
     )  # fmt: skip
     found = kernels.Found(at.duals, at.keep, at.row_part, at.col_part, at.col_total, *model.known_norms)
     touched, used = kernels.sifs(

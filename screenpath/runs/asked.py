@@ -50,12 +50,6 @@ def check_certificate(options: dict) -> None:
         raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", "use `positive=LABEL`")
 
 
-def check_proof(options: dict, data) -> None:
-    """Refuse a certificate of data, as they were read, that the checker does not read."""
-    if options.get("certificate") and "classes" in (data.labels or {}):
-        raise UsageError("`certificate` is of two classes, the data has more", "use `positive=LABEL`")
-
-
 def default_folder(name: str, data) -> Path:
     """Return ``runs/NAME-STEM``, the stem being the file's name without compression and format endings."""
     path = Path("stdin" if data == "-" else data if isinstance(data, str) else "arrays")

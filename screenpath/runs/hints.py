@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from screenpath.data.prepare import peaks
 from screenpath.kernels.box import ZERO
 from screenpath.models.scores import higher_is_better
-from screenpath.models.specs import joint
 from screenpath.rows.memory import MemoryRows
 from screenpath.runs.choose import at_boundary, best_and_one_se
 from screenpath.runs.step_table import read_steps
@@ -150,7 +149,7 @@ def _no_intercept(session):
         return
     mean, square = _moments(X)
     if square > 0.0 and float(mean @ mean) >= OFF * square:
-        free = "intercept" in session.options and not joint(session.spec.name, session.data.labels)
+        free = "intercept" in session.options
         how = "`intercept=free` or `bias=1`" if free else "`bias=1`"
         yield f"there is no intercept, and the rows lie off the origin: {how} may fit them better"
 

@@ -19,7 +19,7 @@ from screenpath.data.timestamp import now
 from screenpath.errors import ResourceError
 from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
-from screenpath.runs.asked import INPUTS, check_options, check_proof, default_folder
+from screenpath.runs.asked import INPUTS, check_options, default_folder
 from screenpath.runs.circumstances import all_good, record_of
 from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.runs.hints import best_lines, hints
@@ -124,7 +124,6 @@ class Session:
             ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile
             self.read()
-            check_proof(o, self.data)
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
             if activity is not None:

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from screenpath.kernels import sparse as sums
+from screenpath.kernels import sparse_samples as losses
 from screenpath.models.sparse_types import SparseCertificate, SparseReduced
 from screenpath.solvers.base import Budget, Solution
 
@@ -63,7 +63,7 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
 def _answer(smooth: SparseReduced, w: np.ndarray) -> np.ndarray:
     """Return the dual point of weights in a smoothed problem; what is screened keeps its value."""
     m, theta = smooth.model, np.empty(smooth.model.ones.size)
-    sums.respond(m.scores(w), m.samples, smooth.screened.duals, theta, np.empty(theta.size))
+    losses.respond(m.scores(w), m.samples, smooth.screened.duals, theta, np.empty(theta.size))
     return theta
 
 

@@ -17,8 +17,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from screenpath.data.memory import in_force
 from screenpath.kernels import sparse as sums
-from screenpath.kernels import sparse_intercept as levels
+from screenpath.kernels import sparse_levels as levels
 from screenpath.kernels import sparse_newton as kernels
+from screenpath.kernels import sparse_samples as losses
 from screenpath.kernels.matrix import matrix_of
 from screenpath.models.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.rules.sparse import tighten
@@ -78,10 +79,10 @@ class _Run:
         self.model, self.alpha = reduced.model, reduced.alpha
         self.view = self.model.views.by_column
         self.at, self.own_copy = reduced.screened, False
-        self.touched, self.rise = 0, 0.0
+        self.touched, self.rise = 0, np.zeros(self.model.levels)
         start, size = reduced.start, self.model.ones.size
         self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
-        self.u, self.u_slack, self.intercept = start.u, start.u_slack, start.intercept
+        self.u, self.u_slack, self.levels = start.u, start.u_slack, self.model.levels_of(start)
         self._restrict(start.w, start.theta)
 
     # -- evaluation ----------------------------------------------------------------------------------------------
@@ -99,16 +100,16 @@ class _Run:
 
     def _multiply(self) -> None:
         self.scores = np.empty(self.theta.size)
-        self.intercept, self.rise = 0.0, self.intercept  # the scores have none; the best one is near the last
+        self.levels, self.rise = 0.0 * self.levels, self.levels  # the scores have none; the best one is near the last
         self.touched += sums.products(self.view, self.model.n, self.w, self.scores)
 
     def _respond(self) -> None:
         m = self.model
         if m.intercept:
-            self.scores = self.scores.copy()
-            more = levels.settle(self.scores, m.labels, m.weights, m.gamma, self.at.duals, self.rise)
-            self.intercept, self.rise = self.intercept + more, 0.0
-        loss = sums.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
+            self.scores, more = self.scores.copy(), self.rise.copy()
+            levels.place(self.scores, m.samples, self.at.duals, more)
+            self.levels, self.rise = self.levels + more, 0.0 * more
+        loss = losses.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
         self.loss = loss / m.n
 
     def _new_u(self) -> None:
@@ -141,16 +142,16 @@ class _Run:
         except LinAlgError:  # rounding, or an overflow, has taken the definiteness
             return False
         step = 1.0
-        new = np.empty_like(self.w), np.empty_like(self.psi), np.empty_like(self.psi), np.empty_like(self.psi)
+        new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3)), self.levels.copy()
         while step >= SHORTEST:
-            loss, penalty, expected, intercept, touched = kernels.trial(
+            loss, penalty, expected, touched = kernels.trial(
                 self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
-                step, m.intercept, self.intercept, new,
+                step, new,
             )  # fmt: skip
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
-                self.w, self.scores, self.theta, self.psi = new
-                self.loss, self.intercept = loss, intercept
+                self.w, self.scores, self.theta, self.psi, self.levels = new
+                self.loss = loss
                 self._new_u()
                 self._evaluate()
                 return True
@@ -174,9 +175,7 @@ class _Run:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
-        level = np.empty(0)
-        if m.intercept and inside.size:  # of length 1; a norm by BLAS takes longer than the whole step
-            level = m.labels[inside] * m.roots[inside] / np.sqrt(m.weights[inside].sum() or 1.0)
+        level = m.answers(inside)
         room = kernels.active_values(self.view[2], active)
         self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
@@ -204,7 +203,8 @@ class _Run:
             in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data
             its, _ = kernels.implicit_conjugate_gradients(
-                self.view, m.samples, active, place, m.intercept, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT, out
+                self.view, m.samples, m.roots, active, place, level, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
+                out,
             )  # fmt: skip
             self.touched += 2 * its * room
             return out
@@ -238,7 +238,7 @@ class _Run:
         samples = self.loss, 0.0, 0.0, float(m.pairs), 0.0, 0, 0  # ||theta||^2 is at most that
         return m.pair(
             self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
-            level=Level(self.intercept, self.intercept, self.intercept),
+            level=Level.at(self.levels),
         )  # fmt: skip
 
 
@@ -246,7 +246,7 @@ def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rh
     """Solve the system of ``kernels.conjugate_gradients`` by a Cholesky factor of its smaller side."""
     size, zone = Z.shape
     if level.size:
-        Z -= np.outer(Z @ level, level)
+        Z -= (Z @ level.T) @ level
     if size <= zone:
         matrix = scale * (Z @ Z.T)
         matrix[np.diag_indices(size)] += alpha

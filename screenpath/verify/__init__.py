@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError
-from screenpath.verify import box, free, kernel, l1svm, sparse
+from screenpath.verify import box, classes, free, kernel, l1svm, sparse
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, damaged, read_certificate
 from screenpath.verify.run import differences, read_record
 from screenpath.verify.table import open_data
@@ -133,7 +133,9 @@ def checker_of(header: dict):
     """Return the module that checks the model of a certificate."""
     if header.get("intercept") == "free" and header["model"] != "sparse-svm":
         return free
-    return {"l1svm": l1svm, "sparse-svm": sparse}.get(header["model"], kernel if "kernel" in header else box)
+    joint = "classes" in (header["labels"] or {})
+    known = {"l1svm": l1svm, "sparse-svm": classes if joint else sparse}
+    return known.get(header["model"], kernel if "kernel" in header else box)
 
 
 def _judge(found: Verification, pair) -> None:

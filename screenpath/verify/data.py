@@ -111,6 +111,8 @@ class Source:
         labels = self.header["labels"]
         if not self.places or labels is None:
             return labels
+        if "classes" in labels:
+            return {"classes": [self.places[text] for text in labels["classes"]]}
         return {sign: text if text == "rest" else self.places[text] for sign, text in labels.items()}
 
     def _other(self) -> DataError:

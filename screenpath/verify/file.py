@@ -15,7 +15,8 @@ and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, typ
        nothing, or that the row is at this end in the *optimum*, proven by the ball of the pair of this step (``OWN``),
        the one before or the one after. With ``intercept`` = ``free`` in ``H`` the last entry of ``w`` is the
        intercept, behind a kernel ``b``; no row is claimed to be fixed. ``sparse-svm``: ``states``, ``between``, and
-       ``index`` and ``values`` of the weights that are not 0. ``l1svm``: these weights, and the bias ``b``; the dual
+       ``index`` and ``values`` of the weights that are not 0; of several classes all of these are given for one class
+       after the other, and a row is LOW in its own class. ``l1svm``: these weights, and the bias ``b``; the dual
        point is the checker's, with the bias ``b + b_off`` where the rounding of ``b`` matters.
 ``N``  claims of the step before, by the pair of the step that follows.
 ``E``  last: how many steps there are.

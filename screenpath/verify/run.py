@@ -75,13 +75,16 @@ def _table(folder: Path) -> list:
 
 def _coefficients(folder: Path, header: dict, solutions: dict) -> list:
     """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples."""
-    of_samples, found, written = "kernel" in header, [], _written(folder)
+    of_samples, found = "kernel" in header, []
+    written = _written(folder, _cells(header))
     unit, d = ("sample", header["data"]["n_samples"]) if of_samples else ("feature", header["data"]["n_features"])
     if "columns" in header and not of_samples:
         numbers, d = np.append(0, header["columns"] + 1), header["columns"].size
     else:
         numbers = np.arange(1 + d)
-    for step, solution in solutions.items():
+    for step, block, solution in (
+        (step, block, one) for step, several in solutions.items() for block, one in enumerate(np.atleast_2d(several))
+    ):
         expected, parts = np.zeros(1 + d), []
         expected[1:] = solution[:d]
         if of_samples:
@@ -91,7 +94,7 @@ def _coefficients(folder: Path, header: dict, solutions: dict) -> list:
             parts += [solution[d] * header["bias"]] if header["bias"] else []
             parts += (-expected[1:] * header["shift"]).tolist() if "shift" in header else []
         expected[0] = sum(parts)
-        features, values = written.get(step, ((), ()))
+        features, values = written.get((step, block), ((), ()))
         got = np.zeros(1 + d)
         places = np.minimum(np.searchsorted(numbers, np.asarray(features, dtype=np.int64)), d)
         if np.any(numbers[places] != features):
@@ -108,20 +111,32 @@ def _coefficients(folder: Path, header: dict, solutions: dict) -> list:
     return found
 
 
-def _written(folder: Path) -> dict:
-    """Return features and values of the coefficients by step."""
+def _cells(header: dict) -> dict:
+    """Return the number of the class for each cell that may name it; empty where the coefficients are of no class."""
+    labels = (header["labels"] or {}).get("classes", [])
+    names = header["data"].get("label_names")
+    found = {repr(float(label if names is None else names.index(label))): k for k, label in enumerate(labels)}
+    if names is not None:
+        found = {**{" ".join(label.split()): k for k, label in enumerate(labels)}, **found}
+    return found
+
+
+def _written(folder: Path, cells: dict) -> dict:
+    """Return features and values of the coefficients by step and number of the class, which is 0 where there is one."""
     file = folder / "coefficients.npz"
     try:
         if file.exists():
             with np.load(file, allow_pickle=False) as stored:
                 edges = stored["indptr"]
                 parts = [(stored["indices"][a:b], stored["data"][a:b]) for a, b in zip(edges, edges[1:], strict=False)]
-            return dict(enumerate(parts))
+            blocks = max(len(set(cells.values())), 1)
+            return {divmod(row, blocks): part for row, part in enumerate(parts)}
         file = folder / "coefficients.csv"
-        found: dict[int, tuple[list[int], list[float]]] = {}
+        found: dict[tuple[int, int], tuple[list[int], list[float]]] = {}
         with open(file, newline="", encoding="utf-8") as text:
-            for step, feature, value, *_ in list(csv.reader(text))[1:]:  # a name may follow
-                features, values = found.setdefault(int(step), ([], []))
+            for step, *cell, feature, value in (line[: 4 if cells else 3] for line in list(csv.reader(text))[1:]):
+                block = cells[cell[0]] if cells else 0  # a name may follow
+                features, values = found.setdefault((int(step), block), ([], []))
                 features.append(int(feature))
                 values.append(float(value))
         return found

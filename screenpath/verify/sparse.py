@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from screenpath.verify.data import signs_of, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, two_product
 from screenpath.verify.file import BETWEEN, HIGH, unpack
 
+Kind = TypeVar("Kind", bound="SparsePair")
 DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
 
 
@@ -50,9 +52,18 @@ class SparsePair:
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
+        return self.gap_with(0.0, 0.0)
+
+    def gap_with(self, cost: float, shift: float) -> float:
+        """Return an upper bound of the gap of a dual point with terms ``cost`` larger and ``u`` off by ``shift``."""
         alpha, beta, (u, off) = self.entry["alpha"], self.entry["beta"], self.u
         ends = [feature_terms(self.weights, end, alpha, beta) for end in (u - off, u + off)]
-        return UP * (fsum(np.maximum(*ends)) + UP * fsum(self.terms) / self.samples)
+        gap = UP * (fsum(np.maximum(*ends)) + UP * fsum(self.terms) / self.samples)
+        if cost == 0.0 == shift:
+            return gap
+        apart = np.abs(u - np.clip(u, -beta, beta) - alpha * self.weights)
+        apart += off + 4.0 * UNIT * (np.abs(u) + alpha * np.abs(self.weights))
+        return UP * (gap + cost + (UP * math.sqrt(fsum(apart * apart)) + 0.5 * shift) * shift / alpha)
 
     @property
     def weights(self) -> np.ndarray:
@@ -62,9 +73,13 @@ class SparsePair:
     @property
     def u(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ``u``, and bounds of its errors."""
-        total = self.sums.total + self.sums.rest
+        return self.divided(self.sums)
+
+    def divided(self, sums: ColumnSums) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums by the number of samples, and bounds of the errors."""
+        total = sums.total + sums.rest
         u = total / self.samples
-        off = UP * (self.sums.error / self.samples + self.units * UNIT * np.abs(u))
+        off = UP * (sums.error / self.samples + self.units * UNIT * np.abs(u))
         return u, off + np.where(total == 0.0, 0.0, TINY)
 
     def look(self, signs, v, theta, t, error, norms, gamma: float) -> None:
@@ -126,19 +141,14 @@ class FreeSparsePair(SparsePair):
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
-        (value, off), alpha, n = self.residue, self.entry["alpha"], self.samples
+        (value, off), n = self.residue, self.samples
         if value == 0.0 == off:
             return super().gap
         size = UP * (abs(value) + off)
         ways = [1.0] * (value + off > 0.0) + [-1.0] * (value - off < 0.0)
         rows = [self.found.get(way, (math.inf, math.inf)) for way in ways]
         cost, shift = (UP * size * max(row[k] for row in rows) / n + TINY for k in (0, 1))
-        u, off_u = self.u
-        inner = np.clip(u, -self.entry["beta"], self.entry["beta"])
-        apart = (
-            np.abs(u - inner - alpha * self.weights) + off_u + 4.0 * UNIT * (np.abs(u) + alpha * np.abs(self.weights))
-        )
-        return UP * (super().gap + cost + (UP * math.sqrt(fsum(apart * apart)) + 0.5 * shift) * shift / alpha)
+        return self.gap_with(cost, shift)
 
 
 def feature_terms(w, u, alpha: float, beta: float):
@@ -169,7 +179,7 @@ def smoothed(t, gamma: float):
     return np.where(t <= 0.0, 0.0, np.where(t > gamma, t - 0.5 * gamma, t * t / (2.0 * gamma)))
 
 
-def read_pair(entry: dict, n: int, samples: float, width: int, kind: type = SparsePair) -> SparsePair:
+def read_pair(entry: dict, n: int, samples: float, width: int, kind: type[Kind]) -> Kind:
     """Return the pair of a step; its numbers have the lengths and ranges that they must have."""
     index, values, states = entry["index"], entry["values"], unpack(entry["states"], 0, n)
     between = np.flatnonzero(states == BETWEEN)

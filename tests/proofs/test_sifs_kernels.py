@@ -7,7 +7,7 @@ import pytest
 from numba import config
 
 from screenpath.kernels import sifs
-from screenpath.kernels.sparse import Samples
+from screenpath.kernels.sparse_samples import Samples
 from tests.proofs.test_conditioning import lines, pull
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -17,21 +17,21 @@ N, D = 9, 7
 INF = math.inf
 
 
-def most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper, gap):
+def most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper):
     """Return the largest ``|v.x|`` over the dual balls that are used, and over their lens where both are."""
     r1, r2 = math.sqrt(first_sq), math.sqrt(second_sq)
     tops = [abs(v1) + r1 * norm] if paper else []
-    tops += [abs(v2) + r2 * norm] if gap else []
-    if paper and gap:
+    tops += [abs(v2) + r2 * norm]
+    if paper:
         above = min(sifs.lens_top(v1, v2, norm, between_sq, first_sq, second_sq), v1 + r1 * norm, v2 + r2 * norm)
         below = min(sifs.lens_top(-v1, -v2, norm, between_sq, first_sq, second_sq), r1 * norm - v1, r2 * norm - v2)
         tops.append(max(above, below))
-    return min(tops), max([abs(v1) - r1 * norm] * paper + [abs(v2) - r2 * norm] * gap)
+    return min(tops), max([abs(v1) - r1 * norm] * paper + [abs(v2) - r2 * norm])
 
 
 @pytest.mark.parametrize("dense", [False, True])
-@pytest.mark.parametrize(("paper", "gap"), [(True, True), (True, False), (False, True)])
-def test_features_of_one_triggering(dense, paper, gap):
+@pytest.mark.parametrize("paper", [True, False])
+def test_features_of_one_triggering(dense, paper):
     rng = np.random.default_rng(0)
     beta, extent, slacks = 0.35, 1.4, (9.0, 0.02, 9.0, 0.03, 0.004, 9.0)
     seen = set()
@@ -58,13 +58,13 @@ def test_features_of_one_triggering(dense, paper, gap):
         live = np.flatnonzero(keep)
         active = rng.random(size) < 0.1
         mine = rough.copy(), slack.copy(), keep.copy(), live.copy(), active.copy(), np.full(size, -1)
-        balls, told = (first_sq, second_sq, between_sq, paper, gap), (moved, *(moves if moved else np.empty((2, 0))))
+        balls, told = (first_sq, second_sq, between_sq, paper), (moved, *(moves if moved else np.empty((2, 0))))
         got = sifs.decide_features(
             columns, N, beta, (psi, mine[0], mine[1], ones), (0.2, 0.9), first, told, (part, square, norms), balls,
             extent, slacks, mine[2], mine[3], mine[4], mine[5],
         )  # fmt: skip
         sure = np.zeros(size, dtype=np.bool_)
-        radii = math.sqrt(first_sq) if paper else INF, math.sqrt(second_sq) if gap else INF
+        radii = math.sqrt(first_sq) if paper else INF, math.sqrt(second_sq)
         if first:
             sifs.surely_zero(rough, slack, ones, 0.2, 0.9, norms, beta, *radii, extent, 0.02, sure)
         zero, touched, left, undecided = [], 0, 0.0, 0.0
@@ -81,14 +81,14 @@ def test_features_of_one_triggering(dense, paper, gap):
             limit = beta - 0.02 * (norms[f] * extent + beta)
             if slack[f] > 0.0:
                 tops = [abs(0.2 * ones[f] + 0.9 * rough[f] + move1) + 0.9 * slack[f] + radii[0] * norm] * paper
-                tops += [abs(rough[f] + move2) + slack[f] + radii[1] * norm] * gap
+                tops += [abs(rough[f] + move2) + slack[f] + radii[1] * norm]
                 if min(tops) <= limit:
                     zero.append(f)
                     continue
                 touched += counts[f % D]
                 assert mine[0][f] == pytest.approx(u[f], abs=1e-14) and mine[1][f] == 0.0
             v1, v2 = 0.2 * ones[f] + 0.9 * u[f] + move1, u[f] + move2
-            top, least = most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper, gap)
+            top, least = most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper)
             if least > 2.0 * beta - limit:
                 assert mine[4][f]
                 left += cost
@@ -105,7 +105,7 @@ def test_features_of_one_triggering(dense, paper, gap):
     assert len(seen) >= 3
 
 
-def scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixed, triggers=12):
+def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, triggers=12):
     """Return status, keep and record: SIFS with everything summed anew at each triggering."""
     samples, features, features_first = what
     w, theta, u, ones = ref["w"], ref["theta"], ref["u"], ref["ones"]
@@ -147,7 +147,7 @@ def scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixe
                     part[labels[i]] += X[i] ** 2
             part, found, narrowed = part.ravel(), 0, False
             reach = math.sqrt(ref["second_sq"]) * (1.0 + slacks[1]) + slacks[1] * ref["theta_norm"]
-            if not decided.any() and gap and reach <= ref["room"]:
+            if not decided.any() and reach <= ref["room"]:
                 stay = [f for f in ref["formed"] if keep[f]]
                 if 2.0 * ref["costs"][stay].sum() < ref["costs"][keep != 0].sum():
                     found = np.count_nonzero(keep) - len(stay)
@@ -156,10 +156,10 @@ def scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixe
                 norm = math.sqrt(part[f] + slacks[3] * ref["col_sq"][f] + slacks[4]) / N
                 limit = beta - slacks[1] * (ref["col_norm"][f] * ref["theta_norm"] + beta)
                 v1, v2 = ref["ones_part"] * ones[f] + ref["theta_part"] * u[f] + moves[0][f], u[f] + moves[1][f]
-                top, least = most_over(v1, v2, norm, squares[2], *squares[:2], paper, gap)
+                top, least = most_over(v1, v2, norm, squares[2], *squares[:2], paper)
                 if not decided.any() and not narrowed:  # a first look, by the norms as they were
                     rough = (abs(ref["ones_part"] * ones[f] + ref["theta_part"] * u[f]), squares[0], paper)
-                    for v, square, used in (rough, (abs(u[f]), squares[1], gap)):
+                    for v, square, used in (rough, (abs(u[f]), squares[1], True)):
                         top = min(top, v + math.sqrt(square) * ref["col_norm"][f]) if used else top
                 active[f] = least > 2.0 * beta - limit and top > limit
                 if top <= limit:
@@ -211,7 +211,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         X = rng.normal(size=(N, D)) * (1.0 if dense else rng.random((N, D)) < 0.6)
         labels = rng.choice([-1, 1], N) if classes == 1 else np.arange(N) % 3
         ref = reference(rng, X, labels, classes, float(10.0 ** rng.uniform(-2.0, 0.3)))
-        paper, gap = ((True, True), (True, True), (True, False), (True, True), (False, True))[k % 5]
+        paper = k % 5 < 4
         rows, columns = lines(X), lines(X.T)
         counts = np.diff(columns[2])
         ref["costs"] = np.tile(np.where(counts == N, 0.25 * counts, counts), classes)
@@ -243,10 +243,10 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         )  # fmt: skip
         pair = sifs.Reference(
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],
-            ref["room"], 0.0, ref["w_norm"],
+            ref["room"], 0.0, 0.0, ref["w_norm"],
         )  # fmt: skip
         regions = sifs.Regions(
-            *(ref[name] for name in sifs.Regions._fields[:8]), budget=math.inf, paper=paper, gap=gap
+            *(ref[name] for name in sifs.Regions._fields[:8]), budget=0.0, paper=paper, boxed=False
         )  # fmt: skip
         known = sifs.Found(
             status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(), np.zeros(0), np.zeros_like(keep),
@@ -254,7 +254,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         )  # fmt: skip
         samples = Samples(labels, np.ones(N), N, classes, gamma)
         touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record)
-        expected = scratch(X, labels, classes, ref, slacks, what, paper, gap, beta, gamma, fixed)
+        expected = scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))
         np.testing.assert_array_equal(keep, expected[1])
         assert record[:used].tolist() == expected[2] and np.all(record[used:] == -1)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from screenpath.kernels import sparse_box as box
-from screenpath.kernels.sparse import Samples
+from screenpath.kernels.sparse_samples import Samples
 from tests.sparse_problems import dual_rows
 
 N, D, GAMMA = 12, 3, 0.1

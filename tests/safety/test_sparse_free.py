@@ -63,19 +63,19 @@ def references(model, alpha: float, rng):
 
 def wrong_decisions(model, at, best) -> tuple[int, int]:
     """Return decisions made, and those that the optimum contradicts."""
-    counts = model.weights > 0.0
+    counts = (np.tile(model.weights, model.classes) > 0.0) & (model.free == 0)
     wrong = np.sum((at.duals < 0) & (best.theta > SURE) & counts)
     wrong += np.sum((at.duals > 0) & (best.theta < 1.0 - SURE) & counts)
     wrong += np.sum((at.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + SURE)) & (np.abs(best.w) > SURE))
-    return int(np.count_nonzero(at.duals) + np.sum(at.keep == 0)), int(wrong)
+    return int(np.count_nonzero(at.duals[model.free == 0]) + np.sum(at.keep == 0)), int(wrong)
 
 
-def attack(seeds) -> tuple[int, int]:
+def attack(seeds, make=problem) -> tuple[int, int]:
     """Return decisions made and wrong ones over random problems and references, before a solve and within one."""
     made = wrong = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        base = problem(rng)
+        base = make(rng)
         model = base.at(base.beta_max * float(10.0 ** rng.uniform(-1.5, -0.05)))
         alpha = model.alpha_max() * float(10.0 ** rng.uniform(-2.0, 0.0))
         for ratio in (1.0, 0.97, 0.7, 1.1):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.models.sparse_free import FreeSparseModel
+from screenpath.models.builders import sparse_model
 from screenpath.solvers import sparse_newton
 from screenpath.solvers.base import Budget
 from screenpath.solvers.sparse import make_sparse_solver
@@ -44,7 +44,7 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
         place = np.empty(run.theta.size, dtype=np.int64)
         sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
         sparse_newton.kernels.implicit_conjugate_gradients(
-            run.view, model.samples, active, place, False, run.alpha,
+            run.view, model.samples, model.roots, active, place, np.empty((0, 0)), run.alpha,
             1.0 / (model.n * model.gamma), rhs, 1e-12, 1000, found,
         )  # fmt: skip
     else:
@@ -53,12 +53,13 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
 
 
 @pytest.mark.parametrize("way", ["iterative", "factorised", "implicit"])
-@pytest.mark.parametrize("dense", [False, True])
-def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
-    X, y, base = problem(2, n=70, d=30, dense=dense)
+@pytest.mark.parametrize(("classes", "dense"), [(2, True), (2, False), (3, True), (3, False)])
+def test_free_intercepts_answer_every_step(classes, dense, way, monkeypatch):
+    X, y, base = problem(classes, n=70, d=30, dense=dense)
     y[:20] = 1
     weights = np.where(np.arange(70) % 3, 1.0, 2.5)
-    model = FreeSparseModel(base.views, 2 * y - 1, 1, 0.0, 0.5, weights)
+    signs = (2 * y - 1 if classes == 2 else y).astype(np.int64)
+    model = sparse_model(base.views, signs, base.classes, 0.5, weights, "free")
     model = model.at(0.05 * model.beta_max)
     alpha = 0.02 * model.alpha_max()
     run = _Run(model.reduce(alpha, model.nothing_screened(), model.start(alpha)))
@@ -67,19 +68,22 @@ def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
     active = np.flatnonzero(run.w)
     rhs = np.random.default_rng(0).normal(size=active.size)
     inside = np.flatnonzero((run.theta > 0.0) & (run.theta < 1.0))
-    s = model.weights[inside]
-    Z = X[np.ix_(inside, active)]
-    Z = Z - s @ Z / s.sum()
-    expected = np.linalg.solve(alpha * np.eye(active.size) + (Z.T * s) @ Z / (70 * 0.5), rhs)
+    s = model.weights[inside % 70]
+    rows, places = dual_rows(X, y, classes)
+    ones, _ = dual_rows(np.ones((70, 1)), y, classes)
+    of = np.searchsorted(places[order := np.argsort(places)], inside)
+    Z, B = np.sqrt(s)[:, None] * rows[order][of][:, active], np.sqrt(s)[:, None] * ones[order][of]
+    Z = Z - B @ np.linalg.pinv(B) @ Z  # what the best intercepts leave
+    expected = np.linalg.solve(alpha * np.eye(active.size) + Z.T @ Z / (70 * 0.5), rhs)
     if way == "factorised":  # conjugate gradients give up at once
         monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
     found = np.empty(active.size)
     if way == "implicit":
-        place = np.empty(70, dtype=np.int64)
+        place = np.empty(run.theta.size, dtype=np.int64)
         sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
         sparse_newton.kernels.implicit_conjugate_gradients(
-            run.view, model.samples, active, place, True, alpha, 1.0 / (70 * 0.5), rhs, 1e-12,
-            1000, found,
+            run.view, model.samples, model.roots, active, place, model.answers(inside), alpha, 1.0 / (70 * 0.5), rhs,
+            1e-12, 1000, found,
         )  # fmt: skip
     else:
         found = run._direction(active, rhs, 1e-12)
@@ -91,7 +95,7 @@ def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
 def test_factor_of_either_side(shape, free):
     Z = np.random.default_rng(1).normal(size=shape)
     rhs = np.arange(1.0, shape[0] + 1.0)
-    level = np.full(shape[1], shape[1] ** -0.5) if free else np.empty(0)
+    level = np.full((1, shape[1]), shape[1] ** -0.5) if free else np.empty((0, shape[1]))
     centred = Z - Z.mean(axis=1, keepdims=True) if free else Z
     expected = np.linalg.solve(0.3 * np.eye(shape[0]) + 2.0 * centred @ centred.T, rhs)
     np.testing.assert_allclose(_factorised(Z, level, 0.3, 2.0, rhs), expected, rtol=1e-10)
