@@ -74,7 +74,7 @@ class PathEstimator(BaseEstimator):
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
         kernel = getattr(self, "kernel", None)
         free = "intercept" in given and given["intercept"] is None and given["bias"] == 0.0
-        if free:
+        if free and self._free_by_default():
             given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
         if kernel is not None:
             given["kernel"] = kernel
@@ -82,6 +82,10 @@ class PathEstimator(BaseEstimator):
             if "gamma" in given:
                 given["gamma"] = repr(parse_gamma(self.gamma, width))
         return given
+
+    def _free_by_default(self) -> bool:
+        """Tell whether the intercept is a free one unless the parameters say otherwise."""
+        return True
 
     def _grid_options(self) -> dict[str, Any]:
         """Return the options of the grid."""

@@ -53,6 +53,9 @@ class SparseSVM(Classifier):
         tags.classifier_tags.poor_score = not self.bias  # of classes that no hyperplane through the origin parts
         return tags
 
+    def _free_by_default(self) -> bool:
+        return self.classes_.size == 2  # of more, weights of samples far apart make Newton's steps crawl
+
 
 @dataclass(eq=False, repr=False)
 class SVMClassifier(AtC, SVM):
@@ -154,8 +157,8 @@ class SparseSVMClassifier(Single, SparseSVM):
     smoothing : float, default 0.5
         Width of the hinge's quadratic part, in (0, 1).
     intercept : {"free", "penalised", "none"}, optional
-        As of :class:`SVMClassifier`; of more than two labels each has one, and their sum is 0 before any scaling is
-        undone.
+        As of :class:`SVMClassifier`, but that of more than two labels there is none by default; a free one for each has
+        the sum 0, before scaling is undone.
     bias : float, default 0
         Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
     class_weight, scale, solver, tol, max_epochs, seed

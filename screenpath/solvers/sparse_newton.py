@@ -32,6 +32,7 @@ DENSE_FROM = 0.67  # density of the active columns from which the zone is copied
 ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
+SHORTEST_FREE = 1e-12  # the same with free intercepts, which heavy samples hold and a sweep does not see
 IDLE = 60  # steps that do not lower the objective, after which its rounding is to blame (or an overflow)
 FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
@@ -141,9 +142,9 @@ class _Run:
             direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
         except LinAlgError:  # rounding, or an overflow, has taken the definiteness
             return False
-        step = 1.0
+        step, shortest = 1.0, SHORTEST_FREE if m.intercept else SHORTEST
         new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3)), self.levels.copy()
-        while step >= SHORTEST:
+        while step >= shortest:
             loss, penalty, expected, touched = kernels.trial(
                 self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
                 step, new,
