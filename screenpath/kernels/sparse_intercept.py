@@ -186,14 +186,22 @@ def plane_sums(theta, samples, status, ones_part, theta_part, planes):
     """
     labels, weights, n, classes, _ = samples
     planes[:, :] = 0.0
+    if classes == 1:  # as below, at a third of the time: sums stay in registers
+        left, whole, first, second = 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            whole += weights[i]
+            left += weights[i] if status[i] == 0 else 0.0
+            first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
+            second += labels[i] * weights[i] * theta[i]
+        planes[0, 0], planes[1, 0], planes[2, 0], planes[3, 0] = left, whole, first, second
+        return
     for c in range(classes):
         for i in range(n):
-            if classes > 1 and c == labels[i]:
+            if c == labels[i]:
                 continue
             k = c * n + i
             planes[1, c] += weights[i]
-            if classes > 1:
-                planes[1, labels[i]] += weights[i]
+            planes[1, labels[i]] += weights[i]
             answer_by(planes, k, samples, weights[i] if status[k] == 0 else 0.0,
                       weights[i] * (ones_part + theta_part * theta[k]), weights[i] * theta[k])  # fmt: skip
 
@@ -248,12 +256,12 @@ def keep_totals(columns, samples, status, live, col_total):
     (data, indices, indptr), (labels, weights, n, classes, _) = columns, samples
     d, touched = col_total.size // classes, 0
     left = np.zeros(classes * n if d > 0 else 0)
-    for k in range(left.size):
-        i, c = k % n, k // n
-        if status[k] == 0:
-            left[k] += weights[i]
-            if classes > 1:
-                left[labels[i] * n + i] += weights[i]
+    for c in range(classes if d > 0 else 0):
+        for i in range(n):
+            if status[c * n + i] == 0:
+                left[c * n + i] += weights[i]
+                if classes > 1:
+                    left[labels[i] * n + i] += weights[i]
     for f in live[: live.size if d > 0 else 0]:
         c = f // d
         start, stop = indptr[f - c * d], indptr[f - c * d + 1]

@@ -96,15 +96,18 @@ class FreeClassesModel(FreeModel):
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
         """Return what the free intercepts can add to the rows of the dual variables ``inside``."""
-        own, other = self.labels[inside % self.n], inside // self.n
-        weights, size = self.weights[inside % self.n], self.classes
-        graph = -np.bincount(own * size + other, weights, size * size).reshape(size, size)
+        i, other, size = inside % self.n, inside // self.n, self.classes
+        own, roots = self.labels[i], self.roots[i]
+        graph = -np.bincount(own * size + other, self.weights[i], size * size).reshape(size, size)
         graph += graph.T
         graph[np.diag_indices(size)] -= graph.sum(axis=1)
         found, ways = np.linalg.eigh(graph)
         kept = found > LOOSE * found[-1]
-        ways = ways[:, kept] / np.sqrt(found[kept])
-        return np.ascontiguousarray(((ways[own] - ways[other]) * self.roots[inside % self.n, None]).T)
+        lines = np.empty((int(np.count_nonzero(kept)), inside.size))
+        for line, way in zip(lines, (ways[:, kept] / np.sqrt(found[kept])).T, strict=True):
+            np.subtract(way[own], way[other], out=line)
+            line *= roots
+        return lines
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
         """Let the dual variables that lose least take what rounding has left of the balance; tell whether any did."""

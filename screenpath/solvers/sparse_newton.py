@@ -176,6 +176,7 @@ class _Run:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
+        in_force().check(8 * m.levels * inside.size, f"{m.levels} intercepts on {inside.size:,} samples", FEWER)
         level = m.answers(inside)
         room = kernels.active_values(self.view[2], active)
         self.touched += room
