@@ -322,6 +322,22 @@ class BoxModel(RegionModel, Resumable):
             certificate.before = reference.C, reference.theta
         return certificate
 
+    def least_loss(self, products: np.ndarray) -> tuple[float, float]:
+        """Return the loss of a point with these products, as summed up, and what an intercept adds to its rounding."""
+        t = self.c - products
+        return float(np.maximum(self.lo * t, self.hi * t).sum()), 0.0
+
+    def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Return the dual point that products suggest, rows at the end of their side.
+
+        Returns
+        -------
+        theta : ndarray of shape (N,)
+        lost, moved : float
+            What an exactly feasible point near it differs by in ``c . theta``, and in the sum over rows, at most.
+        """
+        return np.where(self.c > products, self.hi, self.lo), 0.0, 0.0
+
     def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float, float]:
         """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).
 
