@@ -20,6 +20,8 @@ Sample and class weights multiply ``[lo, hi]``. ``g_i.w > c_i`` implies ``theta_
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from screenpath.kernels import box as kernels
@@ -322,10 +324,14 @@ class BoxModel(RegionModel, Resumable):
             certificate.before = reference.C, reference.theta
         return certificate
 
-    def least_loss(self, products: np.ndarray) -> tuple[float, float]:
-        """Return the loss of a point with these products, as summed up, and what an intercept adds to its rounding."""
-        t = self.c - products
-        return float(np.maximum(self.lo * t, self.hi * t).sum()), 0.0
+    def losses(self, near: Certificate) -> Callable[[np.ndarray], tuple[float, float]]:
+        """Return a function of products: a point's loss as summed up, and what an intercept adds to its rounding."""
+
+        def loss(products):
+            t = self.c - products
+            return float(np.maximum(self.lo * t, self.hi * t).sum()), 0.0
+
+        return loss
 
     def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Return the dual point that products suggest, rows at the end of their side.

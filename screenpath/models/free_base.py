@@ -86,11 +86,16 @@ class FreeIntercept(BoxModel):
         part = total - self.c
         return total, (self.c - (total - part)) + (other - part)
 
-    def least_loss(self, products: np.ndarray) -> tuple[float, float]:
-        """Return the loss of a point with these products, see :meth:`BoxModel.least_loss`; its best intercept."""
-        _, _, b, t = self.placed(products)
-        loss = float(np.maximum(self.lo * t, self.hi * t).sum())
-        return loss, 4.0 * UNIT * abs(b) * self.bounds[box_kernels.ALL_ONES]
+    def losses(self, near):
+        """Return a function of a point's products, see :meth:`BoxModel.losses`: its loss with the best intercept."""
+        likely = kernels.inside(near.theta, self.lo, self.hi)
+
+        def loss(products):
+            _, _, b, t = self.placed(products, likely)
+            found = float(np.maximum(self.lo * t, self.hi * t).sum())
+            return found, 4.0 * UNIT * abs(b) * self.bounds[box_kernels.ALL_ONES]
+
+        return loss
 
     def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Return the dual point of :meth:`BoxModel.corner`; rows near their kink are moved until it sums to 0."""

@@ -93,7 +93,7 @@ def nearer_pair(model, reference, far, C: float) -> tuple:
     -------
     models.box_types.Certificate, Dual
     """
-    own, other = _best_in_plane(model, reference.point, far.point, C, C / reference.C)
+    own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)
     margins = own * reference.point.products + other * far.point.products
     guess, off, moved = model.corner(margins)
     total, _, error = model.updated_sum(guess, reference)
@@ -108,13 +108,13 @@ def nearer_pair(model, reference, far, C: float) -> tuple:
     return model.certify(C, w, theta, reference), Dual(ell - lost, total, error + moved)
 
 
-def _best_in_plane(model, a, b, C: float, ratio: float) -> tuple[float, float]:
+def _best_in_plane(losses, a, b, C: float, ratio: float) -> tuple[float, float]:
     """Return ``s, v`` that nearly minimise the objective at ``s a + v b``, one after the other; no data pass."""
     inner = float(a.vector @ b.vector)
 
     def primal(s, v):
         square = s * s * a.sqnorm + v * v * b.sqnorm + 2.0 * s * v * inner
-        return 0.5 * square + C * model.least_loss(s * a.products + v * b.products)[0]
+        return 0.5 * square + C * losses(s * a.products + v * b.products)[0]
 
     s, v = 1.0, 0.0
     for _ in range(SEARCHES):

@@ -65,10 +65,10 @@ def feasible_point(model, near, far, floor: float) -> Ball | None:
     Ball of radius 0, or None where even ``far.w`` has a larger loss
     """
     ends = near.point, far.point
-    error = near.error + far.error + _loss_error(model, *ends)
+    error, losses = near.error + far.error + _loss_error(model, *ends), model.losses(near)
 
     def loss(share):
-        found, off = model.least_loss((1.0 - share) * ends[0].products + share * ends[1].products)
+        found, off = losses((1.0 - share) * ends[0].products + share * ends[1].products)
         return found * (1.0 + gamma(model.size)) + error + off
 
     if loss(1.0) > floor:
