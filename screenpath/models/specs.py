@@ -282,7 +282,7 @@ def _sparse_grid(model, options):
 
 
 def check_exact_hinge(options: dict) -> None:
-    """Raise where the exact hinge lacks what other options ask for.
+    """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``.
 
     Raises
     ------
@@ -290,10 +290,13 @@ def check_exact_hinge(options: dict) -> None:
     """
     if options["smoothing"] != 0.0:
         return
-    if str(options["rule"]).startswith("ifs"):
+    several = options.get("rules")
+    names = str(options["rule"] if several is None else several).lower().split(",")
+    if any(name.strip().startswith("ifs") for name in names):
+        others = "`rule=iss`, `rule=sifs+gap`" if several is None else "`rules=none,iss,sifs+gap`"
         raise UsageError(
-            "`rule=ifs` decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
-            "use `rule=iss`, `rule=sifs+gap` or a `smoothing` above 0",
+            "the rule 'ifs' decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
+            f"use {others} or a `smoothing` above 0",
         )
     if options["solver"] in ("sdca", "acc-sdca"):
         raise UsageError(
