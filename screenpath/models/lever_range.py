@@ -67,15 +67,17 @@ class RangeLevers:
         kinks : ndarray of shape (r,), default 0
         """
         sign, middle = self.sign(k), math.sqrt(low * high)
-        with np.errstate(divide="ignore"):
-            delta = np.minimum(self.levers[2, k], 2.0 * self.radius(middle) / (middle * apart))
         sure = np.ones(rows.size, dtype=bool)
-        for C in {low, high}:
-            r = self.radius(C)
-            form = 0.5 * (self.forms[0, rows] + C * self.forms[1, rows]) + self.levers[0, k] + C * self.levers[1, k]
-            width = r * r / (C * delta) + 0.25 * C * delta * apart * apart
-            rounding = self.pair[8] * (1.0 + C / self.C) * norms + ROUNDING * (np.abs(form) + np.abs(kinks) + width)
-            sure &= sign * (form - kinks) > width + rounding
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # what is no number shows nothing
+            delta = np.minimum(self.levers[2, k], 2.0 * max(self.radius(middle), LEAST) / (middle * apart))
+            for C in {low, high}:
+                r = self.radius(C)
+                form = 0.5 * (self.forms[0, rows] + C * self.forms[1, rows])
+                form += self.levers[0, k] + C * self.levers[1, k] - kinks
+                width = r * r / (C * delta) + 0.25 * C * delta * apart * apart
+                rounding = self.pair[8] * (1.0 + C / self.C) * norms
+                rounding += ROUNDING * (np.abs(form) + 2.0 * np.abs(kinks) + width)
+                sure &= sign * form > width + rounding
         return sure
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from screenpath.models import lever_range
 from screenpath.models.lever_range import LeverRange, RangeLevers
-from screenpath.models.losses import LOSSES, SVM
+from screenpath.models.losses import LAD, LOSSES, SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import floors, pathwise
 from screenpath.rules.floors import Dual, ball_floor, nearer_pair
@@ -219,3 +219,14 @@ def test_levers_decide_more_than_the_interval_of_a_chunk(monkeypatch):
     both = decided()
     monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
     assert both > 1.2 * decided()
+
+
+def test_balls_of_no_size_are_no_trouble():
+    """The optimum is known beforehand, for all C: a lever of nothing divides by nothing."""
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    met = LAD.model(MemoryRows(X), np.full(9, 3.0), None, "free")  # by the intercept alone
+    middle = SVM.model(MemoryRows(np.array([[0.0], [-1.0], [1.0], [-2.0], [2.0]])), [1.0, -1, -1, -1, -1], None, "free")
+    for model in (met, middle):
+        grid = np.geomspace(0.01, 10.0, 6)
+        found = list(walk(model, grid, parse_free_rule("essnsv", 3), FreeNewton(), PathOptions(tol=1e-8)))
+        assert all(step.status == "certified" for step, _ in found)
