@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from screenpath.models import lever_range
+from screenpath.models.free import FreeModel
 from screenpath.models.lever_range import LeverRange, RangeLevers
 from screenpath.models.losses import LAD, LOSSES, SVM
 from screenpath.rows.memory import MemoryRows
@@ -16,6 +17,7 @@ from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes
 from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
+from tests.safety.problems import random_problem, random_scale
 from tests.safety.test_intercept import ACCURACIES, SURE, reference
 
 WITHIN = (0.0, 0.03, 0.5, 1.0)  # of the way from one end of a range to the other, by ratio
@@ -230,3 +232,25 @@ def test_balls_of_no_size_are_no_trouble():
         grid = np.geomspace(0.01, 10.0, 6)
         found = list(walk(model, grid, parse_free_rule("essnsv", 3), FreeNewton(), PathOptions(tol=1e-8)))
         assert all(step.status == "certified" for step, _ in found)
+
+
+def test_chunks_of_hostile_problems_agree_and_are_safe():
+    """Weights over six decades, rows far from the origin, more features than rows, float32."""
+    audit, decided = Audit(FreeNewton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted), 0
+    options = PathOptions(tol=1e-6, max_epochs=3000, audit=audit)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        plain, _ = random_problem(rng)
+        C = random_scale(rng, plain)
+        signs = None if plain.positive else plain.signs[: plain.rows.n]
+        model = FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored)
+        grid = [0.7 * C, C, 1.03 * C, 1.1 * C, 3.0 * C][:: 1 if seed % 3 else -1]
+        screening = parse_free_rule("essnsv+gap" if seed % 2 else "ssnsv", 3, "Cs"[seed % 4 // 2])
+        with np.errstate(all="ignore"):
+            found = list(walk(model, grid, screening, FreeNewton(), options))
+            unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)
+        for (step, one), (_, other) in zip(found, unscreened, strict=True):
+            assert step.status == "certified" and step.extras["unsafe"] == 0, seed
+            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), seed
+            decided += step.screened_R + step.screened_L
+    assert decided > 1000
