@@ -173,7 +173,7 @@ class LeverRange:
         levers = RangeLevers(self.reference.C, ready.pair, forms, ready.levers)
         distances = Distances(model, np.square(model.norms), products, model.rounding)
         kinks, status = model.signless.kinks, np.zeros(model.size, dtype=np.int8)
-        for k in np.argsort(-ready.levers[2]):  # the longest decide most
+        for k in np.argsort(-ready.levers[2], kind="stable"):  # the longest decide most
             left = np.flatnonzero(status == 0)
             if ready.levers[2, k] <= 0.0 or not left.size:
                 break
