@@ -49,7 +49,7 @@ def chunked(spec: Spec, options: dict) -> Spec:
 def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:
     """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree.
 
-    ``free(spec, options)`` gives the model a free one; by default :func:`free_intercept`.
+    ``free(spec)`` gives the model a free one; by default :func:`free_intercept`.
     """
     kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
@@ -59,10 +59,10 @@ def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> S
     if kind is None:
         kind = "penalised" if bias != 0.0 else "none"
     options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
-    return (free or free_intercept)(spec, options) if kind == "free" else spec
+    return (free or free_intercept)(spec) if kind == "free" else spec
 
 
-def free_intercept(spec: Spec, options: dict) -> Spec:
+def free_intercept(spec: Spec) -> Spec:
     """Return a box model with a free intercept, which is the last of its coefficients."""
     formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
     for form in ("x_i.w", "w.Phi(x_i)"):
@@ -91,7 +91,7 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
     )
 
 
-def free_sparse_intercept(spec: Spec, options: dict) -> Spec:
+def free_sparse_intercept(spec: Spec) -> Spec:
     """Return the sparse SVM of two classes with a free intercept, which is the last of its coefficients."""
     return replace(
         spec,

@@ -69,7 +69,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
     if options.get("certify"):
         raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
     if options["intercept"] == "free":  # no place in the step table for the interval of each class's best
-        return replace(chunked(free_intercept(ONE_VS_REST, options), options), columns=())
+        return replace(chunked(free_intercept(ONE_VS_REST), options), columns=())
     return chunked(ONE_VS_REST, options)
 
 
