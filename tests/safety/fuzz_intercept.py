@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.safety import test_intercept, test_intercept_chunks, test_sparse_free
+from tests.safety import test_intercept, test_intercept_chunks, test_sparse_classes, test_sparse_free
 from tests.safety.problems import judged
 from tests.safety.test_intercept import RULES
 
@@ -27,7 +27,8 @@ BOX = {name: partial(test_intercept.attack, rule=rule) for name, rule in RULES.i
     "range": test_intercept_chunks.attack_ranges,
     **{f"chunk {form}": partial(test_intercept_chunks.attack_walks, form=form) for form in "Cs"},
 }
-ATTACKS = {**BOX, "sparse-svm": test_sparse_free.attack}
+CLASSES = partial(test_sparse_free.attack, make=test_sparse_classes.problem)
+ATTACKS = {**BOX, "sparse-svm": test_sparse_free.attack, "sparse-svm-classes": CLASSES}
 
 
 def fuzz(decisions: int, seed: int = 1000, report=None, only=None):
@@ -59,7 +60,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--rules", help="of the box models unless named, joined by commas; or sparse-svm")
+    parser.add_argument(
+        "--rules", help="of the box models unless named, joined by commas; sparse-svm, sparse-svm-classes"
+    )
     arguments = parser.parse_args()
     only = arguments.rules.split(",") if arguments.rules else list(BOX)
     made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr), only)
