@@ -207,8 +207,8 @@ def decide_levels(rows, samples, scores, theta, status, keep, twice, scale, radi
     """ISS with a free intercept a class: fix dual variables over the ball ``(scale w, radius)`` and what levers prove;
     list them in ``found`` and return how many.
     """  # fmt: skip
-    labels, weights, n, classes, gamma = samples
-    d, count, typical, point = twice.size, 0, 0.0, 0.0
+    _, weights, n, classes, _ = samples
+    d, count, typical, point, budget = twice.size, 0, 0.0, 0.0, max(budget, 0.0)
     unsure, center = slacks[0] + 16.0 * (n + 16.0) * UNIT, 0.5 * twice
     means, base, most = np.zeros(classes), np.zeros(classes), np.zeros((classes, classes))
     for i in range(n):
