@@ -287,7 +287,7 @@ def decide_in_planes(columns, n, beta, sums, parts, planes, in_planes, norms, ba
 
 
 @kernel
-def sifs(constants, samples, beta, reference, regions, what, slacks, found, record):
+def sifs(constants, samples, beta, reference, regions, what, slacks, found, record, planes):
     """Alternate ISS and IFS to the fixed point; there IFS looks at the box as well, where that promises enough.
 
     Parameters
@@ -305,13 +305,16 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     found : Found
     record : ndarray of int64 of shape (triggerings, 2)
         Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
+    planes : ndarray of shape (4, classes) or None
+        With free intercepts, overwritten, see ``sparse_intercept.plane_sums``. Without any it is None, and what they
+        would take is not compiled.
 
     Returns
     -------
     touched, used : int
         Values touched; triggerings that took place.
     """
-    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, free = constants
+    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice = constants
     labels, weights, n, classes, gamma = samples
     before, w, theta, psi, u, u_slack, formed, room, level, off, w_norm = reference
     scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, boxed = regions
@@ -332,11 +335,11 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     rounding, squares = slacks[1], slacks[5]
     primal_sq *= 1.0 + squares  # for what is subtracted from it
     budget *= 1.0 + squares
-    planes, shape = np.empty((4, classes)), w.size if free else 0  # see `sparse_intercept.centred`
-    if free:
+    shape = w.size if planes is not None else 0
+    if planes is not None:
         plane_sums(theta, samples, status, ones_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
-    leveled, no_totals = free and classes > 1, col_total[:0]
+    no_totals, leveled = col_total[:0], planes is not None and classes > 1
     boxed, full = by_features and boxed, columns[2][d] == n * d
     for trigger in range(record.shape[0]):
         if turn == 0:
@@ -351,19 +354,19 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, twice, scores, row_part,
                                             known_keep, known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
-            if leveled:
+            if planes is None:
+                n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
+                                        row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
+            elif leveled:
                 n_rows = decide_levels(rows, samples, scores, theta, status, keep, twice, scale, radius, budget, off,
                                        scale * w_norm + radius, level, row_part, row_sq, row_norm, slacks,
                                        new_rows)  # fmt: skip
-            elif free:
+            else:
                 base = 0.0
                 for f in range(keep.size):
                     base += 0.25 * twice[f] * twice[f] if keep[f] != 0 else 0.0
                 n_rows = decide_centred(scores, labels, weights, gamma, scale, radius, scale * w_norm + radius, level,
                                         base, row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
-            else:
-                n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
-                                        row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
@@ -391,7 +394,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                         budget -= weight * term(
                             slack_of(before, labels[t % n], n, classes, t % n, t), gamma, theta[t], value
                         )
-                    if free:
+                    if planes is not None:
                         answer_by(planes, t, samples, -weight, weight * e1, weight * e2)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
@@ -401,11 +404,13 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                         move_first[:], move_second[:] = 0.0, 0.0
                     touched += drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status,
                                          new_rows, n_rows, move_first, move_second, col_part, no_totals)  # fmt: skip
-                    touched += drop_totals(rows, samples, new_rows, n_rows, col_total)
+                    if planes is not None:
+                        touched += drop_totals(rows, samples, new_rows, n_rows, col_total)
                 else:
                     touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
                                          live, active, move_first, move_second, col_part, no_totals)  # fmt: skip
-                    touched += keep_totals(columns, samples, status, live, col_total)
+                    if planes is not None:
+                        touched += keep_totals(columns, samples, status, live, col_total)
                 moved = True
             dropped = 0
             if not moved and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
@@ -416,7 +421,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 live, listed = list_kept(keep), True
             sums, balls = (psi, u, u_slack, u_ones), (first_sq, second_sq, between_sq, paper)
             moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
-            if free:
+            if planes is not None:
                 centred(col_part, col_total, *moves, planes, n, *in_planes)
                 n_cols, summed, stay, undecided = decide_in_planes(
                     columns, n, beta, sums, (ones_part, theta_part), planes, in_planes, norms, balls, theta_norm,
@@ -438,7 +443,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             size = theta.size
             both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
             terms = np.empty(size), np.empty(size), np.empty(size)
-            if not free:
+            if planes is None:
                 for c in range(classes):
                     margin_bounds(scores, labels, n, classes, c, scale, np.sqrt(primal_sq),
                                   scale * w_norm + np.sqrt(primal_sq), row_part, row_sq, row_norm, slacks,
@@ -471,8 +476,8 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    constants, samples = Constants(view, view, a, a, a, a, a, a, False), Samples(labels, a, 2, 1, 0.5)
+    constants, samples = Constants(view, view, a, a, a, a, a, a), Samples(labels, a, 2, 1, 0.5)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
     found = Found(status, keep, a.copy(), a.copy(), np.empty(0), keep.copy(), a.copy())
-    sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record)
+    sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, None)

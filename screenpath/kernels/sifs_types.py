@@ -19,8 +19,6 @@ class Constants(NamedTuple):
         ``n col_norm`` are their roots.
     twice : ndarray of shape (d,)
         Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
-    free : bool
-        Whether there is an intercept that is not penalised.
     """
 
     columns: tuple
@@ -31,7 +29,6 @@ class Constants(NamedTuple):
     col_sq: np.ndarray
     col_norm: np.ndarray
     twice: np.ndarray
-    free: bool
 
 
 class Reference(NamedTuple):

@@ -247,11 +247,12 @@ def implicit_conjugate_gradients(view, samples, roots, active, place, level, alp
 
 
 @kernel
-def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new):
+def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new, level):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
-    Writes the point's weights, scores, ``theta`` and ``psi``, and its free intercepts in the place of a guess of them
-    (see ``sparse_levels.place``): the arrays of ``new``. The intercepts are part of the scores.
+    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. Free intercepts are the best ones;
+    they take the place of a guess of them in ``level`` (see ``sparse_levels.place``), which is None where there are
+    none, and are part of the scores.
 
     Returns
     -------
@@ -261,7 +262,7 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
         Decrease that the slope promises, ``-grad . (new_w - w)``.
     touched : int
     """
-    (data, indices, indptr), n, (new_w, scores, theta, psi, level) = view, samples.n, new
+    (data, indices, indptr), n, (new_w, scores, theta, psi) = view, samples.n, new
     d = indptr.size - 1
     new_w[:] = 0.0
     scores[:] = 0.0
@@ -291,7 +292,8 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
             for p in range(at(start), at(stop)):
                 block[at(indices[p])] += value * data[p]
         touched += stop - start
-    place_levels(scores, samples, status, level)
+    if level is not None:
+        place_levels(scores, samples, status, level)
     loss = respond(scores, samples, status, theta, psi)
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
@@ -368,6 +370,6 @@ def warm_up():
     gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
     conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     implicit_conjugate_gradients(view, samples, a, index, index, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    new = a.copy(), a.copy(), a.copy(), a.copy(), np.empty(0)
-    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new)
+    new = a.copy(), a.copy(), a.copy(), a.copy()
+    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new, None)
     descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())

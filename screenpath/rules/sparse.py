@@ -227,7 +227,7 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
     views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     constants = kernels.Constants(
         views.by_column, views.by_row, model.u_ones, model.row_sizes, model.row_norm, model.col_sq, model.col_norm,
-        model.twice, model.intercept,
+        model.twice,
     )  # fmt: skip
     reference = kernels.Reference(
         ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,
@@ -235,7 +235,16 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
     )  # fmt: skip
     found = kernels.Found(at.duals, at.keep, at.row_part, at.col_part, at.col_total, *model.known_norms)
     touched, used = kernels.sifs(
-        constants, model.samples, model.beta, reference, regions, what, tuple(model.rounding.slacks), found, record
+        constants,
+        model.samples,
+        model.beta,
+        reference,
+        regions,
+        what,
+        tuple(model.rounding.slacks),
+        found,
+        record,
+        np.empty((4, model.classes)) if model.intercept else None,
     )
     model.rows.touched += touched
     return record[:used]

@@ -143,16 +143,17 @@ class _Run:
         except LinAlgError:  # rounding, or an overflow, has taken the definiteness
             return False
         step, shortest = 1.0, SHORTEST_FREE if m.intercept else SHORTEST
-        new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3)), self.levels.copy()
+        new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3))
+        near = self.levels.copy() if m.intercept else None
         while step >= shortest:
             loss, penalty, expected, touched = kernels.trial(
                 self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
-                step, new,
+                step, new, near,
             )  # fmt: skip
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
-                self.w, self.scores, self.theta, self.psi, self.levels = new
-                self.loss = loss
+                self.w, self.scores, self.theta, self.psi = new
+                self.loss, self.levels = loss, self.levels if near is None else near
                 self._new_u()
                 self._evaluate()
                 return True

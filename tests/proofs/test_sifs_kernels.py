@@ -239,7 +239,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             status[labels * N + np.arange(N)] = 2  # no dual variables: never decided
         fixed = status.copy()
         constants = sifs.Constants(
-            columns, rows, ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], np.zeros(D), False
+            columns, rows, ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], np.zeros(D)
         )  # fmt: skip
         pair = sifs.Reference(
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],
@@ -253,7 +253,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             np.zeros(classes * N),
         )  # fmt: skip
         samples = Samples(labels, np.ones(N), N, classes, gamma)
-        touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record)
+        touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record, None)
         expected = scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))
         np.testing.assert_array_equal(keep, expected[1])
