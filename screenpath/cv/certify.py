@@ -40,58 +40,30 @@ LARGEST = 2**62  # below it, sums of int64 are exact
 
 @dataclass(frozen=True)
 class Line:
-    """What a certified pair says about the held-out samples; 8 (m + d) bytes, behind a kernel 8 (m + 2 n).
-
-    Parameters
-    ----------
-    C : float
-    center : ndarray of shape (d,), or (n,) behind a kernel
-        ``(w + C G'theta)/2``, behind a kernel its dual coefficients.
-    trained : ndarray of shape (d,) or (n,)
-        What the centre's products with another centre are formed with: itself, behind a kernel its products with the
-        training rows.
-    radius_sq : float
-        The optimum at C is no further from the centre, rounding included.
-    xi, xi_error : float
-        Sum of the training losses of ``w``, and a bound on its rounding error.
-    products : ndarray of shape (m,)
-        Held-out rows times the centre.
-    extent : float
-        Norm by which the rounding of the products is bounded.
-    errors : int
-        Weight of the held-out samples that ``w`` gets wrong; a product of 0 counts as negative.
-    """
+    """What a certified pair says about the held-out samples; 8 (m + d) bytes, behind a kernel 8 (m + 2 n)."""
 
     C: float
+    # shape (d,), or (n,) behind a kernel: ``(w + C G'theta)/2``, behind a kernel its dual coefficients
     center: np.ndarray
+    # shape (d,) or (n,); what the centre's products with another centre are formed with: itself, behind a kernel its
+    # products with the training rows
     trained: np.ndarray
-    radius_sq: float
-    xi: float
+    radius_sq: float  # the optimum at C is no further from the centre, rounding included
+    xi: float  # xi, xi_error: sum of the training losses of ``w``, and a bound on its rounding error
     xi_error: float
-    products: np.ndarray
-    extent: float
-    errors: int
+    products: np.ndarray  # shape (m,): held-out rows times the centre
+    extent: float  # norm by which the rounding of the products is bounded
+    errors: int  # weight of the held-out samples that ``w`` gets wrong; a product of 0 counts as negative
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out samples of one fold and the lines of its certified solutions.
+    """Held-out samples of one fold and the lines of its certified solutions."""
 
-    Parameters
-    ----------
-    signs : ndarray of shape (m,)
-    norms : ndarray of shape (m,)
-        Of the prepared rows, bias included, enlarged for rounding.
-    weights : ndarray of int or object of shape (m,)
-        How often each sample counts, in whole numbers.
-    lines : list of Line
-        In the order of C.
-    """
-
-    signs: np.ndarray
-    norms: np.ndarray
-    weights: np.ndarray
-    lines: list
+    signs: np.ndarray  # shape (m,)
+    norms: np.ndarray  # shape (m,): of the prepared rows, bias included, enlarged for rounding
+    weights: np.ndarray  # ndarray of int or object of shape (m,): how often each sample counts, in whole numbers
+    lines: list  # of Line, or FreeLine with a free intercept, in the order of C
 
     @classmethod
     def of(cls, X, signs, lines, weights=None) -> HeldOut:
@@ -249,23 +221,13 @@ def heaviest(starts, ends, weights) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Segment:
-    """Bounds between two neighbours of the grid, in units of ``1 / ErrorBounds.denominator``.
+    """Bounds between two neighbours of the grid, in units of ``1 / ErrorBounds.denominator``."""
 
-    Parameters
-    ----------
-    low, high : float
-        Ends in C.
-    lower, upper : int
-        Bounds on the error that hold at every C of the segment.
-    weakest : float
-        A C at which the lower bound is reached.
-    """
-
-    low: float
+    low: float  # low, high: ends in C
     high: float
-    lower: int
+    lower: int  # lower, upper: bounds on the error that hold at every C of the segment
     upper: int
-    weakest: float
+    weakest: float  # a C at which the lower bound is reached
 
 
 class ErrorBounds:

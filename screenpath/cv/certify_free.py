@@ -30,29 +30,16 @@ PIECES = 4  # into which the range between two grid points is divided
 
 @dataclass(frozen=True)
 class FreeLine:
-    """What a pair says about ``m`` held-out samples with the help of ``k`` levers, the first half of which bound below.
-
-    Parameters
-    ----------
-    C : float
-    errors : int
-        Weight of the samples that ``w`` and its intercept get wrong; a linear form of 0 counts as negative.
-    pair : ndarray of shape (9,)
-        Numbers of the pair, from which its ball at any C follows.
-    forms : ndarray of shape (2, m)
-        Products of the samples with ``w`` and with ``G'theta``.
-    levers : ndarray of shape (3, k)
-        ``tau(C)`` of each lever as ``levers[0] + C levers[1]``, rounding included, and what it carries at C = 1.
-    apart : ndarray of shape (k, m)
-        At least the distance of each sample from a lever's centre.
-    """
+    """What a pair says about ``m`` held-out samples with ``k`` levers, the first half of which bound below."""
 
     C: float
-    errors: int
-    pair: np.ndarray
-    forms: np.ndarray
+    errors: int  # weight of the samples that ``w`` and its intercept get wrong; a linear form of 0 counts as negative
+    pair: np.ndarray  # shape (9,): numbers of the pair, from which its ball at any C follows
+    forms: np.ndarray  # shape (2, m): products of the samples with ``w`` and with ``G'theta``
+    # shape (3, k): ``tau(C)`` of each lever as ``levers[0] + C levers[1]``, rounding included, and what it carries
+    # at C = 1
     levers: np.ndarray
-    apart: np.ndarray
+    apart: np.ndarray  # shape (k, m): at least the distance of each sample from a lever's centre
 
     def radius(self, C: float) -> float:
         """Return the radius of the pair's ball at ``C``."""

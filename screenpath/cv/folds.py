@@ -14,22 +14,12 @@ ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class
 
 @dataclass(frozen=True)
 class Split:
-    """One training part and one held-out part.
+    """One training part and one held-out part."""
 
-    Parameters
-    ----------
-    repeat, fold : int
-        From 0; of a fold file, ``fold`` is the rank of its number.
-    held_out : ndarray of int64
-        Held-out samples, increasing.
-    trained : ndarray of int64, optional
-        Samples that are trained on, increasing; all others by default.
-    """
-
-    repeat: int
+    repeat: int  # repeat, fold: from 0; of a fold file, ``fold`` is the rank of its number
     fold: int
-    held_out: np.ndarray
-    trained: np.ndarray | None = None
+    held_out: np.ndarray  # int64: held-out samples, increasing
+    trained: np.ndarray | None = None  # int64: samples that are trained on, increasing; all others by default
 
     def training(self, n: int) -> np.ndarray:
         """Return the samples that are trained on, increasing."""

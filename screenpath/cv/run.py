@@ -37,69 +37,32 @@ from screenpath.walk.workers import follow_parent, workers
 
 @dataclass(frozen=True)
 class Task:
-    """What all folds have in common, small enough to be sent to every process.
+    """What all folds have in common, small enough to be sent to every process."""
 
-    Parameters
-    ----------
-    spec : models.spec.Spec
-        Model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``.
-    options : dict
-        Of the command.
-    score : Score
-    labels : dict or None
-        Label map of the whole data.
-    class_weight : dict, "balanced" or None
-    storage : {"dense", "sparse"}
-    deadline : float
-        ``time.monotonic()`` value.
-    certify : bool
-        Whether to keep what the certified bound needs.
-    run : str
-        What stands for the data and the options in the files of the folds.
-    limit : MemoryLimit or None
-        Of a process that computes folds for another one.
-    keep : bool
-        Whether to keep the linear forms of the held-out samples at every step.
-    grows : bool
-        Whether points may follow behind the end of a grid.
-    """
-
-    spec: Spec
-    options: dict
+    spec: Spec  # model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``
+    options: dict  # of the command
     score: Score
-    labels: dict | None
-    class_weight: object
-    storage: str
-    deadline: float
-    certify: bool = False
-    run: str = ""
-    limit: MemoryLimit | None = None
-    keep: bool = False
-    grows: bool = False
+    labels: dict | None  # label map of the whole data
+    class_weight: object  # dict, "balanced" or None
+    storage: str  # {"dense", "sparse"}
+    deadline: float  # ``time.monotonic()`` value
+    certify: bool = False  # whether to keep what the certified bound needs
+    run: str = ""  # what stands for the data and the options in the files of the folds
+    limit: MemoryLimit | None = None  # of a process that computes folds for another one
+    keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
+    grows: bool = False  # whether points may follow behind the end of a grid
 
 
 @dataclass(frozen=True)
 class FoldPath:
-    """One fold over one grid.
-
-    Parameters
-    ----------
-    split : Split
-    rows : list of dict
-        One a grid point that was reached: parameters, score and the columns of ``COLUMNS``.
-    held_out : HeldOut or None
-        For the certified bound.
-    products : list of ndarray
-        Linear forms of the held-out samples, one array a grid point, where they are kept.
-    state : dict
-        Of the reference of the next point, where one may follow.
-    """
+    """One fold over one grid."""
 
     split: Split
-    rows: list
-    held_out: HeldOut | None = None
-    products: list = field(default_factory=list)
-    state: dict = field(default_factory=dict)
+    rows: list[dict]  # one a grid point that was reached: parameters, score and the columns of ``COLUMNS``
+    held_out: HeldOut | None = None  # for the certified bound
+    # linear forms of the held-out samples, one array a grid point, where they are kept
+    products: list[np.ndarray] = field(default_factory=list)
+    state: dict = field(default_factory=dict)  # of the reference of the next point, where one may follow
 
     @property
     def beginning(self) -> Saved:
@@ -123,21 +86,12 @@ class FoldPath:
 
 @dataclass(frozen=True)
 class Samples:
-    """The raw data.
+    """The raw data."""
 
-    Parameters
-    ----------
-    X : csr_array or ndarray of shape (n, d)
-        In the units of the file; an ndarray needs dense storage.
-    y, targets : ndarray of shape (n,)
-        Labels of the file and what the model makes of them.
-    weights : ndarray of shape (n,) or None
-        How often each sample stands in the data, in training and held-out parts alike.
-    """
-
-    X: Any
-    y: np.ndarray
+    X: Any  # csr_array or ndarray of shape (n, d): in the units of the file; an ndarray needs dense storage
+    y: np.ndarray  # y, targets: shape (n,): labels of the file and what the model makes of them
     targets: np.ndarray
+    # shape (n,): how often each sample stands in the data, in training and held-out parts alike
     weights: np.ndarray | None = None
 
     def part(self, index: np.ndarray) -> Samples:

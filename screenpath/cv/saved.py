@@ -33,21 +33,11 @@ SCALARS = ("C", "radius_sq", "xi", "xi_error", "extent")
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file holds.
+    """What a file holds."""
 
-    Parameters
-    ----------
-    rows : list of dict
-        One a grid point that is done.
-    held_out : HeldOut or None
-        With the lines of these points.
-    state : dict
-        Arrays of the reference of the next point; empty where the fold is finished, and no point may follow.
-    """
-
-    rows: list
-    held_out: HeldOut | None
-    state: dict
+    rows: list[dict]  # one a grid point that is done
+    held_out: HeldOut | None  # with the lines of these points
+    state: dict  # arrays of the reference of the next point; empty where the fold is finished, and no point may follow
 
 
 class FoldFile:

@@ -78,26 +78,13 @@ def check_data(X, y):
 
 @dataclass(frozen=True)
 class Given:
-    """What a Python function was given: checked arrays, and the names and texts behind their numbers.
+    """What a Python function was given: checked arrays, and the names and texts behind their numbers."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-    y : ndarray of shape (n,)
-        Of labels that are texts their places among ``texts``.
-    names : tuple of str or None
-        Of the columns.
-    texts : tuple of str or None
-        The different labels, sorted, where these are texts.
-    written : array_like
-        ``y`` as a run folder keeps it: texts where labels are texts.
-    """
-
-    X: Any
-    y: np.ndarray
-    names: tuple[str, ...] | None
-    texts: tuple[str, ...] | None
-    written: Any
+    X: Any  # ndarray or csr_array of shape (n, d)
+    y: np.ndarray  # shape (n,): of labels that are texts their places among ``texts``
+    names: tuple[str, ...] | None  # of the columns
+    texts: tuple[str, ...] | None  # the different labels, sorted, where these are texts
+    written: Any  # array_like; ``y`` as a run folder keeps it: texts where labels are texts
 
     @classmethod
     def of(cls, X, y) -> Given:

@@ -20,17 +20,10 @@ BATCH = 1 << 17  # cells that are decoded at a time: rows and columns change pla
 
 @dataclass(frozen=True)
 class Settled:
-    """What is known of tables before their rows are converted.
-
-    Parameters
-    ----------
-    form : Form
-    label_names : tuple of str or None
-        Of the labels 0, 1, ..., where they are texts.
-    """
+    """What is known of tables before their rows are converted."""
 
     form: Form
-    label_names: tuple[str, ...] | None
+    label_names: tuple[str, ...] | None  # of the labels 0, 1, ..., where they are texts
 
     def record(self) -> dict:
         """Return what meta.json says of it."""
@@ -40,19 +33,11 @@ class Settled:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Rows that make a shard.
+    """Rows that make a shard."""
 
-    Parameters
-    ----------
-    name : str
-        File of the last of them.
-    X : ndarray of float64, or csr_array, of shape (rows, features)
-    y : ndarray of shape (rows,)
-    """
-
-    name: str
-    X: np.ndarray | sp.csr_array
-    y: np.ndarray
+    name: str  # file of the last of them
+    X: np.ndarray | sp.csr_array  # ndarray of float64, or csr_array, of shape (rows, features)
+    y: np.ndarray  # shape (rows,)
 
     @property
     def nbytes(self) -> int:

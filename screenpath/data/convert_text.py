@@ -87,20 +87,11 @@ def label_words(sources: Sequence, limit: MemoryLimit) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Whole lines that make a shard.
-
-    Parameters
-    ----------
-    name : str
-    line : int
-        Lines of the file before the block.
-    text : ndarray of uint8
-        Ends in a newline.
-    """
+    """Whole lines that make a shard."""
 
     name: str
-    line: int
-    text: np.ndarray
+    line: int  # lines of the file before the block
+    text: np.ndarray  # uint8: ends in a newline
 
     @property
     def nbytes(self) -> int:

@@ -83,22 +83,13 @@ class Inspection:
 
 @dataclass(frozen=True)
 class ShardData:
-    """What is known of the shards without fault before their rows are looked at; as of a :class:`Dataset`.
-
-    Parameters
-    ----------
-    source : str
-    n, d, nnz : int
-    y : ndarray of shape (n,)
-    notices : tuple of str
-    names, label_names : tuple of str or None
-    """
+    """What is known of the shards without fault before their rows are looked at; as of a :class:`Dataset`."""
 
     source: str
     n: int
     d: int
     nnz: int
-    y: np.ndarray
+    y: np.ndarray  # shape (n,)
     notices: tuple[str, ...]
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None

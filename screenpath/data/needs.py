@@ -21,27 +21,14 @@ OUTPUT_VECTORS = 4  # of coefficients on their way into a file
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of a data set as a model sees it.
+    """Size of a data set as a model sees it."""
 
-    Parameters
-    ----------
-    n, d : int
-        Rows and columns, the bias among them.
-    stored : int
-        Stored values.
-    dense : bool
-    itemsize : int, default 8
-        Bytes of a value.
-    classes : int, default 1
-        Sets of weights.
-    """
-
-    n: int
+    n: int  # n, d: rows and columns, the bias among them
     d: int
-    stored: int
+    stored: int  # stored values
     dense: bool
-    itemsize: int = 8
-    classes: int = 1
+    itemsize: int = 8  # bytes of a value
+    classes: int = 1  # sets of weights
 
     @property
     def index_bytes(self) -> int:
@@ -80,18 +67,13 @@ class BoxNeeds:
 
     ``rows``: kinks, ends and signs of the losses (3), two certificates (4), those of the rule's own (4), and the sums,
     products and bounds on their way (5). ``columns``: two certificates (4), the rule's own (4), a solver's (12).
-
-    Parameters
-    ----------
-    mirrored : bool, default False
-        Two dual variables a row.
     """
 
     rows: int = 16
     columns: int = 20
     row_class: int = 4  # of each further class: a certificate, signs, and what its walk holds
     column_class: int = 3
-    mirrored: bool = False
+    mirrored: bool = False  # two dual variables a row
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds, whatever a solver takes besides."""

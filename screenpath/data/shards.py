@@ -40,16 +40,11 @@ AGAIN = "convert the text again: screenpath convert DATA... OUT --force"
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard, mapped.
+    """One shard, mapped."""
 
-    Parameters
-    ----------
-    dense : ndarray of shape (rows, width) or None
-    data, indices, indptr, columns : ndarray
-        CSR rows, None where they are dense; ``columns[indices]`` are the columns of the data set, from 0.
-    """
-
-    dense: np.ndarray | None
+    dense: np.ndarray | None  # shape (rows, width)
+    # data, indices, indptr, columns: CSR rows, None where they are dense; ``columns[indices]`` are the columns of the
+    # data set, from 0
     data: Any  # whoever has seen that there are no dense rows knows that there are these
     indices: Any
     indptr: Any
@@ -77,13 +72,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardFault:
-    """Something that is wrong with a shard folder.
-
-    Parameters
-    ----------
-    file : Path
-    what : str
-    """
+    """Something that is wrong with a shard folder."""
 
     file: Path
     what: str

@@ -30,16 +30,9 @@ CELLS = 1 << 18  # of a batch that is read into memory
 
 @dataclass(frozen=True)
 class Texts:
-    """Cells of a column as texts.
+    """Cells of a column as texts."""
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (rows,)
-        Places in ``values``; -1 for a missing cell.
-    values : list of str
-    """
-
-    codes: np.ndarray
+    codes: np.ndarray  # int of shape (rows,): places in ``values``; -1 for a missing cell
     values: list[str]
 
 
@@ -80,20 +73,11 @@ class TableFile(Protocol):
 
 @dataclass(frozen=True)
 class Form:
-    """What the columns of a table are: what training data has settled, and new data repeats.
+    """What the columns of a table are: what training data has settled, and new data repeats."""
 
-    Parameters
-    ----------
-    target : str or None
-        Column of labels or targets; None where there is none.
-    columns : tuple of str
-        Columns of features, in their order.
-    one_hot : dict of str to tuple of str
-        The values of each column that has a feature for each of its values, sorted.
-    """
-
-    target: str | None
-    columns: tuple[str, ...]
+    target: str | None  # column of labels or targets; None where there is none
+    columns: tuple[str, ...]  # columns of features, in their order
+    # dict of str to tuple of str: the values of each column that has a feature for each of its values, sorted
     one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

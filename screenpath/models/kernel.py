@@ -65,22 +65,12 @@ def drift(error: float, spread: float) -> float:
 
 @dataclass(slots=True)
 class Multiplied:
-    """A dual point and its products.
+    """A dual point and its products."""
 
-    Parameters
-    ----------
-    theta, total : ndarray of shape (n,)
-        The point and ``Q theta``.
-    updates : int
-        Times ``total`` has been updated since it was last formed from all rows.
-    error : float
-        Each entry of ``total`` is off by at most this times the norm of its row.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  # theta, total: shape (n,): the point and ``Q theta``
     total: np.ndarray
-    updates: int
-    error: float
+    updates: int  # times ``total`` has been updated since it was last formed from all rows
+    error: float  # each entry of ``total`` is off by at most this times the norm of its row
 
     @property
     def product_error(self) -> float:
@@ -90,46 +80,23 @@ class Multiplied:
 
 @dataclass(slots=True)
 class KernelReduced:
-    """What screening left to solve, with ``alpha = C theta``.
-
-    Parameters
-    ----------
-    rows : rows.gram.GramRows
-    index : ndarray of int64 of shape (k,)
-        Surviving samples.
-    c, lo, hi, norms : ndarray of shape (k,)
-        Kinks, ends of the box multiplied by C, and ``sqrt(Q_ii)``.
-    start_alpha : ndarray of shape (k,)
-    start_products : ndarray of shape (k,)
-        ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give.
-    start_error : float
-        Each of these is off by at most this times the norm of its row.
-    reach : float
-        At least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included.
-    start_w_sq : float
-        ``||w||^2`` of that w.
-    offset : float
-        ``sum c_i alpha_i`` over the fixed rows.
-    start : ndarray of shape (n,)
-        Dual variables that the solver starts from (theta scale), fixed rows included.
-    ahead : float
-        ``ahead * start_products`` estimates the products at the optimum.
-    """
+    """What screening left to solve, with ``alpha = C theta``."""
 
     rows: GramRows
-    index: np.ndarray
-    c: np.ndarray
+    index: np.ndarray  # int64 of shape (k,): surviving samples
+    c: np.ndarray  # c, lo, hi, norms: shape (k,): kinks, ends of the box multiplied by C, and ``sqrt(Q_ii)``
     lo: np.ndarray
     hi: np.ndarray
     norms: np.ndarray
-    start_alpha: np.ndarray
+    start_alpha: np.ndarray  # shape (k,)
+    # shape (k,): ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give
     start_products: np.ndarray
-    start_error: float
-    reach: float
-    start_w_sq: float
-    offset: float
-    start: np.ndarray
-    ahead: float
+    start_error: float  # each of these is off by at most this times the norm of its row
+    reach: float  # at least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included
+    start_w_sq: float  # ``||w||^2`` of that w
+    offset: float  # ``sum c_i alpha_i`` over the fixed rows
+    start: np.ndarray  # shape (n,): dual variables that the solver starts from (theta scale), fixed rows included
+    ahead: float  # ``ahead * start_products`` estimates the products at the optimum
 
     @property
     def size(self) -> int:

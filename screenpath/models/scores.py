@@ -116,27 +116,13 @@ def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
 
 @dataclass(frozen=True)
 class Score:
-    """A score by name.
+    """A score by name."""
 
-    Parameters
-    ----------
-    name : str
-        As ``--score`` has it, with ``_`` in place of ``-`` in columns.
-    function : callable
-        ``function(products, targets, weights=None) -> float``.
-    higher : bool
-        Whether more is better.
-    task : str
-        ``classification`` or ``regression``.
-    two_classes : bool
-        Whether it is defined for two classes only.
-    """
-
-    name: str
-    function: Callable
-    higher: bool
-    task: str
-    two_classes: bool = False
+    name: str  # as ``--score`` has it, with ``_`` in place of ``-`` in columns
+    function: Callable  # ``function(products, targets, weights=None) -> float``
+    higher: bool  # whether more is better
+    task: str  # ``classification`` or ``regression``
+    two_classes: bool = False  # whether it is defined for two classes only
 
     @property
     def column(self) -> str:

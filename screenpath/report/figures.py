@@ -33,27 +33,14 @@ STYLE = {
 
 @dataclass(frozen=True)
 class PathAxis:
-    """Where the steps of a path stand on the horizontal axis.
+    """Where the steps of a path stand on the horizontal axis."""
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_steps,)
-    label : str
-    log : bool
-    reverse : bool
-        Whether the path walks towards smaller values; it is drawn from left to right all the same.
-    groups : list of slice
-        Steps to be joined by lines: one group, or one for each ``beta`` of a grid.
-    names : list of str
-        Names of the steps where they are few.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # shape (n_steps,)
     label: str
     log: bool
-    reverse: bool
-    groups: list
-    names: list
+    reverse: bool  # whether the path walks towards smaller values; it is drawn from left to right all the same
+    groups: list  # list of slice; steps to be joined by lines: one group, or one for each ``beta`` of a grid
+    names: list[str]  # names of the steps where they are few
 
     @property
     def few(self) -> bool:

@@ -24,15 +24,9 @@ MEMORY = Path("a path in memory")
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that notebooks show.
+    """A picture that notebooks show."""
 
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    title : str
-    """
-
-    figure: Any
+    figure: Any  # matplotlib Figure
     title: str
 
     def svg(self) -> bytes:

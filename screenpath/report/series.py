@@ -26,22 +26,12 @@ def column(run, name: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rejection:
-    """Shares of what the rule fixed before the solve, each of shape (n_steps,).
+    """Shares of what the rule fixed before the solve, each of shape (n_steps,)."""
 
-    Parameters
-    ----------
-    R, L : ndarray
-        Dual variables fixed at their lower and at their upper end, over all.
-    at_end : ndarray
-        Dual variables that are at an end at the solution, over all: no rule can fix more.
-    features : ndarray or None
-        Features fixed to zero, over all; None where none ever was.
-    """
-
-    R: np.ndarray
+    R: np.ndarray  # R, L: dual variables fixed at their lower and at their upper end, over all
     L: np.ndarray
-    at_end: np.ndarray
-    features: np.ndarray | None
+    at_end: np.ndarray  # dual variables that are at an end at the solution, over all: no rule can fix more
+    features: np.ndarray | None  # features fixed to zero, over all; None where none ever was
 
 
 def rejection(run) -> Rejection:
@@ -69,27 +59,13 @@ def times(run) -> list:
 
 @dataclass(frozen=True)
 class FeaturePaths:
-    """Weights along the path of the features (of a kernel model: of the samples) that matter most, for one class.
+    """Weights along the path of the features (of a kernel model: of the samples) that matter most, for one class."""
 
-    Parameters
-    ----------
-    title : str
-        The class; empty with two classes and in regressions.
-    features : ndarray of shape (m,)
-        Numbered from 1, the largest absolute weight first.
-    values : ndarray of shape (n_steps, m)
-        In units of the scaled features, so that features can be compared.
-    nonzero : int
-        Features with a weight anywhere on the path.
-    names : list of str or None
-        Of the features, where they have some.
-    """
-
-    title: str
-    features: np.ndarray
-    values: np.ndarray
-    nonzero: int
-    names: list | None = None
+    title: str  # the class; empty with two classes and in regressions
+    features: np.ndarray  # shape (m,): numbered from 1, the largest absolute weight first
+    values: np.ndarray  # shape (n_steps, m): in units of the scaled features, so that features can be compared
+    nonzero: int  # features with a weight anywhere on the path
+    names: list[str] | None = None  # of the features, where they have some
 
 
 def feature_paths(run) -> list:
@@ -116,24 +92,13 @@ def feature_paths(run) -> list:
 
 @dataclass(frozen=True)
 class Grid:
-    """One number for each pair of parameters.
+    """One number for each pair of parameters."""
 
-    Parameters
-    ----------
-    rows : list of float
-        The second parameter (``beta``), in the order of the walk.
-    columns : list of str
-        Names of the columns: the first parameter over its largest value in the row, where that agrees over the rows.
-    label : str
-        What the columns are.
-    values : dict of str to ndarray of shape (n_rows, n_columns)
-        nan where the grid has no such point.
-    """
-
-    rows: list
-    columns: list
-    label: str
-    values: dict
+    rows: list[float]  # the second parameter (``beta``), in the order of the walk
+    # names of the columns: the first parameter over its largest value in the row, where that agrees over the rows
+    columns: list[str]
+    label: str  # what the columns are
+    values: dict  # dict of str to ndarray of shape (n_rows, n_columns): nan where the grid has no such point
 
 
 def grid(run) -> Grid:
@@ -169,20 +134,11 @@ def fold_grid(steps: list, parameters: list, shown: dict) -> Grid:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What ``screenpath cv`` found.
+    """What ``screenpath cv`` found."""
 
-    Parameters
-    ----------
-    record : dict
-        Content of cv.json.
-    steps : list of dict
-        Rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``.
-    bounds : ndarray of shape (m, 3)
-        C_from, C_to and the lower bound on the CV error between them; no rows without ``--certify``.
-    """
-
-    record: dict
-    steps: list
+    record: dict  # content of cv.json
+    steps: list[dict]  # rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``
+    # shape (m, 3): C_from, C_to and the lower bound on the CV error between them; no rows without ``--certify``
     bounds: np.ndarray
 
 

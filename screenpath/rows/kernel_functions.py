@@ -26,25 +26,13 @@ LIBRARY = 8.0 * UNIT  # relative error of an exponential or a power: a few units
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """A kernel with its parameters.
+    """A kernel with its parameters."""
 
-    Parameters
-    ----------
-    name : {"linear", "poly", "rbf"}
-        ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``.
-    gamma : float, default 1
-        Not used by the linear kernel.
-    degree : int, default 3
-    coef0 : float, default 0
-    constant : float, default 0
-        Added to the kernel: a penalised bias of value ``sqrt(constant)``.
-    """
-
-    name: str
-    gamma: float = 1.0
+    name: str  # {"linear", "poly", "rbf"}: ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``
+    gamma: float = 1.0  # not used by the linear kernel
     degree: int = 3
     coef0: float = 0.0
-    constant: float = 0.0
+    constant: float = 0.0  # added to the kernel: a penalised bias of value ``sqrt(constant)``
 
     def __post_init__(self):
         if self.name not in NAMES:

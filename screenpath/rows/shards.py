@@ -31,21 +31,11 @@ ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows of a shard become rows of a model.
+    """How rows of a shard become rows of a model."""
 
-    Parameters
-    ----------
-    dense : bool
-        Form of the model's rows.
-    raw_d : int
-        Columns of the data set.
-    preparation : Preparation
-        Of the columns that the rows of the shard count.
-    """
-
-    dense: bool
-    raw_d: int
-    preparation: Preparation
+    dense: bool  # form of the model's rows
+    raw_d: int  # columns of the data set
+    preparation: Preparation  # of the columns that the rows of the shard count
 
     @property
     def d(self) -> int:

@@ -18,23 +18,12 @@ class DisagreementError(ScreenpathError):
 
 @dataclass(eq=False)
 class Variant:
-    """One way to walk the path, and what it took.
+    """One way to walk the path, and what it took."""
 
-    Parameters
-    ----------
-    rule : str
-        Rule or configuration.
-    marks : tuple of str
-        What else distinguishes it.
-    runs : list of dict
-        Measurements, one a repeat; ``cpu_s`` is among them.
-    intervals : ndarray of shape (n_steps, 2)
-        Dual and primal value of every step that was reached.
-    """
-
-    rule: str
-    marks: tuple = ()
-    runs: list = field(default_factory=list)
+    rule: str  # rule or configuration
+    marks: tuple[str, ...] = ()  # what else distinguishes it
+    runs: list[dict] = field(default_factory=list)  # measurements, one a repeat; ``cpu_s`` is among them
+    # shape (n_steps, 2): dual and primal value of every step that was reached
     intervals: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
 
     @property

@@ -12,22 +12,15 @@ from screenpath.errors import ResourceError
 
 @dataclass(frozen=True)
 class Choice:
-    """Scores over a grid and what follows from them.
+    """Scores over a grid and what follows from them."""
 
-    Parameters
-    ----------
-    mean, se : ndarray of shape (steps,)
-        Mean over the folds (of all repeats) and its standard error, ``std(ddof=1) / sqrt(number of folds)``. nan where
-        a fold has no score. Folds share training samples, so that the standard error is a convention, not a guarantee.
-    best : int
-        Step of the best mean; of equal ones the first in the order of the walk, the most regularised.
-    one_se : int
-        Most regularised step whose mean is within one standard error of the best (Breiman et al. 1984, section 3.4.3).
-    """
-
+    # mean, se: shape (steps,): mean over the folds (of all repeats) and its standard error, ``std(ddof=1) / sqrt(number
+    # of folds)``. nan where a fold has no score. Folds share training samples, so that the standard error is a
+    # convention, not a guarantee.
     mean: np.ndarray
     se: np.ndarray
-    best: int
+    best: int  # step of the best mean; of equal ones the first in the order of the walk, the most regularised
+    # most regularised step whose mean is within one standard error of the best (Breiman et al. 1984, section 3.4.3)
     one_se: int
 
 

@@ -40,21 +40,11 @@ OPENING = b'{\n  "schema_version": '  # of every run.json that this program has 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a path can continue.
+    """Where a path can continue."""
 
-    Parameters
-    ----------
-    progress : Progress
-        Steps done; bytes and hashes of the step table and of the coefficients at that moment.
-    tally : ndarray
-        Totals so far (``report.tally.Tally.array``).
-    state : dict
-        Arrays of the reference certificate (``model.state``).
-    """
-
-    progress: Progress
-    tally: np.ndarray
-    state: dict
+    progress: Progress  # steps done; bytes and hashes of the step table and of the coefficients at that moment
+    tally: np.ndarray  # totals so far (``report.tally.Tally.array``)
+    state: dict  # arrays of the reference certificate (``model.state``)
 
 
 class RunFolder:

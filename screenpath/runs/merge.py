@@ -23,24 +23,12 @@ TOGETHER = "screenpath runs compares runs of different problems side by side"
 
 @dataclass(frozen=True)
 class Plan:
-    """What the merged run is made of.
+    """What the merged run is made of."""
 
-    Parameters
-    ----------
-    runs : list of Run
-        In the order of the parts.
-    rows : list of (Run, dict)
-        Steps in the order of the grid, and where each comes from.
-    changed : dict
-        Options of the merged run that are not those of its parts.
-    counted : list of Run
-        Those whose steps count in the totals.
-    """
-
-    runs: list
-    rows: list
-    changed: dict
-    counted: list
+    runs: list[Run]  # in the order of the parts
+    rows: list  # list of (Run, dict): steps in the order of the grid, and where each comes from
+    changed: dict  # options of the merged run that are not those of its parts
+    counted: list[Run]  # those whose steps count in the totals
 
 
 def open_parts(folders) -> list[Run]:

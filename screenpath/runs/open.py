@@ -35,29 +35,16 @@ TRIES = 3  # to read a folder that a run is changing
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder that has been read.
-
-    Parameters
-    ----------
-    path : Path
-    record : dict
-        Content of run.json.
-    steps : list of dict
-        Rows of the step table that have a solution, numbers as numbers; missing values are None.
-    stored : tuple (Path, int) or None
-        File of the coefficients, and how many of its bytes belong to the steps; None where there is none.
-    notices : list of str
-        Things a user should know.
-    table : list of dict
-        All rows of the step table.
-    """
+    """A run folder that has been read."""
 
     path: Path
-    record: dict
-    steps: list
+    record: dict  # content of run.json
+    steps: list[dict]  # rows of the step table that have a solution, numbers as numbers; missing values are None
+    # tuple (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None where there is
+    # none
     stored: tuple | None = None
-    notices: list = field(default_factory=list)
-    table: list = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)  # things a user should know
+    table: list[dict] = field(default_factory=list)  # all rows of the step table
 
     def has(self, name: str) -> bool:
         """Tell whether a further file (``cv.json``) belongs to the run; one that run.json does not name does not."""

@@ -46,25 +46,13 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
 
 @dataclass(frozen=True)
 class Support:
-    """The part of the training data that a step's decisions are made of.
-
-    Parameters
-    ----------
-    function : KernelFunction
-    preparation : Preparation
-        Of new rows.
-    rows : ndarray or csr_array of shape (m, d)
-        Prepared support vectors.
-    coefficients : ndarray of shape (m,)
-    intercept : float
-        0 where there is none.
-    """
+    """The part of the training data that a step's decisions are made of."""
 
     function: KernelFunction
-    preparation: Preparation
-    rows: Any
-    coefficients: np.ndarray
-    intercept: float
+    preparation: Preparation  # of new rows
+    rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
+    coefficients: np.ndarray  # shape (m,)
+    intercept: float  # 0 where there is none
 
 
 def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:

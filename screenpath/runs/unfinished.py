@@ -23,21 +23,11 @@ REASON = "the run was stopped within this step"
 
 @dataclass
 class Unfinished:
-    """A step that was cut short.
+    """A step that was cut short."""
 
-    Parameters
-    ----------
-    step : Step or None
-        None where it was taken up from a checkpoint and has not been reached again.
-    certificate : Certificate
-        Of the pair.
-    work : list of float
-        By ``WORK``, that of earlier runs included.
-    """
-
-    step: steps.Step | None
-    certificate: object
-    work: list
+    step: steps.Step | None  # None where it was taken up from a checkpoint and has not been reached again
+    certificate: object  # Certificate: of the pair
+    work: list[float]  # by ``WORK``, that of earlier runs included
 
     def arrays(self, model) -> dict:
         """Return what a checkpoint holds of it."""

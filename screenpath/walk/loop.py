@@ -36,31 +36,18 @@ MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given 
 
 @dataclass(frozen=True, slots=True)
 class PathOptions:
-    """How a path is walked.
+    """How a path is walked."""
 
-    Parameters
-    ----------
-    tol : float
-        Relative gap of every grid point.
-    max_epochs : int
-        Sweeps or Newton iterations of one grid point.
-    deadline : float
-        ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified.
-    audit : callable, optional
-        ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
-        clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
-    certificates : bool, default True
-        Whether each step comes with its certificate. Without, it is None for most points of a stretch.
-    pulse : Pulse, optional
-        Hears of the point under way, and may end it as the deadline would.
-    """
-
-    tol: float = 1e-6
-    max_epochs: int = 100_000
+    tol: float = 1e-6  # relative gap of every grid point
+    max_epochs: int = 100_000  # sweeps or Newton iterations of one grid point
+    # ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified
     deadline: float = float("inf")
+    # ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
+    # clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``)
     audit: Callable | None = None
+    # whether each step comes with its certificate. Without, it is None for most points of a stretch.
     certificates: bool = True
-    pulse: Pulse | None = None
+    pulse: Pulse | None = None  # hears of the point under way, and may end it as the deadline would
 
     @property
     def late(self) -> bool:

@@ -19,21 +19,13 @@ CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED = "certified", "budget", "rounding"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the step table.
+    """A column of the step table."""
 
-    Parameters
-    ----------
-    name : str
-        Also the field of :class:`Step`.
-    missing : float, int or str
-        What stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done.
-    summed : bool, default False
-        Whether one-vs-rest adds it up over the classes.
-    """
-
-    name: str
+    name: str  # also the field of :class:`Step`
+    # float, int or str; what stands there at a grid point that was not reached: nan for what is not known, 0 for work
+    # that was not done
     missing: object
-    summed: bool = False
+    summed: bool = False  # whether one-vs-rest adds it up over the classes
 
 
 # The columns behind `step` and the parameters, in this order.
