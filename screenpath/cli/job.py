@@ -20,7 +20,6 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
 
     Parameters
     ----------
-    spec : Spec
     options : dict
         Values of the command's options by name.
     kind : type, optional

@@ -137,7 +137,6 @@ def flag(option: Option, *, help: str | None = None, **changed):
 
     Parameters
     ----------
-    option : Option
     help : str, optional
         In place of the option's own.
     **changed

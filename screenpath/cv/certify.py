@@ -159,7 +159,6 @@ def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple
 
     Parameters
     ----------
-    fold : HeldOut
     first, second : Line or FreeLine
         Neighbours.
     side : ndarray of shape (m,)

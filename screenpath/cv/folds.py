@@ -35,8 +35,6 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
 
     Parameters
     ----------
-    n : int
-    k, repeats : int
     seed : int
         The same seed gives the same folds, whatever else is asked for.
     classes : ndarray of shape (n,), optional
@@ -95,12 +93,7 @@ def read_fold_file(path, n: int) -> list[Split]:
 
 
 def check_count(n: int, k: int) -> None:
-    """Refuse a number of folds that the samples cannot fill.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a number of folds that the samples cannot fill."""
     if k > n:
         raise UsageError(f"`folds={k}` is more than the {n} samples", f"use `folds={n}` (leave one out) or fewer")
 
@@ -111,7 +104,6 @@ def check_counts(classes, k: int, name=label_text) -> None:
     Parameters
     ----------
     classes : ndarray of shape (n,)
-    k : int
     name : callable
         ``name(value) -> str``, the class as the file names it.
 
@@ -133,12 +125,7 @@ def check_counts(classes, k: int, name=label_text) -> None:
 
 
 def check_weights(weights, splits: list[Split]) -> None:
-    """Make sure that no part of a split consists of samples of weight 0 alone: they are not in the data.
-
-    Raises
-    ------
-    DataError
-    """
+    """Make sure that no part of a split consists of samples of weight 0 alone: they are not in the data."""
     for split in splits:
         for part, index in (("training", split.training(len(weights))), ("held-out", split.held_out)):
             if not np.any(weights[index]):
@@ -154,7 +141,6 @@ def check_classes(classes, splits: list[Split], everywhere: bool, name=label_tex
     Parameters
     ----------
     classes : ndarray of shape (n,)
-    splits : list of Split
     everywhere : bool
         Whether held-out parts need all classes too.
     name : callable

@@ -56,8 +56,6 @@ def new_points(certified: ErrorBounds, target: float, limit: int) -> list[float]
 
     Parameters
     ----------
-    certified : ErrorBounds
-    target : float
     limit : int
         How many at most.
 

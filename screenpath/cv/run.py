@@ -107,9 +107,6 @@ def fold_path(
 
     Parameters
     ----------
-    samples : Samples
-    task : Task
-    split : Split
     grid : sequence
         Parameters in the order of the walk.
     tol : float
@@ -177,14 +174,11 @@ def fold_path(
     return FoldPath(split, plain(rows), held_out, kept, state)
 
 
-def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[int, int]:
+def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
     """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave.
 
     Parameters
     ----------
-    samples : Samples
-    task : Task
-    splits : list of Split
     points : int
         Of the grid.
     """
@@ -257,11 +251,8 @@ def fold_paths(
 
     Parameters
     ----------
-    samples : Samples
-    task : Task
     splits : list of Split
     grid : sequence
-    tol : float
     jobs : int, default 1
         Processes; the data is written to a temporary folder once and mapped by all of them.
     folder : Path, optional

@@ -47,9 +47,7 @@ class FoldFile:
     ----------
     folder : Path
         Of the whole grid; a finer one has another.
-    split : Split
     grid : sequence
-    tol : float
     run : str, optional
         What stands for the data and the options of the run (``write.folder.run_key``).
     width : int, optional

@@ -21,8 +21,6 @@ def scores_text(parameters: list, choice: Choice, n_folds: int) -> str:
     ----------
     parameters : list of dict
         Of the grid points.
-    choice : Choice
-    n_folds : int
     """
     names, scored = list(parameters[0]), np.isfinite(choice.mean)
     rows = [

@@ -78,12 +78,7 @@ def grown(first: np.ndarray, folds, most: int, further, has_turned, walk) -> tup
 
 
 def check_spacing(grid, screening, rule: str, default: str) -> None:
-    """Refuse a grid that cannot go on: one without a spacing, and a rule that needs a solution at its end.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a grid that cannot go on: one without a spacing, and a rule that needs a solution at its end."""
     if len(grid) < 2:
         raise UsageError("`until_turn` goes on as the grid is spaced", "use `grid` with 2 or more points")
     if screening.needs_far_end:

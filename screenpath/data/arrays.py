@@ -107,12 +107,7 @@ class Given:
 
 
 def dataset_of(data, source: str) -> Dataset:
-    """Return arrays ``(X, y)`` as reading a file returns them.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return arrays ``(X, y)`` as reading a file returns them."""
     try:
         X, y = data
     except (TypeError, ValueError):

@@ -85,7 +85,6 @@ def remove_temporaries(folder: Path, is_ours) -> None:
 
     Parameters
     ----------
-    folder : Path
     is_ours : callable
         ``is_ours(name) -> bool``: whether a file of that name was to be replaced.
     """
@@ -145,12 +144,7 @@ def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
 
 
 def check_kept(path: Path, keep: int, sha256: str) -> None:
-    """Make sure, changing nothing, that an :class:`Appender` would find the bytes to keep.
-
-    Raises
-    ------
-    RunFolderError
-    """
+    """Make sure, changing nothing, that an :class:`Appender` would find the bytes to keep."""
     if not keep:
         return
     partial = path.with_name(path.name + ".partial")
@@ -252,10 +246,6 @@ class Appender:
 
 class FolderLock:
     """Exclusive use of a folder for as long as this process lives.
-
-    Parameters
-    ----------
-    folder : Path
 
     Raises
     ------

@@ -103,12 +103,7 @@ class ColumnFolder:
         self.columns.check_indices(zero_based)
 
     def check_width(self, n_features: int | None) -> None:
-        """Refuse another number of features than the folder has.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse another number of features than the folder has."""
         if n_features not in (None, self.d):
             raise UsageError(
                 f"{self.path} was converted by columns, with {self.d} features", "give `n_features` to convert"

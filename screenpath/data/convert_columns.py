@@ -38,23 +38,19 @@ def rows_folder(out: Path) -> Path:
     return out.with_name(out.name + ".by-rows")
 
 
-def convert_columns(rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False):
+def convert_columns(
+    rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False
+) -> ColumnFolder:
     """Turn shards by rows into shards by blocks of columns.
 
     Parameters
     ----------
-    rows : ShardFolder
     out : path-like
     size : int
         Bytes of a block, about.
     storage : {"auto", "dense", "sparse"}
-    limit : MemoryLimit
     force, resume : bool
         As of :func:`screenpath.data.convert.convert`.
-
-    Returns
-    -------
-    ColumnFolder
     """
     check_width(rows.path, rows.d)
     known: dict[str, Any] = {
@@ -200,12 +196,7 @@ def _columns_of(rows: ShardFolder, k: int, numbers: np.ndarray) -> tuple[np.ndar
 
 
 def check_source(sources, by: str) -> Path | None:
-    """Return the folder of shards by rows that is to be turned over; None where the sources are files.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the folder of shards by rows that is to be turned over; None where the sources are files."""
     folders = [source for source in sources if isinstance(source, (str, Path)) and Path(source).is_dir()]
     if not folders:
         return None
@@ -232,11 +223,6 @@ def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np
 
 
 def refuse_out(out, force: bool, resume: bool) -> None:
-    """Refuse a folder that is there before hours are spent on its rows; the writer looks at it again.
-
-    Raises
-    ------
-    RunFolderError
-    """
+    """Refuse a folder that is there before hours are spent on its rows; the writer looks at it again."""
     if Path(out).exists() and not (force or resume):
         raise RunFolderError(f"{out} exists already", "use `force` to replace it, or another name")

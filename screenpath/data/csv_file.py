@@ -85,7 +85,6 @@ class CsvFile:
         From its beginning.
     name : str
         For messages.
-    delimiter : str
     """
 
     notices = ()
@@ -159,7 +158,6 @@ class CsvBatch:
 
     Parameters
     ----------
-    file : CsvFile
     before : int
         Lines of the file before the batch.
     rows : list of list of str
@@ -227,10 +225,8 @@ class LineBatch(CsvBatch):
 
     Parameters
     ----------
-    file : CsvFile
     before : int
         Lines of the file before the batch.
-    lines : list of str
     """
 
     def __init__(self, file: CsvFile, before: int, lines: list[str]):

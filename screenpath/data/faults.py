@@ -108,7 +108,6 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
 
     Parameters
     ----------
-    source : str
     line : int
         From 1.
     code : int

@@ -62,12 +62,7 @@ def rows_of(X) -> np.ndarray:
 
 
 def check_names(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> None:
-    """Refuse new rows whose columns have other names than those of the training data, or another order.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse new rows whose columns have other names than those of the training data, or another order."""
     if given is None or names is None or given == names:
         return
     strange = [name for name in given if name not in names][:SHOWN]

@@ -24,7 +24,6 @@ def big_text(seed: int = 0, n: int | None = None, p: int | None = None):
 
     Parameters
     ----------
-    seed : int
     n, p : int, optional
         Samples (default 20 million) and features (default 50).
 

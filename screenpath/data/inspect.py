@@ -227,10 +227,6 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
     zero_based : bool, default False
         Refused where the folder was made otherwise.
 
-    Returns
-    -------
-    ShardInspection
-
     Raises
     ------
     DataError, UsageError

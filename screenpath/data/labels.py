@@ -86,10 +86,6 @@ def label_number(label, names: Sequence[str] | None, what: str) -> float:
         Of the labels 0, 1, ...; None where labels are numbers.
     what : str
         The option, for the message.
-
-    Raises
-    ------
-    UsageError
     """
     if names is not None:
         text = label if isinstance(label, str) else label_text(label)

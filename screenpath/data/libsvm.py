@@ -53,7 +53,6 @@ class Parser:
     ----------
     source : str
         Name used in messages.
-    zero_based : bool
     dtype : float64 or float32
         Type of the stored values.
     max_faults : int

@@ -50,7 +50,6 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
 
     Parameters
     ----------
-    file : Path
     dtypes : sequence of dtype
         Those that it may have.
     shape : tuple of int

@@ -93,12 +93,7 @@ def joined(*hints: str) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes."""
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     stripped = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = stripped[-1:] if stripped[-1:] in units else ""
@@ -175,17 +170,12 @@ class MemoryLimit:
 
         Parameters
         ----------
-        needed : int
         what : str
             Needs the memory; for the message.
         hint : str, optional
             What else to do.
         known : int, default 0
             Bytes that will be needed after these, for the limit that the message suggests.
-
-        Raises
-        ------
-        ResourceError
         """
         if self.limit is None:
             return
@@ -198,12 +188,7 @@ class MemoryLimit:
             )
 
     def look(self, what: str) -> None:
-        """Raise where more has been taken than allowed: where a figure was wrong, this is said.
-
-        Raises
-        ------
-        ResourceError
-        """
+        """Raise where more has been taken than allowed: where a figure was wrong, this is said."""
         taken = private_bytes() if self.limit is not None else 0
         if self.limit is not None and taken + self.lent > self.limit:
             raise ResourceError(
@@ -215,10 +200,6 @@ class MemoryLimit:
         """Raise where the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take.
 
         Without a limit of the user the machine's memory is one.
-
-        Raises
-        ------
-        ResourceError
         """
         what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
         self.check(needed, what, "check the largest index of the data")
@@ -279,7 +260,6 @@ class MemoryLimit:
         ----------
         what : str
             For the message.
-        hint : str, optional
         mapped : int, default 0
             Bytes of files that the block may map.
 

@@ -170,7 +170,6 @@ def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
         Of the prepared rows.
     raw : int
         Stored values of the data, sparse.
-    options : dict
     """
     scaled = options.get("scale", "none") != "none"
     if shape.dense:
@@ -201,12 +200,10 @@ def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: b
         Survivors and features.
     values : int
         Stored values of the survivors.
-    dense : bool
     copied : bool
         Whether the solver works on a copy of the survivors.
     newton : bool
         Whether Newton's method may run: it copies the rows near their kink, and those inside for conjugate gradients.
-    index_bytes : int
     """
     vectors = F8 * (SURVIVOR * k + 12 * d)
     one = values * (F8 + (0 if dense else index_bytes))

@@ -90,7 +90,6 @@ class ParquetBatch:
 
     Parameters
     ----------
-    source : str
     first : int
         Rows of the file before the batch.
     batch : pyarrow.RecordBatch

@@ -157,10 +157,6 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
     dense : bool, optional
         How the rows will be stored; as they are by default.
 
-    Returns
-    -------
-    Preparation
-
     Raises
     ------
     UsageError

@@ -223,12 +223,7 @@ class ShardFolder:
         return self.meta["shards"][k]["dense"]
 
     def check_indices(self, zero_based: bool) -> None:
-        """Refuse ``--zero-based`` for what was converted with indices from 1.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse ``--zero-based`` for what was converted with indices from 1."""
         if zero_based and not self.meta["zero_based"]:
             raise UsageError(
                 f"{self.path} was converted with indices from 1", "leave out `zero_based`, or convert again with it"
@@ -345,12 +340,7 @@ class ShardFolder:
 
 
 def read_meta(path: Path) -> tuple[dict, str]:
-    """Return the content of a folder's meta.json and the SHA-256 of the file.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return the content of a folder's meta.json and the SHA-256 of the file."""
     file = path / META
     try:
         text = file.read_bytes() if file.is_file() or not file.exists() else b""

@@ -212,7 +212,6 @@ class Begun(io.BufferedReader):
 
     Parameters
     ----------
-    head : bytes
     rest : binary file object
     name : str
         For messages.

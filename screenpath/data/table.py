@@ -124,10 +124,8 @@ def form_of(table: TableFile, target: str | None = None, one_hot: Sequence[str] 
 
     Parameters
     ----------
-    table : TableFile
     target : str, optional
         The column that is called target, label, class or y by default.
-    one_hot : sequence of str
 
     Raises
     ------
@@ -160,10 +158,6 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     """Return the columns of a new table that are those of the training data, and what should be said of it.
 
     The columns are found by their names: their order is free. A table without the target has no labels.
-
-    Raises
-    ------
-    DataError, UsageError
     """
     _check_columns(table)
     if target is not None and target not in table.columns:
@@ -323,13 +317,7 @@ def _as_number(text: str) -> str:
 
 
 class Reader:
-    """Batches of a table to dense blocks of numbers and the places of one-hot values.
-
-    Parameters
-    ----------
-    form : Form
-    table : TableFile
-    """
+    """Batches of a table to dense blocks of numbers and the places of one-hot values."""
 
     def __init__(self, form: Form, table: TableFile):
         self.form, self.table = form, table
@@ -407,14 +395,19 @@ class Reader:
 
 
 def read_table(
-    table: TableFile, form: Form, *, given: bool = True, limit=None, dtype=np.float64, max_faults: int = 1, notices=()
+    table: TableFile,
+    form: Form,
+    *,
+    given: bool = True,
+    limit=None,
+    dtype=np.float64,
+    max_faults: int = 1,
+    notices: tuple[str, ...] = (),
 ) -> tuple[Dataset | None, list[Fault]]:
     """Read a table into memory.
 
     Parameters
     ----------
-    table : TableFile
-    form : Form
     given : bool
         Whether every row must have a label; else one that is not known is nan.
     limit : MemoryLimit, optional
@@ -422,7 +415,6 @@ def read_table(
     dtype : float64 or float32
     max_faults : int
         Reading ends at this many, of each kind in a column the first few; rows that have one are left out.
-    notices : tuple of str
 
     Returns
     -------

@@ -23,12 +23,7 @@ def is_wide(d: int, nnz: int) -> bool:
 
 
 def check_width(name, width: int) -> None:
-    """Refuse more features than can be numbered where their numbers are float64: files of coefficients, shards.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse more features than can be numbered where their numbers are float64: files of coefficients, shards."""
     if width > WIDEST:
         raise DataError(
             f"{name} has {width:,} features: no number of a feature is beyond 2^53",
@@ -80,7 +75,6 @@ def spread(coefficients: np.ndarray, columns: np.ndarray, d: int):
     ----------
     coefficients : ndarray of shape (m, k)
     columns : ndarray of shape (k,)
-    d : int
 
     Returns
     -------

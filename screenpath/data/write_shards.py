@@ -124,7 +124,6 @@ class ShardWriter:
 
         Parameters
         ----------
-        k : int
         rows : ndarray, or scipy.sparse.csr_array, of shape (rows, width)
             Sorted indices from 0; of dense rows zeros are not stored.
         labels : ndarray of shape (rows,)

@@ -44,7 +44,6 @@ def constant(model, reference, C: float) -> tuple:
     model : models.box.BoxModel
     reference : models.box_types.Certificate
         Of a smaller parameter.
-    C : float
 
     Returns
     -------

@@ -119,7 +119,7 @@ class Ball:
         reach = self.radius * norms
         return products[0] - reach, products[0] + reach
 
-    def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
+    def decide(self, products, norms, c, extent, rounding: float, status) -> tuple[int, int]:
         """Write to ``status`` on which side of ``c`` the whole region is for every row, see ``kernels.box_decide``.
 
         Parameters
@@ -129,7 +129,6 @@ class Ball:
         norms, c : ndarray of shape (n,)
         extent : callable
             ``extent(region)`` is the size of which ``rounding`` bounds the error of a product with a row of norm 1.
-        rounding : float
         status : ndarray of int8 of shape (n,)
 
         Returns

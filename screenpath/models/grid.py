@@ -74,13 +74,8 @@ def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
     betas : int or sequence of float
         How many, log-spaced from ``beta_max`` to ``min_ratio * beta_max``; or the values. Values above ``beta_max``
         are allowed: all weights are zero there.
-    beta_max : float
     min_ratio : float
         In (0, 1].
-
-    Returns
-    -------
-    ndarray
 
     Raises
     ------
@@ -214,13 +209,8 @@ class EpsilonGrid:
         return {"epsilon": self.epsilon, "from": self.low, "to": self._known[len(self) - 1]}
 
 
-def epsilon_stride(certificate, epsilon: float) -> float:
+def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
     """Return the factor up to which C may grow while the certificate's pair stays epsilon-optimal.
-
-    Parameters
-    ----------
-    certificate : models.box_types.Certificate
-    epsilon : float
 
     Returns
     -------
@@ -276,7 +266,6 @@ def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
         That the grid was made of.
     grid : ndarray
         Two or more points.
-    count : int
     """
     ratio = (grid[-1] / grid[0]) ** (1.0 / (len(grid) - 1))
     with np.errstate(over="ignore", under="ignore"):

@@ -41,12 +41,11 @@ if TYPE_CHECKING:
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
 
 
-def sum_error(rows, terms: int, spread: float, stored: bool = False) -> float:
+def sum_error(rows: GramRows, terms: int, spread: float, stored: bool = False) -> float:
     """Return the error of a sum of kernel rows, relative to the norm of the row that it is the product with.
 
     Parameters
     ----------
-    rows : rows.gram.GramRows
     terms : int
         Rows that are summed.
     spread : float
@@ -112,14 +111,13 @@ class KernelModel(BoxModel):
     rows : rows.gram.GramRows
         Signs included.
     c, lo, hi : ndarray of shape (n,)
-    name : str
     """
 
     refines = True
     compiled = False  # a walk of its own would have to read the matrix
     fresh_every = 64  # a pass over a kernel matrix is long
 
-    def __init__(self, rows, c, lo, hi, name="svm"):
+    def __init__(self, rows, c, lo, hi, name: str = "svm"):
         super().__init__(rows, c, lo, hi, name=name)
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for

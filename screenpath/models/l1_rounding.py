@@ -29,7 +29,6 @@ class L1Rounding:
 
     Parameters
     ----------
-    samples, features : int
     length : float, optional
         ``||y||``, of weighted samples; not below the exact one.
     data : float, default 0
@@ -56,7 +55,6 @@ class L1Rounding:
             Weights that are not zero.
         reach : float
             ``sum |w_j| ||f_j||``.
-        bias : float
         """
         lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
         depth = max(terms, self.samples) if self.doubtful else terms
@@ -67,7 +65,6 @@ class L1Rounding:
 
         Parameters
         ----------
-        lam, scale : float
         hoped : float
             What ``scale`` could be at most if nothing were rounded: what it falls short of that is rounding's.
         sums : tuple of float

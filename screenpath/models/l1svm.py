@@ -180,15 +180,10 @@ class L1SVM(PathModel, Resumable):
 
         Parameters
         ----------
-        lam : float
         w : ndarray of shape (m,) or None
             None for the closed form ``w = 0``.
         theta, reference
             Not needed by this model.
-
-        Returns
-        -------
-        L1Certificate
         """
         lam = float(lam)
         if w is None:
@@ -370,7 +365,6 @@ def dual_scale(lam: float, total: float, squares: float, largest: float) -> floa
 
     Parameters
     ----------
-    lam : float
     total, squares : float
         ``|z|.alpha`` and ``||alpha||^2``.
     largest : float

@@ -53,10 +53,6 @@ class Loss:
         **values : float
             Of ``options``.
 
-        Returns
-        -------
-        BoxModel
-
         Raises
         ------
         UsageError

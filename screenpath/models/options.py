@@ -195,7 +195,6 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
 
     Parameters
     ----------
-    rule : Option
     solvers : tuple of str
         Names for the help.
     seeded : bool

@@ -166,7 +166,6 @@ def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float
     spec : models.spec.Spec
     task : str
         ``classification`` or ``regression``.
-    classes : int
     tau : float, optional
         Level of the pinball loss, by default 0.5.
 

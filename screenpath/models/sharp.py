@@ -28,7 +28,6 @@ def sharpened(model, certificate, tol: float):
     model : models.box.BoxModel
     certificate : models.box_types.Certificate
         Would meet ``tol`` but for its bound on rounding.
-    tol : float
 
     Returns
     -------
@@ -118,7 +117,6 @@ def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:
     certificate : models.box_types.Certificate
     t, e : ndarray of shape (N,)
         ``c - g.w`` and bounds of its error.
-    tol : float
     """
     C, up, down = certificate.C, model.hi - certificate.theta, certificate.theta - model.lo
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))

@@ -283,12 +283,7 @@ def _sparse_grid(model, options):
 
 
 def check_exact_hinge(options: dict) -> None:
-    """Raise where the exact hinge lacks what other options ask for.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Raise where the exact hinge lacks what other options ask for."""
     if options["smoothing"] != 0.0:
         return
     if str(options["rule"]).startswith("ifs"):

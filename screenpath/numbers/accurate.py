@@ -38,7 +38,6 @@ def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, floa
     ----------
     a, b : ndarray of shape (k,)
         Finite.
-    start : float
     """
     value, _, error = inner_and_rest(a, b, start, rest=False)
     return value, error

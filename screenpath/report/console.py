@@ -130,7 +130,6 @@ class Console:
 
         Parameters
         ----------
-        title : str
         look : callable, optional
             ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell.
         unit, total
@@ -152,8 +151,6 @@ class Console:
 
         Parameters
         ----------
-        title : str
-        total, done : int
         bound : bool
             Whether there may be fewer steps than ``total``.
         covered : callable, optional

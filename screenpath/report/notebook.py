@@ -49,7 +49,6 @@ def plot_of(path: Result, kind: str | None = None) -> Picture:
 
     Parameters
     ----------
-    path : Result
     kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
         The most telling one by default: ``cv`` where there is one, else ``rejection``.
 

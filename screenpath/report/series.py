@@ -230,12 +230,7 @@ def available(run) -> list:
 
 
 def picture_form(name: str | None) -> str:
-    """Return the form of a picture's file by the ending of its name; PNG by default.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the form of a picture's file by the ending of its name; PNG by default."""
     form = Path(name).suffix.lower()[1:] if name else FORMS[0]
     if form not in FORMS:
         raise UsageError(f"`out={name}` does not end in .png, .svg or .pdf", "choose one of them by the file's name")

@@ -378,7 +378,6 @@ def summary_of(run: Run, step: str | None = None, top: int = 20) -> RunSummary:
 
     Parameters
     ----------
-    run : Run
     step : str, optional
         As of :meth:`Run.choose`; :func:`default_step` by default.
     top : int, default 20

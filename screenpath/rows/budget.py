@@ -96,7 +96,6 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: s
 
     Parameters
     ----------
-    n : int
     itemsize : int
         Bytes of a stored value.
     max_memory : int or Allowance, optional

@@ -59,7 +59,6 @@ def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | No
     ----------
     data, indices, indptr
         Of the columns, no sample twice in one of them.
-    samples : int
     weights : ndarray of shape (samples,), optional
     """
     there = np.ones(samples, dtype=bool) if weights is None else weights > 0.0

@@ -31,13 +31,11 @@ def run_task(path: str, stamp: str, run: tuple, k: int, task, plan, arguments):
 
     Parameters
     ----------
-    path : str
     stamp : str
         Of the folder (``ShardFolder.stamp``).
     run : tuple (str, bool)
         Tells the run from others: workers outlive runs, and files may change between them. And whether the content is
         compared with its SHA-256.
-    k : int
     task : callable
     plan : Plan
     arguments : tuple

@@ -38,7 +38,6 @@ class ColumnShards(Counted):
 
     Parameters
     ----------
-    folder : ColumnFolder
     scale : {"none", "maxabs", "standard"}
     storage : {"auto", "dense", "sparse"}
         Form of the columns; ``auto`` by the density of the whole.
@@ -46,7 +45,6 @@ class ColumnShards(Counted):
         How often each sample counts in what the scaling measures.
     penalties : ndarray of shape (features,), optional
         Further divisors of the columns.
-    threads : int, default 1
 
     Attributes
     ----------
@@ -64,7 +62,9 @@ class ColumnShards(Counted):
     moved = None
     touched = 0
 
-    def __init__(self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads=1):
+    def __init__(
+        self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads: int = 1
+    ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
         self.folder, self.n, self.d = folder, folder.n, folder.columns.n
@@ -128,7 +128,6 @@ class ColumnShards(Counted):
 
         Parameters
         ----------
-        k : int
         chosen : ndarray of int, optional
             Columns of the shard, from its first one; all by default.
         """
@@ -196,7 +195,6 @@ class ShardColumns(KeptProducts):
 
     Parameters
     ----------
-    source : ColumnShards
     signs : ndarray of shape (samples,)
         Labels -1 and +1.
     weights : ndarray of shape (samples,), optional

@@ -328,12 +328,7 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
 
 
 class TrainedRows:
-    """Training rows behind their kernel without the matrix: all that predictions need of them.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    """
+    """Training rows behind their kernel without the matrix: all that predictions need of them."""
 
     def __init__(self, blocks: KernelBlocks):
         self.blocks = blocks

@@ -51,12 +51,7 @@ class KernelFunction:
 
 
 def parse_gamma(text, d: int) -> float:
-    """Return the value of ``1/d``, ``0.1/d``, ... or of a plain number, for ``d`` features.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the value of ``1/d``, ``0.1/d``, ... or of a plain number, for ``d`` features."""
     if not isinstance(text, str):
         return float(text)
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(/\s*d)?\s*", text)
@@ -75,7 +70,6 @@ class KernelBlocks:
     Parameters
     ----------
     X : ndarray or scipy.sparse of shape (n, d)
-    function : KernelFunction
     inexact : float, default 0
         Largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
 

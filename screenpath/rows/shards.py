@@ -154,7 +154,6 @@ class ShardRows(Rows):
 
     Parameters
     ----------
-    folder : ShardFolder
     scale : {"none", "maxabs", "standard", "l2"}
     bias : float
         Value of a constant feature behind the others; 0 for none.
@@ -238,7 +237,6 @@ class ShardRows(Rows):
         model : needs.BoxNeeds
         prepared : bool
             Whether rows are scaled or have a bias.
-        classes : int
         """
         largest = max((shard["nnz"] if self.sparse else 0 for shard in self.folder.meta["shards"]), default=0)
         passing = 12 * ON_ITS_WAY * largest if prepared else 0

@@ -92,12 +92,7 @@ class Views(TwoViews):
         return sum(part.nbytes for view in (self.by_row, self.by_column) for part in view)
 
     def check_not_zero(self) -> None:
-        """Raise where every value is zero.
-
-        Raises
-        ------
-        DataError
-        """
+        """Raise where every value is zero."""
         if not self.column_sqnorms.any():
             raise DataError("every feature is zero in every sample: there is nothing to fit", "check the data file")
 

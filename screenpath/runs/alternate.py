@@ -48,7 +48,6 @@ def alternate(variants, repeats: int, run, progress=None) -> None:
     Parameters
     ----------
     variants : sequence of Variant
-    repeats : int
     run : callable
         ``run(variant)`` appends to the variant's ``runs`` and sets its ``intervals``.
     progress : callable, optional

@@ -28,7 +28,6 @@ def save_archive(path: Path, arrays: dict) -> None:
 
     Parameters
     ----------
-    path : Path
     arrays : dict of str to ndarray
         Of numbers or bytes, not of objects.
     """

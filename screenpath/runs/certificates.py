@@ -222,8 +222,6 @@ def header_of(model: str, options: dict, data) -> dict:
 
     Parameters
     ----------
-    model : str
-    options : dict
     data : Training
         The data of the run.
     """

@@ -70,7 +70,6 @@ def at_boundary(grid: list[dict], best: int) -> str | None:
     ----------
     grid : list of dict
         Parameters of every step. Of two parameters, the first varies within the rows of the second.
-    best : int
     """
     names = list(grid[0])
     said = []

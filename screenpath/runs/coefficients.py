@@ -23,7 +23,6 @@ def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercep
     Parameters
     ----------
     coefficients : ndarray of shape (d,)
-    intercept : float
     has_intercept : bool
         Whether to name the intercept even where it is 0.
     numbers : ndarray of shape (d,), optional
@@ -142,8 +141,6 @@ def open_coefficients(
     Parameters
     ----------
     kind : {"csv", "npz", "none"}
-    folder : Path
-    n_features : int
     keep : int
         Bytes of an earlier run to continue behind, whose SHA-256 is ``sha256``.
     classes : list of float, optional

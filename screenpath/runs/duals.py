@@ -91,7 +91,6 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
 
     Parameters
     ----------
-    run : Run
     step : dict
         Row of the step table.
     training : str, optional

@@ -27,7 +27,6 @@ def liblinear_text(run: Run, step: dict) -> str:
 
     Parameters
     ----------
-    run : Run
     step : dict
         Row of the step table.
 
@@ -124,10 +123,8 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
 
     Parameters
     ----------
-    run : Run
     step : dict
         Row of the step table.
-    kind : str
     training : str, optional
         Training data of a kernel run, where they are not where the run read them.
 

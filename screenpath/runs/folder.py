@@ -336,7 +336,6 @@ class RunFolder:
         ----------
         name : str
             One of ``record.OUTPUTS``.
-        content : str or bytes
         """
         with replacing(self.path / name) as file:
             file.write(content.encode() if isinstance(content, str) else content)

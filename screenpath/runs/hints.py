@@ -93,10 +93,8 @@ def wider(options: dict, points: list[dict], best: int, at: str) -> str:
 
     Parameters
     ----------
-    options : dict
     points : list of dict
         Parameters of every step.
-    best : int
     at : str
         As ``choose.at_boundary`` says it.
     """

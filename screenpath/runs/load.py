@@ -71,7 +71,6 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     Parameters
     ----------
     spec : models.spec.Spec
-    options : dict
     tell : callable, optional
         Hears of what is ignored in the data, and what a kernel model says about its memory.
     data : Dataset, optional
@@ -130,12 +129,7 @@ def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
 
 
 def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
-    """Return the targets of a model and the map of labels, those that have names with their names.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return the targets of a model and the map of labels, those that have names with their names."""
     names = options["label_names"]
     targets, labels = spec.targets(y, options)
     if names is not None and labels is None:
@@ -181,13 +175,10 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     Parameters
     ----------
     spec : models.spec.Spec
-    options : dict
-    data : Dataset
     labels : dict or None
         Map of the labels; more than two classes have weights each.
     kept : bool
         Whether the data stays in memory when its prepared rows are there.
-    limit : MemoryLimit
 
     Raises
     ------

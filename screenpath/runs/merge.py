@@ -147,11 +147,9 @@ def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, ou
 
     Parameters
     ----------
-    plan : Plan
     rows : list of (Run, dict, dict)
         Run and row that a step comes from, and its row here.
     out : path-like
-    force : bool
     command : list of str
     more : dict, optional
         Further entries of run.json.

@@ -22,7 +22,6 @@ def read_new(
 
     Parameters
     ----------
-    run : Run
     path : path-like
         LIBSVM text, a table or a folder of shards.
     zero_based : bool, optional

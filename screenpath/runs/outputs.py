@@ -131,23 +131,13 @@ class Output:
             raise UsageError(f"{self.name} is not open: {error.strerror}", OTHER) from None
 
     def write(self, text: str | bytes) -> None:
-        """Write all there is to write.
-
-        Parameters
-        ----------
-        text : str or bytes
-        """
+        """Write all there is to write."""
         with self.open() as file:
             file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
 
 
 def refuse_inputs(folder: Path, inputs) -> None:
-    """Make sure that a folder to be written is not read by the same command, and holds nothing under our names that is.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Make sure that a folder to be written is not read by the same command, nor a file of ours in it."""
     names = [folder / name for name in (*FILES, LOCK)]
     for one in (Path(one) for one in inputs if str(one) != "-"):
         for path in [folder] if one.is_dir() else names:

@@ -19,7 +19,6 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
 
     Parameters
     ----------
-    run : Run
     step : dict
         Row of the step table.
     X : csr_array of shape (m, any)

@@ -43,15 +43,10 @@ def table_of(body: bytes, named: Sequence[NamedLabel] | None, width: int | None 
 
     Parameters
     ----------
-    body : bytes
     named : sequence of NamedLabel or None
         The classes, where the second cell of a line is the name of one.
     width : int, optional
         Cells of a line that are read, where the names of features stand behind them.
-
-    Raises
-    ------
-    ValueError
     """
     if not named:
         columns = None if width is None else range(width)

@@ -77,7 +77,6 @@ def coded(options: dict, names) -> dict:
 
     Parameters
     ----------
-    options : dict
     names : tuple of str or None
         Of the labels of the training data, where they are texts.
 

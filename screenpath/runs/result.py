@@ -326,8 +326,6 @@ def path_options(tol: float, max_epochs: int, time_limit: float | None, began: f
 
     Parameters
     ----------
-    tol : float
-    max_epochs : int
     time_limit : float or None
         Seconds from ``began``.
     began : float, optional

@@ -79,7 +79,6 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
 
     Parameters
     ----------
-    model : str
     options : dict
         The value of every option of :func:`study_options`, and ``data``.
     console : report.console.Console

@@ -21,7 +21,6 @@ def training_path(run: Run, path: str | None = None) -> str:
 
     Parameters
     ----------
-    run : Run
     path : str, optional
         What the user says.
 
@@ -49,12 +48,7 @@ def found_path(run: Run, named: str) -> str:
 
 
 def training_data(run: Run, path: str | None = None) -> Dataset:
-    """Read the training data of a run and check that they are the same; ``path`` as of :func:`training_path`.
-
-    Raises
-    ------
-    DataError
-    """
+    """Read the training data of a run and check that they are the same; ``path`` as of :func:`training_path`."""
     where = training_path(run, path)
     zero_based = run.record["options"].get("zero_based", False)
     try:

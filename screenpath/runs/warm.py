@@ -38,7 +38,6 @@ def warm_model(spec, options: dict, rows) -> None:
     Parameters
     ----------
     spec : models.spec.Spec
-    options : dict
     rows : MemoryRows or ShardRows
         Of the run: the toy rows get the same storage and types.
     """

@@ -58,7 +58,6 @@ class CompiledWalk:
     ----------
     model : BoxModel
     grid : walk.grid.FixedGrid or EpsilonGrid
-    screening : PathScreening
     options : path.PathOptions
     aim : float
         Relative gap of the reduced problems.
@@ -87,7 +86,6 @@ class CompiledWalk:
         ----------
         reference : Certificate
             Of the point before ``grid[rank]``.
-        rank : int
 
         Returns
         -------

@@ -104,12 +104,8 @@ def batches(
 
     Parameters
     ----------
-    model : PathModel
     grid : sequence or EpsilonGrid
         Parameters in the order of the walk; an :class:`screenpath.models.grid.EpsilonGrid` grows with it.
-    screening : PathScreening
-    solver : Solver
-    options : PathOptions
     reference : Certificate, optional
         Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
     first : int, default 0
@@ -170,7 +166,6 @@ def restore_walk(model, screening, state: dict, parameter):
     Parameters
     ----------
     model, screening
-    state : dict
     parameter
         Grid point of the reference; None where it is not known.
 

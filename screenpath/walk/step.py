@@ -186,7 +186,6 @@ class Missing:
     parameters : list of dict
     blank : ndarray or SparseVector
         Coefficients of each; shared by all, so an array is made read-only.
-    reason : str
     """
 
     def __init__(self, rank: int, parameters: list, blank, reason: str):
@@ -218,7 +217,6 @@ def at_point(
     ----------
     model : BoxModel or another model
     parameter : float or tuple
-    rank : int
     certificate : Certificate
         Of the pair that is reported.
     screened : Screened

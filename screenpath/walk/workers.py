@@ -54,7 +54,6 @@ def walk_grid(
 
     Parameters
     ----------
-    model : SparseGrid
     pairs : sequence of (float, float)
         The rows one after the other.
     screening, solver, options, reference, first
@@ -219,7 +218,6 @@ def workers(jobs: int, initializer, arguments: tuple):
 
     Parameters
     ----------
-    jobs : int
     initializer : callable
         Called in each process first; it should call :func:`follow_parent`.
     arguments : tuple
