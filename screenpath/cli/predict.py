@@ -93,26 +93,14 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
 
 
 def model_spec(run):
-    """Return the Spec of a run's model.
-
-    Raises
-    ------
-    RunFolderError
-        For a model that this version does not know, or whose solutions are not weights of features.
-    """
+    """Return the Spec of a run's model; one that this version does not know is refused."""
     if run.model not in SPECS:
         raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
     return SPECS[run.model]
 
 
 def usual_step(run) -> str:
-    """Return the step that is meant where none is named.
-
-    Raises
-    ------
-    UsageError
-        Unless a cross-validation has chosen one, or there is only one.
-    """
+    """Return the step that is meant where none is named: the choice of a cross-validation, or the only one."""
     if (run.score_column or "").startswith("cv_"):
         return "best"
     if len(run.steps) == 1:

@@ -101,10 +101,7 @@ class HeldOut:
 def whole_weights(weights) -> np.ndarray:
     """Return weights as whole numbers in the same proportion, exactly: floating-point numbers are fractions.
 
-    Returns
-    -------
-    ndarray of shape (m,)
-        Of int64 where their sum fits, else of Python's own integers.
+    They are int64 where their sum fits, else Python's own integers.
     """
     weights = np.asarray(weights, dtype=np.float64)
     if np.all(weights == np.floor(weights)) and weights.sum() < LARGEST:  # as most are
@@ -120,17 +117,8 @@ def whole_weights(weights) -> np.ndarray:
 def certified_line(certificate, X, products, fold: HeldOut, model=None) -> Line | FreeLine:
     """Return the line of a certificate of the box model, or of the kernel model, whose ``w`` is that of its dual point.
 
-    Parameters
-    ----------
-    certificate : models.box_types.Certificate
-    X : ndarray or csr_array of shape (m, d), or HeldOutRows
-        Prepared held-out rows.
-    products : ndarray of shape (m,)
-        ``X w``.
-    fold : HeldOut
-        The samples that the rows belong to.
-    model : models.free_base.FreeIntercept, optional
-        Of a certificate with a free intercept.
+    ``X`` are the prepared held-out rows of the fold, shape (m, d), or HeldOutRows; ``products``, shape (m,), is ``X
+    w``; and ``model`` is that of the certificate where this has a free intercept.
     """
     if isinstance(certificate, FreeCertificate):
         return free_line(certificate, model, X, products, fold)
@@ -157,17 +145,9 @@ def bend(first: Line, second: Line) -> float:
 def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
 
-    Parameters
-    ----------
-    first, second : Line or FreeLine
-        Neighbours.
-    side : ndarray of shape (m,)
-        -1 or +1: the sign of ``x.w*`` that is to be certain.
-
-    Returns
-    -------
-    start, end : ndarray of shape (m,)
-        ``start > end`` where the sample is certain for all ``s``.
+    ``first`` and ``second`` are neighbours, each a Line or a FreeLine; ``side``, shape (m,), is -1 or +1: the sign of
+    ``x.w*`` that is to be certain. Start and end have the shape (m,); ``start > end`` where a sample is certain for all
+    ``s``.
     """
     if isinstance(first, FreeLine):
         return first.undecided(fold, second, side)
@@ -194,16 +174,7 @@ def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple
 def heaviest(starts, ends, weights) -> tuple[int, float]:
     """Return the largest total weight of closed intervals with a point in common, and the middle of such points.
 
-    Parameters
-    ----------
-    starts, ends : ndarray of shape (m,)
-        ``starts <= ends``, within [0, 1].
-    weights : ndarray of int or object of shape (m,)
-
-    Returns
-    -------
-    weight : int
-    point : float
+    ``starts <= ends`` and ``weights`` (int or object) have the shape (m,); the intervals lie within [0, 1].
     """
     if starts.size == 0:
         return 0, 0.5

@@ -92,18 +92,10 @@ class FreeLine:
 
 
 def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
-    """Return the line of a certificate with a free intercept.
+    """Return the line of a certificate with a free intercept, of ``model`` on the training part.
 
-    Parameters
-    ----------
-    certificate : models.free_base.FreeCertificate
-    model : models.free_base.FreeIntercept
-        Of the training part.
-    X : ndarray or csr_array of shape (m, d + 1), or HeldOutRows
-        Prepared held-out rows; behind those of a linear model stands the constant of the intercept.
-    products : ndarray of shape (m,)
-        Their linear forms, intercept included.
-    fold : HeldOut
+    ``X`` are the prepared held-out rows, shape (m, d + 1), or HeldOutRows; behind those of a linear model stands the
+    constant of the intercept. ``products``, shape (m,), are their linear forms, intercept included.
     """
     C, point = certificate.C, certificate.point
     wrong = fold.weight((products > 0.0) != (fold.signs > 0.0))

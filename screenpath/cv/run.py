@@ -103,23 +103,11 @@ class Samples:
 def fold_path(
     samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
 ) -> FoldPath:
-    """Train on one part over the whole grid and score every step on the other.
+    """Train on one part over the whole grid and score every step on the other, until the deadline comes.
 
-    Parameters
-    ----------
-    grid : sequence
-        Parameters in the order of the walk.
-    tol : float
-        Relative gap of every step on the training part.
-    file : FoldFile or FoldMemory, optional
-        Where the fold is kept while it goes on and when it is finished. One under way there is continued.
-    begun : FoldPath, optional
-        The path over the first points of the grid, where there is no file yet.
-
-    Returns
-    -------
-    FoldPath
-        Shorter than the grid where the deadline came first.
+    A fold is kept in ``file``, a FoldFile or FoldMemory, while it goes on and when it is finished; one under way there
+    is continued. Where there is none yet, ``begun`` may be the path over the first points of the grid. ``tol`` is the
+    relative gap of every step on the training part.
     """
     limit = in_force()
     saved = (file.load() if file is not None else None) or (begun and begun.beginning)
@@ -175,13 +163,7 @@ def fold_path(
 
 
 def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
-    """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave.
-
-    Parameters
-    ----------
-    points : int
-        Of the grid.
-    """
+    """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave."""
     o, spec, (n, d) = task.options, task.spec, samples.X.shape
     counts, classes = np.diff(samples.X.indptr), len((task.labels or {}).get("classes", (0,)))
     o = o if spec.rows is None else {**o, "bias": 0.0, "dtype": "float64"}

@@ -70,13 +70,7 @@ class FoldFile:
         self._seconds, self._since = EVERY, time.monotonic()
 
     def load(self) -> Saved | None:
-        """Return what an earlier run left; None where it left nothing.
-
-        Raises
-        ------
-        RunFolderError
-            If the file is damaged, or that of another fold, grid or accuracy.
-        """
+        """Return what an earlier run left of this fold, grid and accuracy; None where it left nothing."""
         if not self.path.exists():
             return None
         try:
@@ -186,10 +180,7 @@ def _arrays(held_out: HeldOut) -> dict:
 def _held_out(content: dict, size: int, points: list, width: int | None) -> HeldOut | None:
     """Undo :func:`_arrays`, taking out of ``content`` what belongs to it.
 
-    Raises
-    ------
-    ValueError
-        If it is not the record of so many held-out samples at these values of C.
+    A ValueError if it is not the record of so many held-out samples at these values of C.
     """
     if "signs" not in content:
         return None

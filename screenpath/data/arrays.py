@@ -45,13 +45,7 @@ def numbered(y, names: tuple[str, ...] | None):
 
 
 def check_data(X, y):
-    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
-
-    Raises
-    ------
-    DataError
-        For shapes that do not fit together, or values that are not finite.
-    """
+    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns."""
     if not sp.issparse(X):
         X = rows_of(X) if is_table(X) else np.asarray(X)
         if X.ndim != 2:

@@ -51,17 +51,9 @@ def save_arrays(folder: Path, arrays: dict) -> None:
 def replacing(path: Path, last_look=None):
     """Open a binary file beside ``path`` that takes its place when the block ends without an error.
 
-    Parameters
-    ----------
-    path : Path
-        A link under this name is replaced, not followed.
-    last_look : callable, optional
-        Called without arguments just before the new file gets its name; may raise to keep what is there.
-
-    Yields
-    ------
-    file : binary file
-        For writing and reading. Removed again if the block raises; ``path`` is then untouched.
+    A link under this name is replaced, not followed. The file is for writing and reading; it is removed again if the
+    block raises, and ``path`` is then untouched. ``last_look()`` is called just before it gets its name, and may raise
+    to keep what is there.
     """
     beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
     with failures_named(path):
@@ -83,10 +75,7 @@ def replacing(path: Path, last_look=None):
 def remove_temporaries(folder: Path, is_ours) -> None:
     """Remove what kills have left of :func:`replacing` in a folder that nobody else writes to.
 
-    Parameters
-    ----------
-    is_ours : callable
-        ``is_ours(name) -> bool``: whether a file of that name was to be replaced.
+    ``is_ours(name) -> bool`` tells whether a file of that name was to be replaced.
     """
     for entry in list(os.scandir(folder)):
         found = TEMPORARY.fullmatch(entry.name)
@@ -97,10 +86,7 @@ def remove_temporaries(folder: Path, is_ours) -> None:
 def open_own(path: Path) -> int:
     """Return a descriptor for reading and writing a file of ours, made where it is missing.
 
-    Raises
-    ------
-    RunFolderError
-        If something else lies there: a link, a file with a second name, a folder or a device.
+    A link, a file with a second name, a folder or a device is refused.
     """
     what = None
     try:

@@ -210,10 +210,7 @@ def _rising(array: np.ndarray, equal: bool = False) -> bool:
 def shard_fault(parts: dict) -> tuple[str, str] | None:
     """Return the part that contradicts the rows, and how; None where none does.
 
-    Parameters
-    ----------
-    parts : dict of str to ndarray
-        All parts of a shard, each without a fault of its own. The ranges, which no path relies on, are left out.
+    Each of the ``parts`` is without a fault of its own. The ranges, which no path relies on, are left out.
     """
     if "dense" not in parts:
         row = _unsorted_row(parts["indices"], parts["indptr"])

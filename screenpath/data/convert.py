@@ -227,11 +227,8 @@ def cached_shards(
     """Return a data file as shards from a cache folder; what is not there or is damaged is converted.
 
     An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
-    shows a fault.
-
-    Returns
-    -------
-    ShardFolder, or None while another process makes the same entry, and (with a warning) where it cannot be made
+    shows a fault. None is returned while another process makes the same entry, and (with a warning) where it cannot be
+    made.
     """
     path = Path(path)
     origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot)}
@@ -260,13 +257,7 @@ def cached_shards(
 
 
 def _cached(entry: Path, origin: dict) -> ShardFolder:
-    """Return an entry of a cache.
-
-    Raises
-    ------
-    DataError
-        If it is not there, damaged, or one of something else.
-    """
+    """Return an entry of a cache; a DataError if it is not there, damaged, or one of something else."""
     folder = ShardFolder(entry)
     if folder.meta.get("origin") != origin:
         raise DataError(f"{entry} was not made of this file")

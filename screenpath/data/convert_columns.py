@@ -41,17 +41,7 @@ def rows_folder(out: Path) -> Path:
 def convert_columns(
     rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False
 ) -> ColumnFolder:
-    """Turn shards by rows into shards by blocks of columns.
-
-    Parameters
-    ----------
-    out : path-like
-    size : int
-        Bytes of a block, about.
-    storage : {"auto", "dense", "sparse"}
-    force, resume : bool
-        As of :func:`screenpath.data.convert.convert`.
-    """
+    """Turn shards by rows into shards by blocks of columns of about ``size`` bytes; see ``convert.convert``."""
     check_width(rows.path, rows.d)
     known: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
@@ -92,12 +82,7 @@ def convert_columns(
 
 
 def finished(out, known: dict) -> ColumnFolder | None:
-    """Return the folder of an earlier call that was completed, if it was made so; None where there is none.
-
-    Raises
-    ------
-    RunFolderError
-    """
+    """Return the folder of an earlier call that was completed, if it was made so; None where there is none."""
     if not Path(out).exists() or partial_folder(Path(out)).exists():
         return None
     folder = ColumnFolder(out)
@@ -148,13 +133,7 @@ def cut(sizes: np.ndarray, size: int) -> list[tuple[int, int]]:
 
 
 def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list[int]]:
-    """Yield numbers of blocks that are filled in one pass, as memory allows.
-
-    Raises
-    ------
-    ResourceError
-        If a single block does not fit.
-    """
+    """Yield numbers of blocks that are filled in one pass, as memory allows; a single one must fit."""
     weights = [int(sizes[start:stop].sum()) for start, stop in blocks]
     limit.check(2 * max(weights), "turning a block of columns over", "use a smaller `block_mb`")
     room = AT_ONCE if limit.left is None else min(AT_ONCE, int(SHARE * limit.left))
@@ -206,13 +185,7 @@ def check_source(sources, by: str) -> Path | None:
 
 
 def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np.dtype) -> ShardFolder:
-    """Return shards by rows that are to be turned over as they are.
-
-    Raises
-    ------
-    DataError, UsageError
-        Where they are asked for in another form.
-    """
+    """Return shards by rows that are to be turned over as they are; to ask for them in another form is an error."""
     folder = ShardFolder(path)
     folder.check_indices(zero_based)
     if n_features not in (None, folder.d):

@@ -49,10 +49,6 @@ def settle(sources: Sequence, target: str | None, one_hot: Sequence[str]) -> Set
     """Return what the columns of tables are; None where the files are LIBSVM text.
 
     Labels that are texts, and one-hot columns, are read once for their values.
-
-    Raises
-    ------
-    DataError, UsageError
     """
     kinds = [is_table_file(source) for source in sources]
     if not any(kinds):
@@ -87,13 +83,7 @@ def _has_texts(source, form: Form) -> bool:
 
 
 def table_blocks(sources: Sequence, settled: Settled, size: int, limit: MemoryLimit) -> Iterator[TableBlock]:
-    """Yield the rows of tables, about ``size`` bytes of numbers at a time.
-
-    Raises
-    ------
-    DataError
-        With file, line (or row), column and token.
-    """
+    """Yield the rows of tables, about ``size`` bytes of numbers at a time."""
     width = max(len(settled.form.columns), 1)
     rows = max(1, size // (8 * width))
     numbers, hot = len(settled.form.numbers), len(settled.form.one_hot)
@@ -146,13 +136,7 @@ def _raise(faults: list[Fault]) -> None:
 
 
 def float32(block: TableBlock, dtype: np.dtype) -> TableBlock:
-    """Return the rows in the type that shards keep.
-
-    Raises
-    ------
-    DataError
-        For a number that float32 cannot hold.
-    """
+    """Return the rows in the type that shards keep; a number that float32 cannot hold is an error."""
     if dtype == np.float64:
         return block
     with np.errstate(over="ignore"):

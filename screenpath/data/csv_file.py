@@ -26,13 +26,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def header_of(text: bytes) -> tuple[str, list[str]] | None:
-    """Return delimiter and names of the columns from the beginning of a file; None where it is no CSV with a header.
-
-    Parameters
-    ----------
-    text : bytes
-        The first line at least, or as much as there is.
-    """
+    """Return delimiter and column names from the first line of a file, or more; None where it is no CSV with header."""
     try:
         line = text.decode("utf-8-sig").lstrip("\r\n")
     except UnicodeDecodeError:

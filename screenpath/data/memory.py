@@ -168,14 +168,8 @@ class MemoryLimit:
     def check(self, needed: int, what: str, hint: str = "", known: int = 0) -> None:
         """Raise where ``needed`` more bytes would cross the limit.
 
-        Parameters
-        ----------
-        what : str
-            Needs the memory; for the message.
-        hint : str, optional
-            What else to do.
-        known : int, default 0
-            Bytes that will be needed after these, for the limit that the message suggests.
+        ``what`` needs the memory, and ``hint`` is what else to do. ``known`` bytes will be needed after these: they
+        count in the limit that the message suggests.
         """
         if self.limit is None:
             return
@@ -209,22 +203,9 @@ class MemoryLimit:
             )
 
     def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
-        """Share out over processes what is left, or raise where their shares would be too small.
+        """Share out over ``count`` processes what is left, or raise where their shares would be too small.
 
-        Parameters
-        ----------
-        count : int
-            Processes.
-        each : int
-            Bytes that one of them needs beside its code.
-        needed : int
-            Bytes that this process needs meanwhile.
-        what, hint : str
-            For the message.
-
-        Raises
-        ------
-        ResourceError
+        One of them needs ``each`` bytes beside its code, and this process ``needed`` bytes meanwhile.
         """
         if self.limit is None:
             return
@@ -256,17 +237,7 @@ class MemoryLimit:
     def kept(self, what: str, hint: str = "", mapped: int = 0):
         """Have the system refuse what would cross the limit while the block runs, and say so in our words.
 
-        Parameters
-        ----------
-        what : str
-            For the message.
-        mapped : int, default 0
-            Bytes of files that the block may map.
-
-        Raises
-        ------
-        ResourceError
-            In place of a MemoryError.
+        The block may map ``mapped`` bytes of files. A MemoryError becomes a ResourceError.
         """
         if self.limit is None or not STATUS.exists() or not hasattr(resource, "RLIMIT_DATA"):
             yield

@@ -164,12 +164,7 @@ def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int 
 def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
     """Return the bytes that preparing ``raw`` stored values adds for good, while the raw ones are kept, and on its way.
 
-    Parameters
-    ----------
-    shape : Shape
-        Of the prepared rows.
-    raw : int
-        Stored values of the data, sparse.
+    ``shape`` is that of the prepared rows; the raw values are sparse.
     """
     scaled = options.get("scale", "none") != "none"
     if shape.dense:
@@ -192,18 +187,10 @@ NARROW = 600  # features up to which a Hessian is factorised (`kernels.newton_sy
 
 
 def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: bool, index_bytes: int = 4) -> int:
-    """Return the bytes that solving a box model's reduced problem takes.
+    """Return the bytes that solving a box model's problem of ``k`` survivors with ``values`` stored values takes.
 
-    Parameters
-    ----------
-    k, d : int
-        Survivors and features.
-    values : int
-        Stored values of the survivors.
-    copied : bool
-        Whether the solver works on a copy of the survivors.
-    newton : bool
-        Whether Newton's method may run: it copies the rows near their kink, and those inside for conjugate gradients.
+    ``copied``: the solver works on a copy of the survivors. ``newton``: Newton's method may run, which copies the rows
+    near their kink, and those inside for conjugate gradients.
     """
     vectors = F8 * (SURVIVOR * k + 12 * d)
     one = values * (F8 + (0 if dense else index_bytes))
@@ -215,12 +202,7 @@ def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: b
 
 
 def ask_before_solving(model, reduced, solver) -> None:
-    """Ask the limit in force for what a solve of a box model takes; other models ask where they take it.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Ask the limit in force for what a solve of a box model takes; other models ask where they take it."""
     limit, rows = in_force(), model.rows
     if not limit or not hasattr(reduced, "place"):
         return
@@ -238,12 +220,7 @@ def ask_before_solving(model, reduced, solver) -> None:
 
 
 def ask_for_workspace(model, blocks: int) -> None:
-    """Ask the limit in force for what grid points in one call work with: a solver's room for all rows.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Ask the limit in force for what grid points in one call work with: a solver's room for all rows."""
     limit, rows = in_force(), model.rows
     if limit:
         d, kind = rows.d, rows.kinds[1]
@@ -256,12 +233,7 @@ def ask_for_workspace(model, blocks: int) -> None:
 
 
 def ask_for_results(model, points: int, kept: int) -> None:
-    """Ask the limit in force for what grid points in one call leave: their coefficients, and some certificates.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Ask the limit in force for what grid points in one call leave: their coefficients, and some certificates."""
     limit = in_force()
     if limit:
         needed = 2 * F8 * ((points + 1) * model.rows.d + (kept + 1) * model.size)

@@ -24,18 +24,7 @@ from screenpath.errors import DataError, UsageError
 def opened(source):
     """Open a data file, whatever it is.
 
-    Yields
-    ------
-    table : TableFile or None
-        None for LIBSVM text.
-    stream : binary file object or None
-        Of LIBSVM text, from its beginning.
-    name : str
-        For messages.
-
-    Raises
-    ------
-    DataError, UsageError
+    Yields a TableFile or None, the stream of LIBSVM text or None, and a name for messages.
     """
     if is_parquet(source):
         yield ParquetFile(source), None, str(source)

@@ -170,26 +170,14 @@ class ShardFolder:
     # -- parts, looked at before anybody uses them ---------------------------------------------------------------------
 
     def part(self, k: int, name: str) -> np.ndarray:
-        """Map one part of shard ``k``.
-
-        Raises
-        ------
-        DataError
-            If the file is missing, damaged, or not what it has to be.
-        """
+        """Map one part of shard ``k``; a file that is missing, damaged, or not what it has to be is an error."""
         found, faults = self._part(k, name)
         if found is None or faults:
             raise faults[0].error()
         return found.array
 
     def shard(self, k: int) -> Shard:
-        """Map the rows of shard ``k``; of the first shards the mapping is kept.
-
-        Raises
-        ------
-        DataError
-            If one of the shard's files is missing, damaged, or not what it has to be.
-        """
+        """Map the rows of shard ``k``, as :meth:`part`; of the first shards the mapping is kept."""
         if k in self._kept:
             return self._kept[k]
         parts = self._rows_seen(k)
@@ -203,12 +191,7 @@ class ShardFolder:
         return shard
 
     def check(self) -> None:
-        """Look at every shard.
-
-        Raises
-        ------
-        DataError
-        """
+        """Look at every shard."""
         for k in range(self.count):
             self.shard(k)
 

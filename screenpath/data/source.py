@@ -49,24 +49,7 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 @contextmanager
 def open_source(source):
-    """Open ``source`` and undo its compression, told by its first bytes.
-
-    Parameters
-    ----------
-    source : str, Path or binary file object
-        ``-`` is standard input.
-
-    Yields
-    ------
-    stream : binary file object
-    name : str
-        For messages.
-
-    Raises
-    ------
-    DataError
-        For a file that is missing, a folder, unreadable, or a damaged archive.
-    """
+    """Open a path, ``-`` or a binary file, undo its compression, told by its first bytes; yield stream and name."""
     if isinstance(source, Kept):
         source.seek(0)
     if hasattr(source, "read"):

@@ -122,15 +122,7 @@ def is_form(value) -> bool:
 def form_of(table: TableFile, target: str | None = None, one_hot: Sequence[str] = ()) -> Form:
     """Return which columns of a training table are features; the values of ``one_hot`` columns are still to be found.
 
-    Parameters
-    ----------
-    target : str, optional
-        The column that is called target, label, class or y by default.
-
-    Raises
-    ------
-    DataError, UsageError
-        Naming the columns that there are.
+    The target is the column that is called target, label, class or y by default.
     """
     _check_columns(table)
     there = _listed(table.columns)
@@ -404,23 +396,10 @@ def read_table(
     max_faults: int = 1,
     notices: tuple[str, ...] = (),
 ) -> tuple[Dataset | None, list[Fault]]:
-    """Read a table into memory.
+    """Read a table into memory: the data (None where no row is without a fault), and the faults.
 
-    Parameters
-    ----------
-    given : bool
-        Whether every row must have a label; else one that is not known is nan.
-    limit : MemoryLimit, optional
-        Asked as the arrays grow.
-    dtype : float64 or float32
-    max_faults : int
-        Reading ends at this many, of each kind in a column the first few; rows that have one are left out.
-
-    Returns
-    -------
-    data : Dataset or None
-        None where there is no row without a fault.
-    faults : list of Fault
+    Unless labels are ``given``, one that is not known is nan. Rows that have a fault are left out, and reading ends at
+    ``max_faults``, of each kind in a column the first few.
     """
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
