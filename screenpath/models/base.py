@@ -179,10 +179,7 @@ class Resumable(Protocol):
     def restore(self, state) -> Any:
         """Return the certificate of :meth:`state`, byte for byte.
 
-        Raises
-        ------
-        ValueError
-            If the state is not one that a walk of this model can have left.
+        A ValueError if the state is not one that a walk of this model can have left.
         """
 
 

@@ -220,21 +220,10 @@ class Lens:
 
 
 def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
-    """Largest ``v.x`` over a dome.
+    """Return the largest ``v.x`` over a dome, shape (n,), from ``v.c``, ``v.a``, ``||v||``, ``r`` and ``delta``.
 
-    Parameters
-    ----------
-    vc, va, norms : ndarray of shape (n,)
-        ``v.c``, ``v.a`` and ``||v||``.
-    radius, offset : float
-        ``r`` and ``delta``.
-    uncertainty : float
-        ``v.a`` is known to within this times ``||v||``. The square root below would turn an error of 1e-16 into one
-        of 1e-8, so the least favourable ``v.a`` within reach is taken.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    ``v.a`` is known to within ``uncertainty`` times ``||v||``. The square root below would turn an error of 1e-16 into
+    one of 1e-8, so the least favourable ``v.a`` within reach is taken.
     """
     offset = min(max(offset, -radius), radius)
     ball = vc + radius * norms

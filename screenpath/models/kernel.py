@@ -44,14 +44,8 @@ FEW = 32  # entries that change; what else products could be updated from is not
 def sum_error(rows: GramRows, terms: int, spread: float, stored: bool = False) -> float:
     """Return the error of a sum of kernel rows, relative to the norm of the row that it is the product with.
 
-    Parameters
-    ----------
-    terms : int
-        Rows that are summed.
-    spread : float
-        ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of itself.
-    stored : bool, default False
-        The sum is formed from the stored values.
+    ``terms`` rows are summed, and ``spread`` is ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of
+    itself. With ``stored``, the sum is formed from the stored values.
     """
     value = rows.stored_error if stored else rows.error
     return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
@@ -222,12 +216,8 @@ class KernelModel(BoxModel):
     ) -> dict[str, Any]:  # fmt: skip
         """Return what a certificate says about a dual point whose products are known.
 
-        Parameters
-        ----------
-        forms : ndarray of shape (n,)
-            Linear forms of the rows; ``floor`` is what an intercept adds to their error.
-        shift, cost : float
-            See :class:`Certificate`.
+        ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept adds to their error.
+        ``shift`` and ``cost`` are those of :class:`Certificate`.
         """
         moved = UNIT * C * spread  # by the rounding of C theta
         off = self._off(C, product_error, spread)

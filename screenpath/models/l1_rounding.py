@@ -47,14 +47,9 @@ class L1Rounding:
         self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:
-        """Return a bound on the norm of the error of ``s``.
+        """Return a bound on the norm of the error of ``s``, of so many weights that are not 0.
 
-        Parameters
-        ----------
-        terms : int
-            Weights that are not zero.
-        reach : float
-            ``sum |w_j| ||f_j||``.
+        ``reach`` is ``sum |w_j| ||f_j||``.
         """
         lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
         depth = max(terms, self.samples) if self.doubtful else terms

@@ -363,12 +363,8 @@ class L1SVM(PathModel, Resumable):
 def dual_scale(lam: float, total: float, squares: float, largest: float) -> float:
     """Return the factor that makes ``alpha`` dual feasible and best along its ray.
 
-    Parameters
-    ----------
-    total, squares : float
-        ``|z|.alpha`` and ``||alpha||^2``.
-    largest : float
-        ``max |f_j . alpha|``, rounding error included.
+    ``total`` is ``|z|.alpha``, ``squares`` is ``||alpha||^2``, and ``largest`` is ``max |f_j . alpha|``, rounding
+    included.
     """
     if squares == 0.0:
         return 0.0

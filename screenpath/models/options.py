@@ -193,14 +193,7 @@ PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
 def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
     """Return the options of rule, solver, accuracy and limits.
 
-    Parameters
-    ----------
-    solvers : tuple of str
-        Names for the help.
-    seeded : bool
-        Whether the solver draws random numbers.
-    threaded : bool
-        Whether there is work for several threads.
+    ``seeded``: the solver draws random numbers; ``threaded``: there is work for several threads.
     """
     solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True)
     solver = replace(solver, group="screening and solver")

@@ -157,22 +157,9 @@ def higher_is_better(column: str) -> bool:
 
 
 def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float | None = None) -> Score:
-    """Return the score of that name, or the model's own.
+    """Return the score of that name, by default the model's own; one that does not fit the task is refused.
 
-    Parameters
-    ----------
-    name : str or None
-        None: what the model is chosen by.
-    spec : models.spec.Spec
-    task : str
-        ``classification`` or ``regression``.
-    tau : float, optional
-        Level of the pinball loss, by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If the score does not fit the task.
+    ``tau`` is the level of the pinball loss, 0.5 by default.
     """
     if name is None:
         name = spec.chosen_by or spec.score

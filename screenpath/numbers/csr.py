@@ -11,13 +11,6 @@ def shared_csr(data, indices, indptr, shape: tuple) -> sp.csr_array:
 
     ``sp.csr_array`` has one type for indices and row pointers, the wider of the two: 64-bit row pointers, as the
     kernels take them, would make a copy of the indices of twice their size, and of all that is made of it (columns).
-
-    Parameters
-    ----------
-    data : ndarray of shape (nnz,)
-    indices : ndarray of int32 or int64 of shape (nnz,)
-    indptr : ndarray of int32 or int64 of shape (n + 1,)
-    shape : tuple of int
     """
     if indptr[-1] <= np.iinfo(indices.dtype).max:
         indptr = indptr.astype(indices.dtype, copy=False)

@@ -126,18 +126,10 @@ class Console:
 
     @contextlib.contextmanager
     def busy(self, title: str, look=None, unit: str = "", total: float = 0.0):
-        """Show how far something has come until the block ends.
+        """Show how far something has come until the block ends, which is given the Activity.
 
-        Parameters
-        ----------
-        look : callable, optional
-            ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell.
-        unit, total
-            What is counted by :meth:`count`, and how much of it there is.
-
-        Yields
-        ------
-        Activity
+        ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell; ``unit`` is what
+        :meth:`count` counts, ``total`` how much of it there is.
         """
         activity = Activity(title, unit, total, look=look)
         self._begin(activity)
@@ -149,14 +141,8 @@ class Console:
     def start(self, title: str, total: int, done: int, bound: bool = False, covered=None, pulse=None) -> None:
         """Begin the progress of a path of ``total`` steps, ``done`` of which are there already.
 
-        Parameters
-        ----------
-        bound : bool
-            Whether there may be fewer steps than ``total``.
-        covered : callable, optional
-            Share of the path that is done, where that is not a share of the steps.
-        pulse : screenpath.solvers.base.Pulse, optional
-            Of the point under way.
+        With ``bound`` there may be fewer steps. ``covered()`` is the share of the path that is done, where that is not
+        a share of the steps.
         """
         self._begin(Activity(title, "steps", total, done, bound, covered, pulse=pulse))
 

@@ -63,19 +63,7 @@ class PathAxis:
 
 
 def path_axis(steps: list, parameters: list) -> PathAxis:
-    """Return the axis of a path.
-
-    Parameters
-    ----------
-    steps : list of dict
-        Rows with the parameters, in the order of the walk.
-    parameters : list of str
-
-    Returns
-    -------
-    PathAxis
-        The parameter; with two of them the number of the step, each ``beta`` a group.
-    """
+    """Return the axis of a path: the parameter; of two parameters the number of the step, each ``beta`` a group."""
     n = len(steps)
     if n <= FEW:
         names = ["\n".join(f"{name} = {row[name]:.4g}" for name in parameters) for row in steps]
@@ -92,13 +80,7 @@ def path_axis(steps: list, parameters: list) -> PathAxis:
 
 
 def need_matplotlib():
-    """Import and return matplotlib.
-
-    Raises
-    ------
-    ResourceError
-        If it is not installed, with the command that installs it.
-    """
+    """Import and return matplotlib; the error says how it is installed."""
     try:
         import matplotlib
     except ImportError:
@@ -121,15 +103,7 @@ def new_figure(width: float = 7.0, height: float = 4.0, rows: int = 1, columns: 
 
 
 def to_bytes(figure, kind: str, **style) -> bytes:
-    """Return a figure as PNG, SVG or PDF, the same bytes for the same picture.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    kind : {"png", "svg", "pdf"}
-    style : dict
-        Further matplotlib settings, for example ``{"svg.fonttype": "none"}``.
-    """
+    """Return a figure as PNG, SVG or PDF, the same bytes for the same picture; ``style`` has further settings."""
     matplotlib = need_matplotlib()
     out = io.BytesIO()
     with matplotlib.rc_context({**STYLE, **style}):

@@ -45,20 +45,7 @@ class Picture:
 
 
 def plot_of(path: Result, kind: str | None = None) -> Picture:
-    """Return a picture of a path.
-
-    Parameters
-    ----------
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
-        The most telling one by default: ``cv`` where there is one, else ``rejection``.
-
-    Raises
-    ------
-    UsageError
-        For a kind that the path does not have.
-    ResourceError
-        Without matplotlib.
-    """
+    """Return a picture of a path: by default ``cv`` where there is one, else ``rejection``."""
     from screenpath.report.plots import draw
 
     if kind is not None and kind not in series.KINDS:

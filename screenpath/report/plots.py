@@ -150,24 +150,7 @@ DRAW = {
 
 
 def draw(run, kind: str):
-    """Return the picture of a run.
-
-    Parameters
-    ----------
-    run : Run
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
-
-    Returns
-    -------
-    matplotlib Figure
-
-    Raises
-    ------
-    UsageError
-        If the run has no such picture.
-    ResourceError
-        If matplotlib is missing.
-    """
+    """Return the picture of a run as a matplotlib Figure; a kind that the run does not have is refused."""
     matplotlib = f.need_matplotlib()
     series.check_kind(run, kind)
     with matplotlib.rc_context(f.STYLE):
@@ -175,20 +158,7 @@ def draw(run, kind: str):
 
 
 def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
-    """Return the name of a picture's file, and its content.
-
-    Parameters
-    ----------
-    run : Run
-    kind : str, optional
-        The first one that the run has, by default.
-    name : str, optional
-        Ending in .png, .svg or .pdf; default ``RUN/KIND.png``.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the name of a picture's file, ``RUN/KIND.png`` by default, and its content."""
     form = series.picture_form(name)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)

@@ -143,15 +143,7 @@ class CrossValidation:
 
 
 def read_cv(run) -> CrossValidation:
-    """Read the cross-validation of a run.
-
-    Raises
-    ------
-    UsageError
-        If the run has none.
-    RunFolderError
-        If it is damaged.
-    """
+    """Read and check the cross-validation of a run."""
     if not run.has("cv.json"):
         raise UsageError(f"{run.path} holds no cross-validation", "make one with: screenpath cv MODEL DATA --out DIR")
     file = run.path / "cv.json"
@@ -238,13 +230,7 @@ def picture_form(name: str | None) -> str:
 
 
 def check_kind(run, kind: str) -> None:
-    """Make sure that a run has a kind of picture.
-
-    Raises
-    ------
-    UsageError
-        Naming the kinds that it has.
-    """
+    """Make sure that a run has a kind of picture; the error names those that it has."""
     if kind == "cv":
         read_cv(run)
     elif kind not in available(run):

@@ -374,19 +374,7 @@ def default_step(run) -> str:
 
 
 def summary_of(run: Run, step: str | None = None, top: int = 20) -> RunSummary:
-    """Return what a run is and what one of its steps says.
-
-    Parameters
-    ----------
-    step : str, optional
-        As of :meth:`Run.choose`; :func:`default_step` by default.
-    top : int, default 20
-        Features shown at most.
-
-    Raises
-    ------
-    UsageError, RunFolderError
-    """
+    """Return what a run is and what a step says, named as for :meth:`Run.choose`, with ``top`` features at most."""
     if run.model not in SPECS:
         raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
     row = run.choose(step or default_step(run))

@@ -25,13 +25,7 @@ ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
 
 
 def show(run, kind: str) -> None:
-    """Print the picture of a run.
-
-    Parameters
-    ----------
-    run : Run
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
-    """
+    """Print the picture of a run."""
     console = Console(highlight=False, file=_encodable(sys.stdout))
     console.print(shown(f"{run.model}: {kind} of {run.path}"), soft_wrap=True, markup=False)
     width = max(10, min(WIDTH, console.width - NUMBERS))

@@ -92,21 +92,9 @@ class GramPlan:
 
 
 def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str = "auto") -> GramPlan:
-    """Decide how a kernel matrix of ``n`` rows is kept.
+    """Decide how a kernel matrix of ``n`` rows is kept: ``full``, a ``cache``, or ``auto``, full where it fits.
 
-    Parameters
-    ----------
-    itemsize : int
-        Bytes of a stored value.
-    max_memory : int or Allowance, optional
-        Bytes; half of the free memory by default.
-    keep : {"auto", "full", "cache"}
-        ``auto`` precomputes the matrix where it fits.
-
-    Raises
-    ------
-    ResourceError
-        If what is asked for does not fit.
+    By default half of the free memory is allowed. What is asked for and does not fit is an error.
     """
     if keep not in CHOICES:
         raise UsageError(f"unknown way '{keep}' of keeping the kernel matrix", f"use one of {', '.join(CHOICES)}")

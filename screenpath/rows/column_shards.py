@@ -124,13 +124,7 @@ class ColumnShards(Counted):
         yield from in_order(self._pool, self.threads, function, tasks)
 
     def block(self, k: int, chosen=None) -> Any:
-        """Return columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr).
-
-        Parameters
-        ----------
-        chosen : ndarray of int, optional
-            Columns of the shard, from its first one; all by default.
-        """
+        """Return (chosen) columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr)."""
         shard, start = self.folder.columns.shard(k), int(self.folder.columns.starts[k])
         columns = start + (np.arange(shard.rows) if chosen is None else chosen)
         p = self.preparation

@@ -169,15 +169,7 @@ class GramRows(KernelRows):
         return out
 
     def add_sum(self, index: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add ``sum_k weights[k] Q[index[k]]`` to ``out``, in float64.
-
-        Parameters
-        ----------
-        index : ndarray of int64 of shape (m,)
-            Ascending.
-        weights : ndarray of shape (m,)
-        out : ndarray of shape (n,)
-        """
+        """Add ``sum_k weights[k] Q[index[k]]``, the index ascending, to ``out`` of shape (n,), in float64."""
         self.touched += index.size
         if self.whole:
             kernels.add_rows(self._store, index, weights, out)
@@ -195,19 +187,9 @@ class GramRows(KernelRows):
         return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
 
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return some entries of products of Q from the data, as sums of two doubles.
+        """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
 
-        Parameters
-        ----------
-        target : ndarray of int64 of shape (m,)
-        weights : ndarray of shape (q, n)
-            What Q is multiplied with.
-
-        Returns
-        -------
-        sums : ndarray of shape (q, 2, m)
-        error : float
-            They are off by at most this times ``norms[target] (|weights| @ norms)``.
+        They are off by at most the second number returned times ``norms[target] (|weights| @ norms)``.
         """
         support = np.flatnonzero(weights.any(axis=0))
         self.touched += support.size * target.size / self.n
@@ -230,10 +212,7 @@ class GramRows(KernelRows):
     def square(self, index: np.ndarray) -> SquarePart:
         """Return ``Q[index][:, index]``. It shares its memory with the last one, which is no longer valid.
 
-        Parameters
-        ----------
-        index : ndarray of int64 of shape (m,)
-            Ascending; at most ``plan.square`` rows, or all of them where a float64 matrix is stored.
+        The index ascends; it has at most ``plan.square`` rows, or all of them where a float64 matrix is stored.
         """
         m = index.size
         if self.whole and m == self.n:
@@ -311,10 +290,6 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
     What was allowed follows from data and options alone, so that a command takes the same steps each time. Where more
     has been taken before than was thought (another interpreter, other libraries), what is left counts, in large units
     for the same reason. To refuse would be no answer: a larger limit would allow a larger matrix, and refuse it too.
-
-    Raises
-    ------
-    ResourceError
     """
     plan, limit = plan_gram(n, itemsize, max_memory, keep), in_force()
     if limit.left is not None and plan.most > limit.left:
@@ -359,14 +334,7 @@ class HeldOutRows:
     def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
         """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n,) or (n + 1,)
-            Of the training rows, signs included; and an intercept.
-
-        Returns
-        -------
-        ndarray of shape (m,)
+        The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept.
         """
         n = self.blocks.n
         support = np.flatnonzero(coefficients[:n])

@@ -206,19 +206,7 @@ class KernelBlocks:
     # -- values --------------------------------------------------------------------------------------------------
 
     def block(self, rows, columns=None, others=None) -> np.ndarray:
-        """Return the kernel between chosen data rows and the data rows ``columns`` (all by default).
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-        columns : slice or ndarray of int, optional
-        others : prepared rows, optional
-            Take ``rows`` from these instead of the data.
-
-        Returns
-        -------
-        ndarray of float64 of shape (rows, columns)
-        """
+        """Return the kernel between chosen rows of the data, or of ``others``, and data rows ``columns`` (or all)."""
         A = (self.X if others is None else others)[rows]
         a = self.squares[rows] if others is None else squares_of(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])

@@ -230,14 +230,7 @@ class ShardRows(Rows):
         return np.dtype(np.float64), np.dtype(indices) if self.sparse else None
 
     def needs(self, model, prepared: bool, classes: int = 1) -> int:
-        """Return the bytes of a path's vectors, and of the shards that are prepared at once on the way.
-
-        Parameters
-        ----------
-        model : needs.BoxNeeds
-        prepared : bool
-            Whether rows are scaled or have a bias.
-        """
+        """Return the bytes of a path's vectors, and of shards on the way; ``prepared``: scaled, or with a bias."""
         largest = max((shard["nnz"] if self.sparse else 0 for shard in self.folder.meta["shards"]), default=0)
         passing = 12 * ON_ITS_WAY * largest if prepared else 0
         passing += 0 if self.sparse else ON_ITS_WAY * F8 * CHUNK_CELLS
@@ -286,13 +279,7 @@ class ShardRows(Rows):
         return total
 
     def take(self, index: np.ndarray, signs: np.ndarray):
-        """Return a contiguous float64 copy of the prepared rows ``signs[k] * x_index[k]``.
-
-        Raises
-        ------
-        ResourceError
-            Where the copy and what a solver needs beside it cross the limit.
-        """
+        """Return a contiguous float64 copy of the prepared rows ``signs[k] * x_index[k]``, if memory allows."""
         signs, d = np.asarray(signs, dtype=np.float64), self.d
         if not self.sparse:
             self._ask(index.size, F8 * index.size * d, 0)

@@ -45,18 +45,7 @@ class Variant:
 def alternate(variants, repeats: int, run, progress=None) -> None:
     """Run the variants in turn, so many times each, and check that all certified the same values.
 
-    Parameters
-    ----------
-    variants : sequence of Variant
-    run : callable
-        ``run(variant)`` appends to the variant's ``runs`` and sets its ``intervals``.
-    progress : callable, optional
-        Called with a line of text before each run.
-
-    Raises
-    ------
-    DisagreementError
-        If two variants' certified values contradict each other.
+    ``run(variant)`` appends to the variant's ``runs`` and sets its ``intervals``.
     """
     for repeat in range(repeats):
         for variant in variants:

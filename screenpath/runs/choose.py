@@ -33,19 +33,7 @@ def choose(scores, higher: bool) -> Choice:
     """Choose a step; the first in the order of the walk is the most regularised.
 
     Paths of C go upwards, those of lambda downwards; a grid of (alpha, beta) counts the larger beta, then the larger
-    alpha, as the more regularised.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (folds, steps)
-        nan where a fold did not get to the step.
-    higher : bool
-        Whether more is better.
-
-    Raises
-    ------
-    ResourceError
-        If no step has the scores of all folds.
+    alpha, as the more regularised. ``scores``, shape (folds, steps), are nan where a fold did not get to the step.
     """
     scores = np.asarray(scores, dtype=np.float64)
     mean = scores.mean(axis=0)
@@ -66,10 +54,7 @@ def best_and_one_se(mean, se, higher: bool) -> tuple[int, int]:
 def at_boundary(grid: list[dict], best: int) -> str | None:
     """Say which parameter of the best step stands at an end of its values; None for an inner one.
 
-    Parameters
-    ----------
-    grid : list of dict
-        Parameters of every step. Of two parameters, the first varies within the rows of the second.
+    ``grid`` has the parameters of every step; of two, the first varies within the rows of the second.
     """
     names = list(grid[0])
     said = []

@@ -20,13 +20,8 @@ RECORD = np.dtype([("step", "<i8"), ("feature", "<i8"), ("value", "<f8")])
 def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercept: bool, numbers=None):
     """Return features (1-based as in the file, 0 for the intercept) and values of the non-zero coefficients.
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (d,)
-    has_intercept : bool
-        Whether to name the intercept even where it is 0.
-    numbers : ndarray of shape (d,), optional
-        Of the features; 1 to d by default.
+    The intercept is named even where it is 0 if ``has_intercept``; ``numbers`` are those of the features, 1 to d by
+    default.
     """
     where = np.flatnonzero(coefficients)
     features, values = where + 1 if numbers is None else numbers[where], coefficients[where]
@@ -104,12 +99,7 @@ class NpzCoefficients(Appender):
 def save_matrix(file, records: np.ndarray, shape: tuple) -> None:
     """Write records as a CSR matrix for ``scipy.sparse.load_npz``, a part at a time: all of them may be much memory.
 
-    Parameters
-    ----------
-    file : binary file
-    records : ndarray of RECORD
-        In the order of their steps.
-    shape : tuple of int
+    They are in the order of their steps.
     """
     kind = np.int32 if max(records.size, *shape) <= np.iinfo(np.int32).max else np.int64
     counts = np.zeros(shape[0] + 1, dtype=np.int64)

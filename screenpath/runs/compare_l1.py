@@ -34,13 +34,7 @@ COLUMNS = ("configuration", *MEASURED, "speedup")
 
 
 def configured(name: str) -> tuple:
-    """Return the screening and the solver of a configuration.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name.
-    """
+    """Return the screening and the solver of a configuration."""
     if name == DEFAULT:
         return parse_feature_rule("vi+gap"), FeatureDescent()
     if name not in STUDY:

@@ -24,16 +24,6 @@ def liblinear_text(run: Run, step: dict) -> str:
 
     The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is the one of positive
     linear forms; a form of 0 gives the second, as in ``screenpath predict``.
-
-    Parameters
-    ----------
-    step : dict
-        Row of the step table.
-
-    Raises
-    ------
-    UsageError
-        For ``--scale l2``, which LIBLINEAR cannot repeat, and labels that are not whole numbers.
     """
     if run.record["preparation"].get("scaling") == "l2":
         raise UsageError(
@@ -94,13 +84,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
 
 
 def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
-    """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`.
-
-    Raises
-    ------
-    ResourceError
-        Without scikit-learn or skops.
-    """
+    """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`."""
     try:
         return Later("sklearn.export", "skops_bytes")(run, step, training)
     except ImportError as error:
@@ -119,19 +103,9 @@ KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
-    """Return a step as a model file of a kind of ``FORMATS``.
+    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
 
-    Parameters
-    ----------
-    step : dict
-        Row of the step table.
-    training : str, optional
-        Training data of a kernel run, where they are not where the run read them.
-
-    Raises
-    ------
-    RunFolderError, UsageError
-        For a run that has no weights of features, and a format that asks for them.
+    ``training`` has the training data of a kernel run, where they are not where the run read them.
     """
     if run.model not in SPECS:
         raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")

@@ -41,13 +41,8 @@ class Graph:
 def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     """Return a model that takes ``X`` (float64, rows in the units of the data) and decides as ``predict`` does.
 
-    Its outputs are ``label`` (whole numbers, or texts) and ``decision`` of a classifier, ``value`` of a regression.
-    The parameters are those of :func:`screenpath.runs.export.exported`.
-
-    Raises
-    ------
-    ResourceError
-        Without the package onnx.
+    Its outputs are ``label`` (whole numbers, or texts) and ``decision`` of a classifier, ``value`` of a regression. The
+    parameters are those of :func:`screenpath.runs.export.exported`.
     """
     try:
         import onnx

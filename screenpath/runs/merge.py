@@ -32,13 +32,7 @@ class Plan:
 
 
 def open_parts(folders) -> list[Run]:
-    """Return the runs of several folders, all of them complete.
-
-    Raises
-    ------
-    UsageError
-        Where there are none to put together, or one is not finished.
-    """
+    """Return the runs of several folders, two or more, all of them complete."""
     runs = [open_run(folder) for folder in folders]
     if len(runs) < 2:
         raise UsageError("there is nothing to put together", "name the folders of two or more runs")
@@ -57,13 +51,7 @@ def open_parts(folders) -> list[Run]:
 
 
 def check_alike(runs: list, but: tuple) -> None:
-    """Make sure that runs differ in nothing that decides their numbers, but for the options that may.
-
-    Raises
-    ------
-    UsageError
-        Naming all that differs.
-    """
+    """Make sure that runs differ in nothing that decides their numbers, but for the options that may."""
     first = runs[0]
     for run in runs[1:]:
         a, b = first.record["identity"], run.record["identity"]
@@ -77,13 +65,7 @@ def check_alike(runs: list, but: tuple) -> None:
 
 
 def in_order(runs: list) -> list:
-    """Return the runs of ``part=1/K`` to ``part=K/K`` in their order.
-
-    Raises
-    ------
-    UsageError
-        If one is missing or there twice, or they are parts of different wholes.
-    """
+    """Return the runs of ``part=1/K`` to ``part=K/K`` in their order, each there once."""
     found: dict[int, Run] = {}
     parts = [numbers_of(run.record["options"]["part"]) for run in runs]
     count = parts[0][1]
@@ -101,13 +83,7 @@ def in_order(runs: list) -> list:
 
 
 def plan_of(runs: list) -> Plan:
-    """Return how runs of paths are put together.
-
-    Raises
-    ------
-    UsageError
-        If they are not parts of one run.
-    """
+    """Return how runs of paths, which must be parts of one, are put together."""
     parts = [run.record["options"].get("part") for run in runs]
     if all(parts):
         runs = in_order(runs)
@@ -143,18 +119,9 @@ def merge_paths(runs: list, out, force: bool, command: list) -> Path:
 
 
 def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, outputs=()) -> None:
-    """Write a run folder of stored steps.
+    """Write a run folder of stored steps, each given by the run and row that it comes from, and its row here.
 
-    Parameters
-    ----------
-    rows : list of (Run, dict, dict)
-        Run and row that a step comes from, and its row here.
-    out : path-like
-    command : list of str
-    more : dict, optional
-        Further entries of run.json.
-    outputs : sequence of (str, str)
-        Names and texts of further files.
+    ``more`` are further entries of run.json, ``outputs`` names and texts of further files.
     """
     out, first = Path(out), plan.runs[0]
     refuse_inputs(out, [str(run.path) for run in plan.runs])

@@ -363,19 +363,7 @@ class Run:
 def open_run(path) -> Run:
     """Read a run folder and make sure that it is as it was written.
 
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    Run
-        Of a run that was stopped or is still going on: the steps done so far, and a notice.
-
-    Raises
-    ------
-    RunFolderError
-        If there is no run, it is damaged, or a newer version wrote it.
+    Of a run that was stopped or is still going on it has the steps done so far, and a notice.
     """
     path = Path(path)
     for _ in range(TRIES - 1):

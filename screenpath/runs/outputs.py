@@ -78,17 +78,9 @@ class Output:
 
     @contextlib.contextmanager
     def open(self, parents: bool = False):
-        """Open the output; a file appears whole, under its name, when the block ends without an error.
+        """Open the output for writing; a file appears whole, under its name, when the block ends without an error.
 
-        Parameters
-        ----------
-        parents : bool, default False
-            Whether to make the folders above it.
-
-        Yields
-        ------
-        file : binary file
-            For writing.
+        With ``parents``, the folders above it are made.
         """
         if self.descriptor is not None:
             with failures_named("standard output" if self.stdout else self.name):

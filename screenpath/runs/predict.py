@@ -65,22 +65,9 @@ def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
 
 
 def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
-    """Tell which rows carry a label of the run; nan stands for none, and 0 where it is not a label.
+    """Tell which rows carry a label of a classifier; nan stands for none, and 0 where it is not a label.
 
-    Parameters
-    ----------
-    run : Run
-        Of a classifier.
-    y : ndarray of shape (m,)
-
-    Returns
-    -------
-    ndarray of bool of shape (m,)
-
-    Raises
-    ------
-    DataError
-        For any other label: the file belongs to another task.
+    Any other label is an error: the file belongs to another task.
     """
     labels = run.classes or [run.labels["+1"], run.labels["-1"]]
     if "rest" in labels:

@@ -17,25 +17,10 @@ from screenpath.runs.training import training_data
 
 
 def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.ndarray:
-    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b`` for new data.
+    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), for new data.
 
-    Parameters
-    ----------
-    run, step, training
-        As of :func:`screenpath.runs.predict.decision_values`.
-    X : csr_array of shape (m, d)
-        In the units of the data file, with the columns that the run has.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-
-    Raises
-    ------
-    DataError
-        If the training data are not there, or are not those of the run.
-    RunFolderError
-        If the run's record of its kernel is damaged.
+    ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
+    :func:`screenpath.runs.predict.decision_values`.
     """
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:

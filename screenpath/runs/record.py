@@ -69,10 +69,6 @@ def check_files(path: Path, record: dict) -> None:
     """Make sure that the finished files of a run folder are those that run.json speaks of.
 
     A file that is not there is left to whoever needs it: large tables may be removed.
-
-    Raises
-    ------
-    RunFolderError
     """
     for name, entry in record.get("files", {}).items():
         file = path / name
@@ -104,15 +100,7 @@ def strict_json(data: bytes):
 
 
 def read_record(path: Path) -> dict:
-    """Return the checked content of the run.json of a folder.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    RunFolderError
-        If it is damaged, or a newer version wrote it.
-    """
+    """Return the checked content of the run.json of a folder; a FileNotFoundError where there is none."""
     file = path / RUN
     try:
         record = strict_json(file.read_bytes())

@@ -15,19 +15,9 @@ HINT = "name the training data with `training`"
 
 
 def training_path(run: Run, path: str | None = None) -> str:
-    """Return where the training data of a run are.
+    """Return where the training data of a run are; ``path`` is what the user says.
 
     A relative name is looked up as :func:`found_path` does: data and run may have been moved together.
-
-    Parameters
-    ----------
-    path : str, optional
-        What the user says.
-
-    Raises
-    ------
-    DataError
-        If the run read them from standard input.
     """
     if path is not None:
         return path

@@ -41,13 +41,7 @@ class Unfinished:
 
     @classmethod
     def restored(cls, model, state: dict, parameter) -> Unfinished | None:
-        """Take :meth:`arrays` out of the arrays of a checkpoint; None where there are none.
-
-        Raises
-        ------
-        ValueError
-            If they are not those of a pair at the grid point.
-        """
+        """Take :meth:`arrays`, those of a pair at the grid point, out of a checkpoint; None where there are none."""
         found = {name.removeprefix(MARK): state.pop(name) for name in list(state) if name.startswith(MARK)}
         if not found:
             return None

@@ -82,16 +82,8 @@ class CompiledWalk:
     def points(self, reference, rank: int) -> tuple:
         """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
 
-        Parameters
-        ----------
-        reference : Certificate
-            Of the point before ``grid[rank]``.
-
-        Returns
-        -------
-        Batch, or list of Step
-        list of Certificate or None
-            Unless all certificates are wanted, only the last one is there.
+        ``reference`` is the certificate of the point before ``grid[rank]``. Unless all certificates are wanted, only
+        the last one is there.
         """
         C = self.grid[rank]
         if rank == self.refused or not C > reference.C or ends.known(self.model, reference, C):

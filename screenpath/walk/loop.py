@@ -86,11 +86,7 @@ class _Clock:
 def walk(*arguments, **more):
     """Walk a grid and yield one Step and its certificate per point; arguments as those of :func:`batches`.
 
-    Yields
-    ------
-    step : Step
-    certificate : Certificate or None
-        Of the pair the step reports; the next point's reference.
+    The certificate, or None, is that of the pair the step reports: the next point's reference.
     """
     for found, certificates in batches(*arguments, **more):
         yield from zip(found, certificates, strict=True)
@@ -163,16 +159,8 @@ def walk_state(model, screening, certificate) -> dict:
 def restore_walk(model, screening, state: dict, parameter):
     """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own.
 
-    Parameters
-    ----------
-    model, screening
-    parameter
-        Grid point of the reference; None where it is not known.
-
-    Raises
-    ------
-    ValueError
-        If the state is not one that a walk of this model can have left.
+    ``parameter`` is the grid point of the reference; None where it is not known. A ValueError if the state is not one
+    that a walk of this model can have left.
     """
     screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
     reference = model.restore(state)
@@ -185,12 +173,7 @@ def restore_walk(model, screening, state: dict, parameter):
 
 
 def far_end(model, grid, solver, options: PathOptions):
-    """Solve the largest parameter of a grid without screening, for rules that need it (the papers' "Init.").
-
-    Returns
-    -------
-    Step, Certificate
-    """
+    """Solve the largest parameter of a grid without screening, for rules that need it (the papers' "Init.")."""
     last = as_grid(grid).high
     plain = replace(options, audit=None, tol=FAR * options.tol)
     return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
@@ -200,16 +183,12 @@ def solve_point(
     model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions,
     begun=None,
 ):  # fmt: skip
-    """Screen, solve and certify one grid point.
+    """Screen, solve and certify one grid point; return its Step and its Certificate.
 
     The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
-    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
-    certificate to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are
-    corrected instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
-
-    Returns
-    -------
-    Step, Certificate
+    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new certificate
+    to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are corrected
+    instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
     """
     clock = _Clock(model.rows)
     if options.pulse is not None:

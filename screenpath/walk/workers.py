@@ -130,15 +130,7 @@ class Workers:
         self.pipes = pipes
 
     def map(self, function, tasks):
-        """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free.
-
-        Raises
-        ------
-        ResourceError
-            If a process dies.
-        Exception
-            What the function raises.
-        """
+        """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free."""
         tasks = list(tasks)
         todo, results = iter(enumerate(tasks)), {}
         busy: dict[Connection, int] = {}
@@ -216,12 +208,7 @@ def _put_off():
 def workers(jobs: int, initializer, arguments: tuple):
     """Give some processes; whatever ends the block ends them too.
 
-    Parameters
-    ----------
-    initializer : callable
-        Called in each process first; it should call :func:`follow_parent`.
-    arguments : tuple
-        Of the initializer.
+    The initializer is called in each process first; it should call :func:`follow_parent`.
     """
     context: Any = multiprocessing.get_context(START)  # the type of all contexts lacks `Process`
     started = []
