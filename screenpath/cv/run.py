@@ -11,6 +11,7 @@ import contextlib
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
 from screenpath.data import needs
-from screenpath.data.atomic import save_arrays
+from screenpath.data.atomic import load_array, save_arrays
 from screenpath.data.memory import MemoryLimit, code_is_loaded, in_force
 from screenpath.data.needs import SCREEN_MORE
 from screenpath.data.prepare import prepare
@@ -331,12 +332,7 @@ def _open(data: str, task: Task, *how) -> None:
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()
-
-    def load(name):
-        path = Path(data) / f"{name}.npy"
-        # Mapped copy-on-write: shared, and yet an ordinary array.
-        return np.asarray(np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path))
-
+    load = partial(load_array, Path(data))
     if (Path(data) / "dense.npy").exists():
         X = load("dense")
     else:

@@ -126,17 +126,11 @@ class FoldFile:
         self._seconds = max(EVERY, (self._since - began) / SHARE)
 
 
+@dataclass
 class FoldMemory:
-    """What a :class:`FoldFile` does, in memory: what a worker of a cluster begins with and sends home.
+    """What a :class:`FoldFile` does, in memory: what a worker of a cluster begins with and sends home."""
 
-    Parameters
-    ----------
-    saved : Saved or None
-        The beginning of the fold.
-    """
-
-    def __init__(self, saved: Saved | None):
-        self.saved = saved
+    saved: Saved | None  # the beginning of the fold
 
     def load(self) -> Saved | None:
         """Return the beginning of the fold."""

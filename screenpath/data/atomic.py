@@ -47,6 +47,12 @@ def save_arrays(folder: Path, arrays: dict) -> None:
             np.save(file, array, allow_pickle=False)
 
 
+def load_array(folder: Path, name: str) -> np.ndarray:
+    """Return an array of :func:`save_arrays`, mapped copy-on-write: shared, and yet ordinary to compiled code."""
+    file = folder / f"{name}.npy"
+    return np.asarray(np.load(file, mmap_mode="c") if file.stat().st_size > 1024 else np.load(file))
+
+
 @contextlib.contextmanager
 def replacing(path: Path, last_look=None):
     """Open a binary file beside ``path`` that takes its place when the block ends without an error.

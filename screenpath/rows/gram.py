@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,22 +24,14 @@ FLOAT32 = 2.0**-23  # more than the relative error of a value that is rounded to
 TILE = 256  # rows and columns of one block while the matrix is precomputed
 
 
+@dataclass(eq=False, slots=True)
 class SquarePart:
-    """The square part of a kernel matrix that belongs to some rows, each copied when it is first needed.
+    """The square part of a kernel matrix that belongs to some rows, each copied when it is first needed."""
 
-    Parameters
-    ----------
-    source : ndarray of float64 or float32 of shape (n, n)
-        Stored matrix.
-    index : ndarray of int64 of shape (m,)
-        Rows and columns of the part.
-    values : ndarray of float64 of shape (m, m)
-        Holds the rows of the part that ``filled`` marks.
-    filled : ndarray of int8 of shape (m,)
-    """
-
-    def __init__(self, source, index, values, filled):
-        self.source, self.index, self.values, self.filled = source, index, values, filled
+    source: np.ndarray  # float64 or float32 of shape (n, n): the stored matrix
+    index: np.ndarray  # int64 of shape (m,): rows and columns of the part
+    values: np.ndarray  # shape (m, m): holds the rows of the part that ``filled`` marks
+    filled: np.ndarray  # int8 of shape (m,)
 
     @property
     def parts(self) -> tuple:
@@ -302,11 +295,11 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
     return plan
 
 
+@dataclass(eq=False)
 class TrainedRows:
     """Training rows behind their kernel without the matrix: all that predictions need of them."""
 
-    def __init__(self, blocks: KernelBlocks):
-        self.blocks = blocks
+    blocks: KernelBlocks
 
     def held_out(self, X) -> HeldOutRows:
         """Return other rows, see :meth:`GramRows.held_out`."""

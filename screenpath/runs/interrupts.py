@@ -47,7 +47,7 @@ class Interrupts:
     def __init__(self):
         self.received, self.keeping = None, False
         self.kept = "finished steps are kept"
-        self.softly: Callable[[], bool] = _never
+        self.softly: Callable[[], bool] = lambda: False
         self._held = self._told = False
         self._before = {}
 
@@ -111,7 +111,3 @@ class Interrupts:
         if not self._held and not self.softly():
             self._told = True
             raise Stopped(number)
-
-
-def _never() -> bool:
-    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
+from typing import Any
 
 import numpy as np
 
@@ -174,24 +175,21 @@ class Steps(Sequence[Step]):
         return np.concatenate(found)
 
 
+@dataclass(eq=False)
 class Missing:
     """Steps of grid points that a walk did not reach, made when they are iterated over.
 
     What is not known is nan: objective, gap, counts, ratios, coefficients. The work is 0, as none was done.
-
-    Parameters
-    ----------
-    rank : int
-        Number of the first one.
-    parameters : list of dict
-    blank : ndarray or SparseVector
-        Coefficients of each; shared by all, so an array is made read-only.
     """
 
-    def __init__(self, rank: int, parameters: list, blank, reason: str):
-        self.rank, self.parameters, self.blank, self.reason = rank, parameters, blank, reason
-        if isinstance(blank, np.ndarray):
-            blank.flags.writeable = False
+    rank: int  # number of the first one
+    parameters: list[dict]
+    blank: Any  # ndarray or SparseVector: coefficients of each; shared by all, so an array is made read-only
+    reason: str
+
+    def __post_init__(self):
+        if isinstance(self.blank, np.ndarray):
+            self.blank.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.parameters)

@@ -12,6 +12,7 @@ import signal
 import tempfile
 import threading
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -20,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from screenpath.data.atomic import save_arrays
+from screenpath.data.atomic import load_array, save_arrays
 from screenpath.data.memory import MemoryLimit, in_force
 from screenpath.data.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
@@ -141,18 +142,11 @@ class Workers:
                 for pipe in cast("list[Connection]", wait(list(busy))):
                     with _watched():
                         value = pipe.recv()
-                    if isinstance(value, _Raised):
-                        raise value.error
+                    if isinstance(value, Exception):
+                        raise value
                     results[busy.pop(pipe)] = value
                     _hand_over(pipe, function, todo, busy)
             yield results.pop(rank)
-
-
-class _Raised:
-    """An exception on its way from a worker process."""
-
-    def __init__(self, error):
-        self.error = error
 
 
 @contextlib.contextmanager
@@ -183,7 +177,7 @@ def _serve(pipe, initializer, arguments) -> None:
         try:
             value = function(task)
         except Exception as error:  # for the parent to raise
-            value = _Raised(error)
+            value = error
         try:
             pipe.send(value)
         except OSError:
@@ -278,14 +272,7 @@ def _open(share: MemoryLimit | None, folder: str, *how) -> None:
     global _worker
     follow_parent()
     (share or MemoryLimit()).begin()
-
-    def load(name):
-        path = Path(folder) / f"{name}.npy"
-        # Mapped copy-on-write: shared, and yet an ordinary array to the compiled code.
-        stored = np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path)
-        return np.asarray(stored)
-
-    _worker = _model(load), how
+    _worker = _model(partial(load_array, Path(folder))), how
 
 
 def _walk_mapped_row(task) -> list:
