@@ -47,7 +47,7 @@ def convert_columns(
         "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
         "column_bytes": size, **{name: rows.meta[name] for name in FROM_ROWS if name in rows.meta},
     }  # fmt: skip
-    found = finished(out, known) if resume else None
+    found = finished(ColumnFolder, out, known) if resume else None
     if found is not None:
         return found
     settings = {**known, "tool_version": __version__, "storage": storage}
@@ -81,14 +81,15 @@ def convert_columns(
     return ColumnFolder(out)
 
 
-def finished(out, known: dict) -> ColumnFolder | None:
+def finished(kind: type, out, known: dict) -> Any:
     """Return the folder of an earlier call that was completed, if it was made so; None where there is none."""
     if not Path(out).exists() or partial_folder(Path(out)).exists():
         return None
-    folder = ColumnFolder(out)
+    folder = kind(out)
     check_same(folder.path, {name: folder.meta.get(name) for name in known}, known)
     clear_leftovers(folder.path)
-    remove_ours(rows_folder(folder.path))
+    if kind is ColumnFolder:
+        remove_ours(rows_folder(folder.path))
     return folder
 
 

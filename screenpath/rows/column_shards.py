@@ -23,11 +23,11 @@ from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels import rows as sums
 from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
 from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
 from screenpath.rows.memory import sum_blocks, usable_threads
-from screenpath.rows.ordered import in_order
 
 COPIES = 4  # of a block that is prepared: from the form on disk, scaled, signed, and what is on its way
 SPARE = 2  # times the columns asked for that may be kept in memory

@@ -22,9 +22,9 @@ from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
 from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
-from screenpath.rows.ordered import in_order
 
 ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
 
