@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.errors import ScreenpathError
+from screenpath.walk.step import CERTIFIED
 
 ROUNDING = 1e-12  # relative; two intervals [dual, primal] may miss each other by this much
 
@@ -34,6 +35,22 @@ class Variant:
     def median(self, column: str) -> float:
         """Return the median of a measurement over the repeats."""
         return statistics.median(run[column] for run in self.runs)
+
+    def note(self, reached: list, cpu_s: float, **more) -> None:
+        """Keep what a walk took that reached these steps, and what else was measured of it."""
+        rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in reached) for n in ("screen_s", "solve_s", "certify_s"))
+        self.runs.append(
+            {
+                "points": len(reached), "certified": sum(s.status == CERTIFIED for s in reached), "cpu_s": cpu_s,
+                "total_s": sum(s.seconds for s in reached), "rule_s": rule_s, "solve_s": solve_s,
+                "certify_s": certify_s, "epochs": sum(s.epochs for s in reached), **more,
+            }
+        )  # fmt: skip
+        self.intervals = np.array([[s.dual, s.primal] for s in reached])
+
+    def row(self, columns) -> dict:
+        """Return the medians of measurements, and the points that every run has certified."""
+        return {name: self.median(name) for name in columns} | {"certified": min(run["certified"] for run in self.runs)}
 
     def speedup(self, base: Variant) -> float:
         """Return the speed-up against another variant that took the same turns, see

@@ -128,15 +128,7 @@ def open_coefficients(
 ):  # fmt: skip
     """Return the writer of that kind; None for ``none``.
 
-    Parameters
-    ----------
-    kind : {"csv", "npz", "none"}
-    keep : int
-        Bytes of an earlier run to continue behind, whose SHA-256 is ``sha256``.
-    classes : list of float, optional
-        Labels of a model with weights for each.
-    unit : {"feature", "sample"}
-    names : sequence of str, optional
-        Of all features of the data.
+    ``keep`` bytes of an earlier run, whose SHA-256 is ``sha256``, are continued. A model with weights for each of some
+    ``classes`` has their labels; weights belong to the ``unit`` feature or sample; ``names`` are those of all features.
     """
     return WRITERS[kind](folder, n_features, keep, classes, unit, sha256, names) if kind != "none" else None

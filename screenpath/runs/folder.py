@@ -260,16 +260,9 @@ class RunFolder:
             self._progress.append(kept.line(self._key))
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", kept.table_bytes, sha256=kept.table_sha256)
-        self._coefficients = open_coefficients(
-            self.kind,
-            self.path,
-            n_features,
-            kept.coefficient_bytes,
-            classes,
-            unit,
-            kept.coefficient_sha256,
-            None if unit == "sample" else names,
-        )
+        names = None if unit == "sample" else names
+        keep, sha256 = kept.coefficient_bytes, kept.coefficient_sha256
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep, classes, unit, sha256, names)
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())
         else:
