@@ -11,9 +11,8 @@ import click
 
 from screenpath.cli.help import Helped
 from screenpath.cli.options import flag, force_option, quiet_option
-from screenpath.errors import RunFolderError, UsageError, tell
+from screenpath.errors import UsageError, tell
 from screenpath.models.options import TARGET
-from screenpath.models.specs import SPECS
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
@@ -68,7 +67,7 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
     run = open_run(run)
     support = training_path(run, training) if run.kernel else training
     output = Output(out, force, [run.path, data, support])
-    spec = model_spec(run)
+    spec = run.declared()
     step = step or usual_step(run)
     chosen = run.choose(step)
     if training is not None and run.kernel is None:
@@ -90,13 +89,6 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
         for line in (*read.notices, notice, score):
             if line:
                 tell(line)
-
-
-def model_spec(run):
-    """Return the Spec of a run's model; one that this version does not know is refused."""
-    if run.model not in SPECS:
-        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
-    return SPECS[run.model]
 
 
 def usual_step(run) -> str:
@@ -132,19 +124,13 @@ def say_step(run, step, text: str) -> None:
 
 def score_line(spec, run, values, y) -> str:
     """Return the score in words, or why there is none."""
-    import numpy as np
-
     from screenpath.runs.predict import known_rows
 
-    name = spec.score.replace("-", " ")
-    known = np.isfinite(y) if run.labels is None else known_rows(run, y)
+    known = known_rows(run, y)
     if not known.any():
         return "no score: the data has no labels"
-    if run.labels is None:
-        return f"{name}: {spec.score_of(values[known], y[known]):.6g} on {int(known.sum())} rows"
-    targets, _ = spec.targets(y[known], run.target_options, run.labels)
-    score = spec.score_of(values[known], np.asarray(targets))
-    return f"{name}: {score:.6g} on {int(known.sum())} rows"
+    score = spec.score_of(values[known], run.targets(y[known]))
+    return f"{spec.score.replace('-', ' ')}: {score:.6g} on {int(known.sum())} rows"
 
 
 def table(run, values, decision: bool) -> str:

@@ -126,21 +126,15 @@ SCALE = Option(
     "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
     help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
 )  # fmt: skip
-PREPARATION = (
-    BIAS,
-    SCALE,
-    *grouped(
-        "data",
-    Option(
-        "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
-        choices=("auto", "dense", "sparse"), changes=True,
-    ),
-    Option(
-        "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
-        choices=("float64", "float32"), changes=True,
-    ),
-    ),
+STORAGE = Option(
+    "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
+    choices=("auto", "dense", "sparse"), changes=True, group="data",
 )  # fmt: skip
+DTYPE = Option(
+    "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
+    choices=("float64", "float32"), changes=True, group="data",
+)  # fmt: skip
+PREPARATION = (BIAS, SCALE, STORAGE, DTYPE)
 OUTPUT = grouped(
     "output",
     Option(

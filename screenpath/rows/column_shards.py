@@ -239,12 +239,12 @@ class ShardColumns(KeptProducts):
         out, means = np.empty(self.n), np.empty(self.n)
         spread = kernels.sparse_spreads if self.sparse else kernels.dense_spreads
 
-        def one(columns, count):
-            found = np.empty(count), np.empty(count)
-            spread(*columns, self.signs, *found)
+        def one(k: int):
+            found = np.empty((2, int(self._starts[k + 1] - self._starts[k])))
+            spread(*self._signed(k), self.signs, *found)
             return found
 
-        for part, *found in self._over(self._of_signed(one)):
+        for part, *found in self._over(one):
             out[part], means[part] = found
         self.touched += self.n
         return out, means
@@ -263,10 +263,6 @@ class ShardColumns(KeptProducts):
             return None
         shard = self.source.folder.columns.shard(k)
         return shard if (shard.dense is None) == self.sparse else None
-
-    def _of_signed(self, function):
-        """Return what gives ``function(columns, count)`` for the signed columns of a shard."""
-        return lambda k: function(self._signed(k), int(self._starts[k + 1] - self._starts[k]))
 
     def _measured(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the centres of the columns of a shard, and their squared norms once they are subtracted."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from screenpath.data.labels import label_text, rest_label, whole_label
 from screenpath.data.tables import dump_json, readable_json
-from screenpath.errors import ResourceError, RunFolderError, UsageError
+from screenpath.errors import ResourceError, UsageError
 from screenpath.models.spec import Later
 from screenpath.models.specs import SPECS
 from screenpath.runs.describe import description
@@ -74,8 +74,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     numbers, from 1.
     """
     weights, intercepts = run.coefficients(step)
-    labels = run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
-    names = np.array([label_text(v) for v in labels], dtype=np.str_)
+    names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
     file = io.BytesIO()
     about = np.array(dump_json(description(run, step)))
     more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}
@@ -107,8 +106,7 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
 
     ``training`` has the training data of a kernel run, where they are not where the run read them.
     """
-    if run.model not in SPECS:
-        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
+    run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
         raise UsageError("`training` has the support vectors of a kernel run", "leave it out")
     if run.kernel and kind not in KERNEL:

@@ -115,7 +115,7 @@ def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
 
 def _labels(g: Graph, run: Run) -> int:
     """Add the labels by the decisions and return their type."""
-    labels: list = run.classes or [run.labels["-1"], run.labels["+1"]]
+    labels = run.sides
     if any(isinstance(label, str | NamedLabel) for label in labels):
         names, kind = g.constant([label_text(label) for label in labels], np.object_), g.types.STRING
     elif all(float(label).is_integer() for label in labels):

@@ -16,6 +16,7 @@ from screenpath.data.table import Form
 from screenpath.data.wide import find
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import higher_is_better
+from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
 from screenpath.runs import record as records
 from screenpath.runs.archive import FAULTS
@@ -88,11 +89,24 @@ class Run:
         table = self.record["data"].get("table")
         return None if table is None else Form.of_record(table)
 
+    def declared(self) -> Spec:
+        """Return the declaration of the model; one that this version does not know is an error."""
+        if self.model not in SPECS:
+            raise RunFolderError(
+                f"{self.path} holds a run of the model '{self.model}'", f"this works for {', '.join(SPECS)}"
+            )
+        return SPECS[self.model]
+
     @property
-    def target_options(self) -> dict:
-        """Return the options that make signs of labels: the number of the one that was set against the rest."""
+    def sides(self) -> list:
+        """Return the labels of a classifier, of two the one behind -1 first; none of a regression."""
+        return self.classes or ([self.labels["-1"], self.labels["+1"]] if self.labels else [])
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """Return labels or targets of new data, all of them known, as those that the model was trained on."""
         rest = self.labels is not None and self.labels.get("-1") == "rest"
-        return {"positive": self.labels["+1"] if rest else None}
+        positive = self.labels["+1"] if rest else None  # the one that was set against the rest
+        return np.asarray(SPECS[self.model].targets(y, {"positive": positive}, self.labels)[0])
 
     @property
     def classes(self) -> list | None:

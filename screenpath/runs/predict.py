@@ -65,12 +65,12 @@ def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
 
 
 def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
-    """Tell which rows carry a label of a classifier; nan stands for none, and 0 where it is not a label.
+    """Tell which rows carry a label, or a target; nan stands for none, and 0 where it is not a label.
 
-    Any other label is an error: the file belongs to another task.
+    A label that is not one of a classifier's own is an error: the file belongs to another task.
     """
-    labels = run.classes or [run.labels["+1"], run.labels["-1"]]
-    if "rest" in labels:
+    labels = run.sides
+    if not labels or "rest" in labels:
         return np.isfinite(y)
     known = np.isin(y, labels)
     strange = y[~known & (y != UNLABELLED) & np.isfinite(y)]

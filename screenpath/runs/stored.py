@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from screenpath.data.dataset import FileLike
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
+from screenpath.data.wide import spread
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
 from screenpath.runs.result import Result
@@ -101,9 +102,7 @@ class StoredPath(Result):
         return self._each(1)
 
     def _wide(self, weights) -> sp.csr_array:
-        narrow = sp.csr_array(np.atleast_2d(weights))
-        features = (self.run.numbers - 1)[narrow.indices]
-        return sp.csr_array((narrow.data, features, narrow.indptr), shape=(narrow.shape[0], self.run.n_features))
+        return spread(np.atleast_2d(weights), self.run.numbers - 1, self.run.n_features)
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
@@ -183,10 +182,7 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     """
     run = open_run(folder)
     steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
-    labels = None
-    if run.labels is not None:
-        found = run.classes or [run.labels["-1"], run.labels["+1"]]
-        labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in found)
+    labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in run.sides) or None
     p = run.record["preparation"]
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
     training = None if training is None else str(training)
