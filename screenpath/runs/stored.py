@@ -66,7 +66,8 @@ class StoredPath(Result):
     ----------
     coefficients : ndarray of shape (n_steps, d) or (n_steps, classes, d), or csr_array of shape (n_steps, d)
         In the units of the data; rows of nan for grid points that were not reached. Sparse where the data have many
-        times more features than values. Of a kernel run ``y_i alpha_i``, one a sample.
+        times more features than values, of several classes a list of one csr_array a step. Of a kernel run ``y_i
+        alpha_i``, one a sample.
     intercepts : ndarray of shape (n_steps,) or (n_steps, classes)
     """
 
@@ -92,23 +93,27 @@ class StoredPath(Result):
         return stacked if self.run.classes else stacked[:, 0]
 
     @property
-    def coefficients(self) -> np.ndarray | sp.csr_array:
+    def coefficients(self) -> np.ndarray | sp.csr_array | list[sp.csr_array]:
         """Return the weights of all steps."""
-        return self._wide(self._each(0)) if self.run.numbers is not None else self._each(0)
+        return self._widened(self._each(0))
 
     @property
     def intercepts(self) -> np.ndarray:
         """Return the intercepts of all steps."""
         return self._each(1)
 
-    def _wide(self, weights) -> sp.csr_array:
+    def _widened(self, weights: np.ndarray) -> Any:
+        """Return weights of all features: as they are, or as sparse arrays where few have a column."""
+        if self.run.numbers is None or self.run.kernel:
+            return weights
+        if weights.ndim == 3:
+            return [self._widened(some) for some in weights]
         return spread(np.atleast_2d(weights), self.run.numbers - 1, self.run.n_features)
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
         weights = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[0]
-        weights = weights if self.run.classes else weights[0]
-        return weights if self.run.numbers is None or self.run.kernel else self._wide(weights)
+        return self._widened(weights if self.run.classes else weights[0])
 
     def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step, or one for each class, see :meth:`position`."""
