@@ -15,13 +15,7 @@ SAID = 3  # names that are offered for one that does not exist
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group.
-
-    Parameters
-    ----------
-    group : str
-        One of ``models.options.GROUPS``.
-    """
+    """An option that knows its group, one of ``models.options.GROUPS``."""
 
     def __init__(self, *arguments, group: str, **more):
         super().__init__(*arguments, **more)
@@ -29,13 +23,7 @@ class GroupedOption(click.Option):
 
 
 class WithExamples:
-    """A page with examples at its end.
-
-    Parameters
-    ----------
-    examples : sequence of str
-        Whole commands.
-    """
+    """A page with examples, whole commands, at its end."""
 
     def __init__(self, *arguments, examples=(), **more):
         super().__init__(*arguments, **more)

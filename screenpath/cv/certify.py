@@ -204,12 +204,8 @@ class ErrorBounds:
     """The bounds over all segments of a grid; a finer grid is worked out only where it is new.
 
     A held-out sample of weight ``s`` in a fold whose weights sum up to ``m`` weighs ``s L/m``, ``L`` the least common
-    multiple of all sums, and the mean over the folds divides by ``denominator = L x folds``.
-
-    Parameters
-    ----------
-    folds : list of HeldOut
-        With the same values of C each, two or more.
+    multiple of all sums, and the mean over the folds divides by ``denominator = L x folds``. The folds, two or more,
+    have the same values of C.
     """
 
     def __init__(self, folds: list[HeldOut]):

@@ -133,13 +133,7 @@ def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
 
 
 class _Distances:
-    """Distances of held-out samples from combinations of training rows.
-
-    Parameters
-    ----------
-    model : models.free_base.FreeIntercept
-    X : ndarray or csr_array of shape (m, d + 1), or HeldOutRows
-    """
+    """Distances of held-out samples, ``X`` of shape (m, d + 1) or HeldOutRows, from combinations of training rows."""
 
     def __init__(self, model, X):
         self.model, self.behind = model, isinstance(model, FreeKernelModel)

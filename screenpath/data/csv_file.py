@@ -71,15 +71,7 @@ def first_line(stream) -> tuple[bytes, io.BufferedReader]:
 
 
 class CsvFile:
-    """A stream of CSV, read once.
-
-    Parameters
-    ----------
-    stream : binary file object
-        From its beginning.
-    name : str
-        For messages.
-    """
+    """A stream of CSV, read once from its beginning."""
 
     notices = ()
 
@@ -148,15 +140,7 @@ def _span(cells: list[str]) -> int:
 
 
 class CsvBatch:
-    """Some rows of a CSV file.
-
-    Parameters
-    ----------
-    before : int
-        Lines of the file before the batch.
-    rows : list of list of str
-        Those without cells are empty lines.
-    """
+    """Some rows of a CSV file, with so many lines before them; those without cells are empty lines."""
 
     def __init__(self, file: CsvFile, before: int, rows: list):
         self.rows = rows if all(rows) else [row for row in rows if row]
@@ -215,13 +199,7 @@ class CsvBatch:
 
 
 class LineBatch(CsvBatch):
-    """Rows without quotes, a line each, all of the right number of cells: numpy reads their numbers.
-
-    Parameters
-    ----------
-    before : int
-        Lines of the file before the batch.
-    """
+    """Rows without quotes, a line each, all of the right number of cells: numpy reads their numbers."""
 
     def __init__(self, file: CsvFile, before: int, lines: list[str]):
         self.file, self.size, self._before, self._text = file, len(lines), before, lines

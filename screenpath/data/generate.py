@@ -18,27 +18,15 @@ INFORMATIVE_SHARE = 0.02  # of the features, in the sets of Hong et al.
 
 @dataclass(frozen=True)
 class SyntheticSet:
-    """One set: its default size and the numbers of its paper.
+    """One set: its default size and the numbers of its paper."""
 
-    Attributes
-    ----------
-    n, p : int
-        Samples and features, unless others are asked for; the planar sets have p = 2 always.
-    mean : float
-        Every informative coordinate has this mean in its own class (and minus it in the other of two classes).
-    variance : float
-        Of the informative coordinates around that mean.
-    classes : int
-    density : float
-        Chance of a non-informative entry to be drawn from N(0, 1) instead of being zero; 0 marks a planar set.
-    source : str
-    """
-
-    n: int
+    n: int  # n, p: samples and features, unless others are asked for; the planar sets have p = 2 always
     p: int
+    # every informative coordinate has this mean in its own class (and minus it in the other of two classes)
     mean: float
-    variance: float
+    variance: float  # of the informative coordinates around that mean
     classes: int
+    # chance of a non-informative entry to be drawn from N(0, 1) instead of being zero; 0 marks a planar set
     density: float
     source: str
 

@@ -16,11 +16,7 @@ SEVERAL = 30  # ... and from which they may be none
 class NamedLabel(float):
     """The number of a label that is a text: what computes sees the number, who speaks of it says the name.
 
-    Parameters
-    ----------
-    number : float
-        Place of the name among the labels, sorted, from 0.
-    name : str
+    The number is the place of the name among the labels, sorted, from 0.
     """
 
     def __new__(cls, number: float, name: str):

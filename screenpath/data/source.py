@@ -119,16 +119,10 @@ class _Streams(io.RawIOBase):
     """The content of one compressed stream after another, to the last byte of the file.
 
     ``bz2.open`` and ``lzma.open`` take whatever follows a stream and does not begin like another one for rubbish that
-    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more
-    than the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
+    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more than
+    the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
 
-    Parameters
-    ----------
-    raw : binary file object
-    decoder : callable
-        Makes a decompressor.
-    padding : int
-        Zeros may follow a stream, in multiples of this; 0 for none.
+    ``decoder()`` makes a decompressor; zeros may follow a stream, in multiples of ``padding``, 0 for none.
     """
 
     def __init__(self, raw, decoder, padding: int):
@@ -169,16 +163,7 @@ class _Streams(io.RawIOBase):
 
 
 class Kept(io.BufferedRandom):
-    """What came in a stream, in a file without a name that can be read more than once.
-
-    Parameters
-    ----------
-    stream : binary file object
-    name : str
-        For messages.
-    folder : path-like
-        Where there is room for it.
-    """
+    """What came in a stream, in a file of ``folder`` without a name that can be read more than once."""
 
     name = ""
 
@@ -191,14 +176,7 @@ class Kept(io.BufferedRandom):
 
 
 class Begun(io.BufferedReader):
-    """A stream of which the first bytes have been looked at.
-
-    Parameters
-    ----------
-    rest : binary file object
-    name : str
-        For messages.
-    """
+    """A stream of which the first bytes have been looked at."""
 
     name = ""
 

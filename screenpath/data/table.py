@@ -200,12 +200,7 @@ def _listed(names: Sequence[str]) -> str:
 class Vocabulary:
     """The different texts of a column.
 
-    Parameters
-    ----------
-    values : sequence of str
-        That are known; with any, no other gets a number.
-    without : sequence of str
-        Texts that never get a number.
+    Where some are known, no other gets a number; those in ``without`` never do.
     """
 
     def __init__(self, values: Sequence[str] = (), without: Sequence[str] = ()):
@@ -237,14 +232,8 @@ class Vocabulary:
 class Target:
     """The target column: numbers as long as all cells are, else labels with names.
 
-    Parameters
-    ----------
-    name : str or None
-        None where there is no such column: nothing is known.
-    given : bool
-        Whether every row must have a label.
-    names : sequence of str, optional
-        Of the labels, where they are known to be texts.
+    Without a name there is no such column: nothing is known. ``given``: every row must have a label; ``names`` are
+    those of labels that are known to be texts.
     """
 
     def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):

@@ -45,12 +45,7 @@ def readable_json(value: dict, levels: int = 2, indent: str = "") -> str:
 
 
 class CsvTable:
-    """Step table with a header line; missing values are empty fields.
-
-    Parameters
-    ----------
-    columns : sequence of str
-    """
+    """Step table with a header line; missing values are empty fields."""
 
     suffix = ".csv"
 

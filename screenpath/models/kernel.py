@@ -98,14 +98,7 @@ class KernelReduced:
 
 
 class KernelModel(BoxModel):
-    """A box model whose rows are known through a kernel.
-
-    Parameters
-    ----------
-    rows : rows.gram.GramRows
-        Signs included.
-    c, lo, hi : ndarray of shape (n,)
-    """
+    """A box model whose rows, signs included, are known through a kernel."""
 
     refines = True
     compiled = False  # a walk of its own would have to read the matrix

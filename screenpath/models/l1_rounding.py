@@ -27,14 +27,9 @@ EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, t
 class L1Rounding:
     """Bounds for data of so many samples and features.
 
-    Parameters
-    ----------
-    length : float, optional
-        ``||y||``, of weighted samples; not below the exact one.
-    data : float, default 0
-        Largest relative error of a value of the data; what is up to ``4 UNIT`` is part of ``EXTRA``.
-    doubtful : bool, default False
-        Whether norms of columns hold what is not known of the data, as so many times the rounding of ``column``.
+    ``length`` is ``||y||``, of weighted samples, not below the exact one. ``data`` is the largest relative error of a
+    value of the data; what is up to ``4 UNIT`` is part of ``EXTRA``. With ``doubtful``, norms of columns hold what is
+    not known of the data, as so many times the rounding of ``column``.
     """
 
     def __init__(

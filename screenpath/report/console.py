@@ -30,15 +30,8 @@ DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 class Console:
     """Progress and summary on stderr.
 
-    Parameters
-    ----------
-    quiet : bool
-        Say nothing at all (errors are printed elsewhere).
-    progress : bool or None
-        None: progress unless quiet.
-    words : callable, optional
-        What makes a message one of the shell: ``errors.flags``.
-    log_format : {"text", "json"}
+    A ``quiet`` one says nothing at all (errors are printed elsewhere); there is progress unless quiet, or as
+    ``progress`` says. ``words`` makes a message one of the shell: ``errors.flags``.
     """
 
     def __init__(self, quiet: bool, progress: bool | None, words=str, log_format: str = "text"):

@@ -110,12 +110,7 @@ def tasks_on(scheduler: str | None, local: int | None, wait: float = ANSWER, tel
 
 
 class Spread:
-    """Tasks on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """Tasks on the workers of a cluster."""
 
     def __init__(self, client):
         self.client = client

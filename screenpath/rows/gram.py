@@ -307,14 +307,7 @@ class TrainedRows:
 
 
 class HeldOutRows:
-    """Rows outside the training data, behind the same kernel.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        Of the training data.
-    X : ndarray or scipy.sparse of shape (m, d)
-    """
+    """Rows outside the training data, shape (m, d), behind the same kernel."""
 
     def __init__(self, blocks: KernelBlocks, X):
         self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape

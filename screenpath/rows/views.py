@@ -14,13 +14,7 @@ NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 
 
 class Meter(Counted):
-    """Count of the stored values that were touched; ``touched / n`` is the number of data passes.
-
-    Parameters
-    ----------
-    n : int
-        Stored values of the data.
-    """
+    """Count of the stored values, ``n`` in all, that were touched; ``touched / n`` is the number of data passes."""
 
     def __init__(self, n: int):
         self.n, self.touched = n, 0

@@ -48,20 +48,10 @@ class Checkpoint:
 
 
 class RunFolder:
-    """Sink of a path.
+    """Sink of a path: a folder, made if it is missing, that no other process writes to.
 
-    Parameters
-    ----------
-    path : Path
-        Created if missing.
-    format : {"csv", "json", "parquet"}
-        ``parquet``: CSV, and when the run is complete the same table as Parquet beside it.
-    coefficients : {"csv", "npz", "none"}
-
-    Raises
-    ------
-    RunFolderError
-        If another process writes to the folder.
+    The format ``parquet`` is CSV, and when the run is complete the same table as Parquet beside it. Coefficients are
+    kept as ``csv``, ``npz``, or ``none``.
     """
 
     _table: CsvTable

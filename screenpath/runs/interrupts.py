@@ -10,13 +10,7 @@ from collections.abc import Callable
 
 
 class Stopped(BaseException):
-    """Raised in the main thread by the first signal.
-
-    Parameters
-    ----------
-    number : int
-        Signal number; the exit code of a command is 128 plus this.
-    """
+    """Raised in the main thread by the first signal, whose number and 128 are the exit code of a command."""
 
     def __init__(self, number: int):
         super().__init__(f"signal {number}")

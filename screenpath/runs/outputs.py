@@ -25,19 +25,8 @@ OTHER = "choose another file with -o"
 class Output:
     """A file to be written, checked before any work is done and again before it gets its name.
 
-    Parameters
-    ----------
-    name : str
-        As the user has it; ``-`` for standard output.
-    force : bool, default False
-        Whether an existing file may be replaced.
-    inputs : sequence of path-like
-        Files and folders that the command reads, run folders among them; ``-`` is none of them.
-
-    Raises
-    ------
-    UsageError
-        If it must not be written.
+    ``name`` is as the user has it, ``-`` for standard output. ``inputs`` are files and folders that the command reads,
+    run folders among them; ``-`` is none of them.
     """
 
     def __init__(self, name: str, force: bool = False, inputs=()):
