@@ -61,7 +61,7 @@ def open_source(source):
     path = Path(source)
     try:
         raw = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by the with statement below)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # or a name that no file can have
         raise DataError(f"{path}: no such file", "check the path; '-' reads standard input") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder, not a data file", "name a file of LIBSVM text, CSV or Parquet") from None
