@@ -17,10 +17,10 @@ import numpy as np
 from screenpath.cv.certify import LARGEST, HeldOut, Line
 from screenpath.cv.certify_free import SIZES, FreeLine
 from screenpath.cv.folds import Split
+from screenpath.data.values import is_number
 from screenpath.errors import RunFolderError
 from screenpath.numbers import states
 from screenpath.runs.archive import load_archive, save_archive
-from screenpath.runs.record import is_number
 
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",

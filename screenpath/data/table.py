@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from screenpath.data.dataset import Dataset
 from screenpath.data.growing import Growing
 from screenpath.data.labels import label_text
+from screenpath.data.values import are_words, is_mapping, is_text
 from screenpath.errors import DataError, UsageError
 
 if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
@@ -108,15 +109,11 @@ class Form:
 
 def is_form(value) -> bool:
     """Tell whether JSON holds the record of a form."""
-
-    def texts(value) -> bool:
-        return type(value) is list and all(type(one) is str for one in value)
-
-    if type(value) is not dict or set(value) != {"target", "columns", "one_hot"} or not texts(value["columns"]):
+    if not is_mapping(value) or set(value) != {"target", "columns", "one_hot"} or not are_words(value["columns"]):
         return False
     one_hot, columns = value["one_hot"], value["columns"]
-    known = type(one_hot) is dict and all(name in columns and texts(values) for name, values in one_hot.items())
-    return known and (value["target"] is None or type(value["target"]) is str)
+    known = is_mapping(one_hot) and all(name in columns and are_words(values) for name, values in one_hot.items())
+    return known and (value["target"] is None or is_text(value["target"]))
 
 
 def form_of(table: TableFile, target: str | None = None, one_hot: Sequence[str] = ()) -> Form:

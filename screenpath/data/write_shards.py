@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
-from screenpath.data.checks import are_words, entry_fits, is_count, record_crc
+from screenpath.data.checks import entry_fits, is_count, record_crc
 from screenpath.data.ours import LOG, check_ours, marks_last, remove_ours
 from screenpath.data.prepare import DENSE_FROM
 from screenpath.data.shards import META, content_sha256, part_name
 from screenpath.data.tables import check_same, dump_json, readable_json
+from screenpath.data.values import are_words
 from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms

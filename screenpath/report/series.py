@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import SCORES
-from screenpath.runs.record import is_number, is_whole, strict_json
+from screenpath.runs.record import strict_json
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 FORMS = ("png", "svg", "pdf")

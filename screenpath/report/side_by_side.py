@@ -11,6 +11,7 @@ from pathlib import PurePath
 import numpy as np
 
 from screenpath.data.labels import label_text
+from screenpath.data.values import is_number
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.scores import SCORES, of_rows
 from screenpath.models.specs import SPECS
@@ -21,7 +22,6 @@ from screenpath.runs.new_data import read_new
 from screenpath.runs.open import Run
 from screenpath.runs.predict import decision_values, known_rows
 from screenpath.runs.reading import ARRAYS
-from screenpath.runs.record import is_number
 from screenpath.runs.training import found_path
 
 CLEAR = 2.0  # standard errors from which a difference is called clear

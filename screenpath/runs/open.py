@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from screenpath.data.atomic import prefix_sha256
 from screenpath.data.labels import NamedLabel
 from screenpath.data.table import Form
-from screenpath.data.wide import find
+from screenpath.data.wide import WIDEST, find
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import higher_is_better
 from screenpath.models.spec import Spec
@@ -362,7 +362,7 @@ class Run:
         if table.shape[1] != width:
             raise ValueError(f"the lines do not have {width} numbers")
         whole = table[:, [0, -2]]
-        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > records.WIDEST):
+        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > WIDEST):
             raise ValueError(f"a step or {self.unit} is not a whole number")
         rows, features = whole.astype(np.int64).T
         if self.classes:
