@@ -203,9 +203,6 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
     return replace(spec, objective=f"for each class against the rest: {spec.objective}", walk=_classes_walk)
 
 
-# -- elastic net ------------------------------------------------------------------------------------------------------
-
-
 L1_SVM = Spec(
     name="l1svm",
     title="L1-regularised squared-hinge SVMs with a free bias",

@@ -46,10 +46,10 @@ class Console:
 
     # -- messages ------------------------------------------------------------------------------------------------
 
-    def say(self, text: str, event: str = "message", level: str = "info") -> None:
+    def say(self, text: str, event: str = "message") -> None:
         """Print a line unless quiet."""
         if not self.quiet:
-            self.tell(text, event, level)
+            self.tell(text, event)
 
     def tell(self, text: str, event: str = "message", level: str = "info", **known) -> None:
         """Print a line, or the object of an event; quiet or not."""
