@@ -5,18 +5,15 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.errors import UsageError, flags
 from screenpath.models.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
 
 
-@click.command(
+@helped(
     "convert",
-    cls=Helped,
-    examples=(
-        "screenpath convert data.libsvm data.shards",
-        "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
-    ),
+    "screenpath convert data.libsvm data.shards",
+    "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
 )
 @click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
 @click.argument("out", metavar="OUT", type=click.Path())

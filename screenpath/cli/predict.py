@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import flag, force_option, quiet_option
 from screenpath.errors import UsageError, tell
 from screenpath.models.options import TARGET
@@ -25,13 +25,10 @@ training_option = click.option(
 )
 
 
-@click.command(
+@helped(
     "predict",
-    cls=Helped,
-    examples=(
-        "screenpath predict runs/svm-data new.libsvm --step C=0.1",
-        "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
-    ),
+    "screenpath predict runs/svm-data new.libsvm --step C=0.1",
+    "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
 )
 @run_argument
 @click.argument("data", metavar="DATA", type=click.Path())
