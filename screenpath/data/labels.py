@@ -117,6 +117,16 @@ def label_text(value: float | str, names: Sequence[str] | None = None) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
+def sorted_labels(y: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return labels, places among names (nan where not known), as places among the names sorted, and these names."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(order))
+    rank[order] = np.arange(len(order))
+    known = np.isfinite(y)
+    y[known] = rank[y[known].astype(np.int64)]
+    return y, tuple(names[k] for k in order)
+
+
 INT_MAX = 2**31 - 1  # labels of LIBLINEAR and LIBSVM are C ints
 
 

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.growing import Growing
+from screenpath.data.labels import sorted_labels
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
 from screenpath.data.words import Words
@@ -211,7 +212,7 @@ class Parser:
             return Dataset(X, y, self.source, notices)
         if not X.nnz and not self.words.closed:
             raise no_features(self.source)
-        y, names = self.words.finish(y)
+        y, names = sorted_labels(y, self.words.names)
         return Dataset(X, y, self.source, notices, label_names=names)
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.growing import Growing
-from screenpath.data.labels import label_text
+from screenpath.data.labels import label_text, sorted_labels
 from screenpath.data.values import are_words, is_mapping, is_text
 from screenpath.errors import DataError, UsageError
 
@@ -279,10 +279,7 @@ class Target:
         y = self.numbers.finish()
         if self.vocabulary is None:
             return y, None
-        names, rank = self.vocabulary.order()
-        known = np.isfinite(y)
-        y[known] = rank[y[known].astype(np.int64)]
-        return y, names
+        return sorted_labels(y, list(self.vocabulary.places))
 
 
 def _as_number(text: str) -> str:
