@@ -43,10 +43,10 @@ class Line:
     """What a certified pair says about the held-out samples; 8 (m + d) bytes, behind a kernel 8 (m + 2 n)."""
 
     C: float
-    # shape (d,), or (n,) behind a kernel: ``(w + C G'theta)/2``, behind a kernel its dual coefficients
+    # ``(w + C G'theta)/2``, shape (d,); behind a kernel its dual coefficients, shape (n,)
     center: np.ndarray
-    # shape (d,) or (n,); what the centre's products with another centre are formed with: itself, behind a kernel its
-    # products with the training rows
+    # what the centre's products with another centre are formed with: itself, behind a kernel its products with the
+    # training rows
     trained: np.ndarray
     radius_sq: float  # the optimum at C is no further from the centre, rounding included
     xi: float  # xi, xi_error: sum of the training losses of ``w``, and a bound on its rounding error

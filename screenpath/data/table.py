@@ -78,7 +78,7 @@ class Form:
 
     target: str | None  # column of labels or targets; None where there is none
     columns: tuple[str, ...]  # columns of features, in their order
-    # dict of str to tuple of str: the values of each column that has a feature for each of its values, sorted
+    # the values of each column that has a feature for each of its values, sorted
     one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

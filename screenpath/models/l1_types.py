@@ -70,8 +70,7 @@ class L1Reduced:
     index: np.ndarray  # int64 of shape (k,): their numbers in the full problem
     signs: np.ndarray  # shape (n,); ``z``, the column of the bias: labels -1 and +1, times the roots of the weights
     lam: float
-    # norms, spreads: shape (k,): norms of the columns, and of the columns centred at their mean; not below the exact
-    # ones
+    # norms, spreads: shape (k,): norms of the columns, and of these centred at their mean; not below the exact ones
     norms: np.ndarray
     spreads: np.ndarray
     blurs: np.ndarray  # shape (k,): see ``L1SVM.blurs``

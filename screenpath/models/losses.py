@@ -31,7 +31,7 @@ class Loss:
     # rows and for their mirror images. ``o`` has the values of ``options`` as attributes
     kinks: Callable
     slopes: Callable  # ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1
-    options: tuple = ()  # tuple of models.options.Option: its own numbers
+    options: tuple = ()  # its own numbers
     signed: bool = False  # whether targets are -1 and +1 that multiply the rows: ``g_i = y_i x_i``, else ``g_i = x_i``
     mirrored: bool = False  # whether each row has two dual variables, the second with ``g = -x``
     score: str = "mae"  # score, chosen_by, liblinear: see :class:`Spec`

@@ -20,11 +20,11 @@ class Reduced:
     side.
     """
 
-    # returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr)
+    # ``take()`` returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr)
     take: Callable
     sparse: bool  # whether that is a tuple
-    # tuple (rows, where, signs); the data's own rows, where compiled code can read them as they are: ``g_r = signs[r] *
-    # rows[where[r]]``
+    # (rows, where, signs): the data's own rows, where compiled code can read them as they are:
+    # ``g_r = signs[r] * rows[where[r]]``
     place: tuple | None
     index: np.ndarray  # int64 of shape (k,): their numbers in the full problem
     c: np.ndarray  # c, norms: shape (k,)

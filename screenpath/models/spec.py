@@ -135,8 +135,7 @@ class Spec:
     # a grid has no one end
     further: Callable | None = Later("models.grid", "further_c")
     chosen_by: str | None = None  # score that cross-validation takes where none is named; ``score`` by default
-    # tuple of models.options.Option: of its paths, besides those of all models (``models.options.PATH``)
-    options: tuple = ()
+    options: tuple = ()  # of its paths, besides those of all models (``models.options.PATH``)
     # ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it
     resolved: Callable = chunked
     fixed: tuple = ()  # pairs (name, value) of options that the others have and this one does not

@@ -31,7 +31,6 @@ class Training:
     """Data of a run."""
 
     path: str
-    # MemoryRows, ShardRows, ColumnShards, GramRows or Described
     rows: MemoryRows | ShardRows | ColumnShards | GramRows | Described
     targets: np.ndarray | None  # shape (n,), or None once the model has been built
     labels: dict | None  # map from +1 and -1 to the labels of the file

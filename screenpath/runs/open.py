@@ -41,8 +41,7 @@ class Run:
     path: Path
     record: dict  # content of run.json
     steps: list[dict]  # rows of the step table that have a solution, numbers as numbers; missing values are None
-    # tuple (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None where there is
-    # none
+    # (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None where there is none
     stored: tuple | None = None
     notices: list[str] = field(default_factory=list)  # things a user should know
     table: list[dict] = field(default_factory=list)  # all rows of the step table

@@ -32,8 +32,7 @@ class Residue:
 
     value: float  # value, error: the sum, and what it may be off by
     error: float
-    # For each way that a sum can go: a bound of the distance from its kink of the nearest row with room, and a bound of
-    # its norm
+    # For each way that a sum can go: bounds of the distance from its kink, and of the norm, of the nearest row with room
     found: dict = field(default_factory=dict)
 
     @property

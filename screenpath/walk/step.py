@@ -23,8 +23,7 @@ class Column:
     """A column of the step table."""
 
     name: str  # also the field of :class:`Step`
-    # float, int or str; what stands there at a grid point that was not reached: nan for what is not known, 0 for work
-    # that was not done
+    # what stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done
     missing: object
     summed: bool = False  # whether one-vs-rest adds it up over the classes
 
