@@ -32,7 +32,7 @@ class Residue:
 
     value: float  # value, error: the sum, and what it may be off by
     error: float
-    # For each way that a sum can go: bounds of the distance from its kink, and of the norm, of the nearest row with room
+    # For each way that a sum can go: of the nearest row with room, bounds of the distance from its kink and of its norm
     found: dict = field(default_factory=dict)
 
     @property
