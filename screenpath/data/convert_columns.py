@@ -25,7 +25,7 @@ from screenpath.data.tables import check_same
 from screenpath.data.wide import check_width, is_wide
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 
 AT_ONCE = 1 << 30  # bytes of columns that are filled in one pass over the rows, where no limit says less
 SHARE = 0.25  # of what the limit leaves, for them: writing them takes as much again
@@ -149,8 +149,7 @@ def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list
 
 def turned_over(rows: ShardFolder, numbers: np.ndarray, counts: np.ndarray) -> sp.csr_array:
     """Return some features as the rows of a CSR array over all samples; one pass over the data."""
-    indptr = np.zeros(numbers.size + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    indptr = row_pointers(counts)
     kind = sp.get_index_dtype(maxval=max(rows.n, int(indptr[-1])))
     data, samples = np.empty(indptr[-1], dtype=rows.dtype), np.empty(indptr[-1], dtype=kind)
     filled = indptr[:-1].copy()

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import UsageError
+from screenpath.numbers.csr import row_pointers
 
 INFORMATIVE_SHARE = 0.02  # of the features, in the sets of Hong et al.
 
@@ -121,8 +122,7 @@ def _sparse(rng, which: SyntheticSet, group, p: int, width: int):
     """
     n = group.size
     counts = rng.binomial(p - width, which.density, size=n)
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(counts + width, out=indptr[1:])
+    indptr = row_pointers(counts + width)
     data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
     two = which.classes == 2
     block = width if two else width // which.classes

@@ -11,7 +11,6 @@ from functools import partial
 from typing import BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from screenpath.data.dataset import Dataset
@@ -23,6 +22,7 @@ from screenpath.data.source import open_source
 from screenpath.data.words import Words
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels import parse
+from screenpath.numbers.csr import counted_csr
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
@@ -186,7 +186,6 @@ class Parser:
 
     def dataset(self, n_features: int | None) -> Dataset:
         """Return what was read."""
-        n = self.labels.size
         width = int(self.seen[1]) + (1 if self.zero_based else 0) if self.seen[1] >= 0 else 0
         if n_features is not None and n_features < width:
             largest = self.seen[1]
@@ -200,10 +199,7 @@ class Parser:
         indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()
         if not self.zero_based:
             indices -= 1
-        kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
-        indptr = np.zeros(n + 1, dtype=kind)
-        np.cumsum(counts, out=indptr[1:])
-        X = sp.csr_array((values, indices.astype(kind, copy=False), indptr), shape=(n, d))
+        X = counted_csr(values, indices, counts, d)
         notices = ("query ids (qid:) are ignored",) if self.seen[0] else ()
         y = self.labels.finish()
         if self.known != GIVEN:

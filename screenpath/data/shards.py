@@ -28,7 +28,7 @@ from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array
 from screenpath.data.table import Form
 from screenpath.errors import DataError, UsageError
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 
 SCHEMA_VERSION = 1
 META = "meta.json"
@@ -132,7 +132,7 @@ class ShardFolder:
             raise DataError(f"{self.path} was converted by {found}", f"convert again with `by={by}`")
         self.n, self.d, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
         self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
-        self.starts = np.concatenate([[0], np.cumsum([entry["rows"] for entry in self.meta["shards"]], dtype=np.int64)])
+        self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])
         names = self.meta.get("label_names")
         self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)
         table = self.meta.get("table")
@@ -303,7 +303,7 @@ class ShardFolder:
         """Return the rows of all shards one below the other; of the parts, one at a time is in memory."""
         shards = [self.shard(k) for k in range(self.count)]
         sizes = [s.indptr[-1] if s.dense is None else np.count_nonzero(s.dense) for s in shards]
-        ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        ends = row_pointers(sizes)
         kind = sp.get_index_dtype(maxval=max(int(ends[-1]), d))
         data, indices = np.empty(ends[-1], dtype=self.dtype), np.empty(ends[-1], dtype=kind)
         indptr = np.zeros(self.n + 1, dtype=kind)

@@ -14,6 +14,7 @@ from screenpath.data.growing import Growing
 from screenpath.data.labels import label_text, sorted_labels
 from screenpath.data.values import are_words, is_mapping, is_text
 from screenpath.errors import DataError, UsageError
+from screenpath.numbers.csr import counted_csr
 
 if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
     from screenpath.data.faults import Fault
@@ -356,8 +357,7 @@ class Reader:
             ]
         )
         there = columns >= 0
-        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        ones = sp.csr_array((np.ones(int(indptr[-1])), columns[there], indptr), shape=(n, at))
+        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at)
         return sp.csr_array(wide + ones)
 
     def notices(self) -> tuple[str, ...]:
@@ -415,7 +415,7 @@ def read_table(
     if not keep.size:
         return None, found
     y, names = target.finish()
-    X = _csr(values, indices, counts, len(form.numbers))
+    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers))
     X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
     kept = keep.finish()
     if not kept.all():
@@ -425,11 +425,3 @@ def read_table(
     if not y.size:
         return None, found
     return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), found
-
-
-def _csr(values: Growing, indices: Growing, counts: Growing, width: int) -> sp.csr_array:
-    kind = np.int64 if values.size > np.iinfo(np.int32).max else np.int32
-    indptr = np.zeros(counts.size + 1, dtype=kind)
-    np.cumsum(counts.finish(), out=indptr[1:])
-    places = indices.finish().astype(kind, copy=False)
-    return sp.csr_array((values.finish(), places, indptr), shape=(indptr.size - 1, width))

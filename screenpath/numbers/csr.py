@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 
 def shared_csr(data, indices, indptr, shape: tuple) -> sp.csr_array:
@@ -15,3 +16,17 @@ def shared_csr(data, indices, indptr, shape: tuple) -> sp.csr_array:
     if indptr[-1] <= np.iinfo(indices.dtype).max:
         indptr = indptr.astype(indices.dtype, copy=False)
     return sp.csr_array((data, indices, indptr), shape=shape)
+
+
+def row_pointers(counts, dtype: DTypeLike = np.int64) -> np.ndarray:
+    """Return where rows of so many values begin, and where the last one ends."""
+    ends = np.zeros(len(counts) + 1, dtype=dtype)
+    np.cumsum(counts, out=ends[1:])
+    return ends
+
+
+def counted_csr(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, width: int) -> sp.csr_array:
+    """Return the CSR array of rows of so many values, its indices 64-bit where they are, or where it takes that."""
+    kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
+    places, ends = indices.astype(kind, copy=False), row_pointers(counts, kind)
+    return sp.csr_array((values, places, ends), shape=(counts.size, width))

@@ -22,7 +22,7 @@ from screenpath.data.shards import Shard
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels import rows as sums
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
 from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
@@ -371,8 +371,7 @@ class ShardColumns(KeptProducts):
         """Return room for columns in memory."""
         if not self.sparse:
             return (np.empty((count, self.d)),)
-        indptr = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
+        indptr = row_pointers(counts)
         return np.empty(indptr[-1]), np.empty(indptr[-1], dtype=self.source.kinds[1]), indptr
 
     def _copy(self, to: tuple, places, of: tuple, rows) -> None:

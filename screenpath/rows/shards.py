@@ -21,7 +21,7 @@ from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation
 from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
@@ -292,8 +292,7 @@ class ShardRows(Rows):
         total, kind = int(counts.sum()), self.kinds[1]
         self._ask(index.size, (F8 + kind.itemsize) * total, index.size)
         self.touched += index.size
-        data, indices, indptr = np.empty(total), np.empty(total, dtype=kind), np.zeros(index.size + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
+        data, indices, indptr = np.empty(total), np.empty(total, dtype=kind), row_pointers(counts)
         for where, rows in self._taken(index, signs):
             part = slice(indptr[where.start], indptr[where.stop])
             data[part], indices[part] = rows[0], rows[1]
