@@ -7,7 +7,6 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain, islice
 
 import numpy as np
@@ -203,13 +202,6 @@ class LineBatch(CsvBatch):
 
     def __init__(self, file: CsvFile, before: int, lines: list[str]):
         self.file, self.size, self._before, self._text = file, len(lines), before, lines
-        self._lines, self._cells = None, None
-
-    @cached_property
-    def rows(self) -> list[list[str]]:  # type: ignore[override]
-        """Return the cells, where somebody has to look at single ones."""
-        self._all = [line.rstrip("\r\n").split(self.file.delimiter) for line in self._text]
-        return self._all
 
     def line(self, row: int) -> int:
         """Return the line of a row."""
