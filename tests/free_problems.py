@@ -54,6 +54,11 @@ def objective(model, C: float, w, b: float) -> float:
 
 def cone_optimum(model, C: float) -> float:
     """Return the optimum by an interior-point method."""
+    return cone_solution(model, C)[0]
+
+
+def cone_solution(model, C: float) -> tuple[float, np.ndarray]:
+    """Return the optimum by an interior-point method, and how far each linear form is below its kink there."""
     d = model.rows.d
     w, b = cp.Variable(d), cp.Variable()
     G = np.stack([model.margins(column) for column in np.eye(d)], axis=1)
@@ -63,4 +68,4 @@ def cone_optimum(model, C: float) -> float:
     loss = cp.sum(cp.maximum(cp.multiply(model.lo, t), cp.multiply(model.hi, t)))
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * loss))
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    return float(problem.value)
+    return float(problem.value), np.asarray(t.value)

@@ -25,7 +25,6 @@ from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
 from screenpath.models.options import INTERCEPT
 from screenpath.models.spec import with_intercept
 from screenpath.rows.memory import prepared_rows
-from screenpath.rules import parse_rule
 from screenpath.runs.result import PathResult, path_options, walked
 from screenpath.runs.saving import Origin
 
@@ -123,10 +122,10 @@ def loss_path(
         raise DataError(f"{loss.name} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
     points = make_grid(grid, cmin, cmax)
     given = checked_weights(data.y, sample_weight)
-    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "chunk": chunk}
+    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
     spec = with_intercept(loss.spec(), kind)
     if chunk is not None:
-        spec = replace(spec, rule=partial(parse_rule, chunk=chunk, form=chunk_form))
+        spec = replace(spec, rule=partial(spec.rule, chunk=chunk, form=chunk_form))
     targets, weights, labels = data.y, row_weights(data.y, data.class_weight(class_weight), given), None
     if loss.signed:
         targets, labels = binary_labels(data.y, names=data.texts)[0], data.two_labels

@@ -33,7 +33,7 @@ from screenpath.rows.dask_cluster import in_order
 from screenpath.rows.memory import prepared_rows
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
 from screenpath.walk.step import verdict
-from screenpath.walk.workers import follow_parent, workers
+from screenpath.walk.workers import Workers, follow_parent, workers
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,65 @@ def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: 
     return FoldFile(folder, split, grid, tol, task.run, width, task.grows)
 
 
+class Processes:
+    """Processes of this machine that compute folds: started when there is work for two, and kept for what follows.
+
+    A context: at its end they end.
+
+    Parameters
+    ----------
+    samples : Samples
+        Written to a temporary folder once and mapped by all of them.
+    task : Task
+    jobs : int
+    """
+
+    def __init__(self, samples: Samples, task: Task, jobs: int):
+        self.samples, self.task, self.jobs = samples, task, jobs
+        self._held, self._count = contextlib.ExitStack(), 0
+        self._pool: Workers | None = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._pool, self._count = None, 0
+        self._held.close()
+
+    def _at_least(self, count: int) -> Workers:
+        """Return so many processes or more; where there are too few, they are started anew."""
+        if self._pool is not None and count <= self._count:
+            return self._pool
+        self._close()
+        data = self._held.enter_context(tempfile.TemporaryDirectory(prefix="screenpath-"))
+        _save(self.samples, Path(data))
+        task = replace(self.task, limit=in_force().share)
+        self._pool, self._count = self._held.enter_context(workers(count, _open, (data, task))), count
+        return self._pool
+
+    def paths(self, left: list, how: tuple):
+        """Yield the paths of pairs: a split, and the beginning of its path; ``how`` is grid, tolerance and folder."""
+        count = min(self.jobs, len(left))
+        if count <= 1:
+            for pair in left:
+                yield _kept_fold_path(self.samples, self.task, pair, *how)
+            return
+        pool, found = self._at_least(count), 0
+        try:
+            for path in pool.map(_fold_path, [(pair, how) for pair in left]):
+                found += 1
+                yield path
+        finally:
+            if found < len(left):  # answers to what is under way would be taken for those to later questions
+                self._close()
+
+
 def fold_paths(
-    samples: Samples, task: Task, splits, grid, tol: float, jobs: int = 1, folder: Path | None = None, spread=None,
-    begun=None,
+    samples: Samples, task: Task, splits, grid, tol: float, jobs: int | Processes = 1, folder: Path | None = None,
+    spread=None, begun=None,
 ):  # fmt: skip
     """Yield the path of every fold, in order; the numbers do not depend on ``jobs``.
 
@@ -236,8 +292,8 @@ def fold_paths(
     ----------
     splits : list of Split
     grid : sequence
-    jobs : int, default 1
-        Processes; the data is written to a temporary folder once and mapped by all of them.
+    jobs : int or Processes, default 1
+        How many processes, or those of these samples and this task that are kept from call to call.
     folder : Path, optional
         For a file a fold: what is finished there is not computed again.
     spread : screenpath.rows.dask_cluster.Spread, optional
@@ -258,24 +314,16 @@ def fold_paths(
     begun = [None] * len(splits) if begun is None else begun
     left = [pair for k, pair in enumerate(zip(splits, begun, strict=True)) if k not in known]
     how = grid, tol, folder
-    computed = _compute(samples, task, left, how, jobs) if spread is None else _send(samples, task, left, how, spread)
-    with contextlib.closing(computed):
+    with contextlib.ExitStack() as stack:
+        if spread is not None:
+            computed = _send(samples, task, left, how, spread)
+        elif isinstance(jobs, Processes):
+            computed = jobs.paths(left, how)
+        else:
+            computed = stack.enter_context(Processes(samples, task, jobs)).paths(left, how)
+        stack.enter_context(contextlib.closing(computed))
         for k in range(len(splits)):
             yield known.pop(k) if k in known else next(computed)
-
-
-def _compute(samples: Samples, task: Task, left: list, how: tuple, jobs: int):
-    """Yield the paths that processes of this machine compute, of pairs: a split, and the beginning of its path."""
-    jobs = min(jobs, len(left))
-    if jobs <= 1:
-        for pair in left:
-            yield _kept_fold_path(samples, task, pair, *how)
-        return
-    task = replace(task, limit=in_force().share)
-    with tempfile.TemporaryDirectory(prefix="screenpath-") as data:
-        _save(samples, Path(data))
-        with workers(jobs, _open, (data, task, *how)) as pool:
-            yield from pool.map(_fold_path, left)
 
 
 def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float, folder: Path | None) -> FoldPath:
@@ -325,10 +373,10 @@ def _save(samples: Samples, folder: Path) -> None:
     save_arrays(folder, arrays)
 
 
-_worker: tuple = ()  # of a worker process: samples and task; grid, tol and folder
+_worker: tuple = ()  # of a worker process: samples and task
 
 
-def _open(data: str, task: Task, *how) -> None:
+def _open(data: str, task: Task) -> None:
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()
@@ -338,9 +386,9 @@ def _open(data: str, task: Task, *how) -> None:
     else:
         X = sp.csr_array((load("data"), load("indices"), load("indptr")), shape=tuple(load("shape").tolist()))
     weights = load("weights") if (Path(data) / "weights.npy").exists() else None
-    _worker = (Samples(X, load("y"), load("targets"), weights), task), how
+    _worker = Samples(X, load("y"), load("targets"), weights), task
 
 
-def _fold_path(pair: tuple) -> FoldPath:
-    (samples, task), how = _worker
+def _fold_path(asked: tuple) -> FoldPath:
+    (samples, task), (pair, how) = _worker, asked
     return _kept_fold_path(samples, task, pair, *how)

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.cv.certify import LARGEST, HeldOut, Line
-from screenpath.cv.certify_free import SIZES, FreeLine
+from screenpath.cv.certify_free import FreeLine
 from screenpath.cv.folds import Split
 from screenpath.data.values import is_number
 from screenpath.errors import RunFolderError
+from screenpath.models.lever_range import SIZES
 from screenpath.numbers import states
 from screenpath.runs.archive import load_archive, save_archive
 
@@ -205,7 +206,7 @@ def _free_held_out(content: dict, signs, norms, points: list) -> HeldOut:
     lines = []
     for k, C in enumerate(points):
         arrays = {name: states.matrix(content, f"{name}-{k}", shape) for name, shape in shapes.items()}
-        lines.append(FreeLine(C, errors[k], states.vector(content, f"pair-{k}", 9), **arrays))
+        lines.append(FreeLine(C, states.vector(content, f"pair-{k}", 9), **arrays, errors=errors[k]))
     return _record(content, signs, norms, whole, lines)
 
 

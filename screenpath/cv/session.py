@@ -13,7 +13,7 @@ import numpy as np
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
-from screenpath.cv.run import COLUMNS, Samples, Task, finished_paths, fold_paths, needs_of_folds
+from screenpath.cv.run import COLUMNS, Processes, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.cv.tables import chosen, csv_text, scores_text
 from screenpath.cv.turn import check_spacing, grown, turn_line, turned
 from screenpath.data.labels import label_text
@@ -158,7 +158,8 @@ class CvSession(Session):
         o = self.options
         try:
             cluster = tasks_on(o["scheduler"], o["local_cluster"], o["connect_timeout"], self.console.say)
-            with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread:
+            processes = Processes(self.samples, self.task, o["jobs"])  # for all rounds
+            with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread, processes as self.processes:
                 self.cross_validate()
         except BaseException as error:
             self.signals.hold()
@@ -254,7 +255,7 @@ class CvSession(Session):
         found = []
         with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
             for fold in fold_paths(
-                self.samples, self.task, self.splits, grid, tol, self.options["jobs"], folder, self.spread, begun
+                self.samples, self.task, self.splits, grid, tol, self.processes, folder, self.spread, begun
             ):
                 found.append(fold)
                 self.signals.check()

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from screenpath.data.wide import occurring, on_columns, spread
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import dense_sum
+from screenpath.numbers.csr import with_constant
 from screenpath.numbers.rounding import UNIT, gamma
 
 SCALES = ("none", "maxabs", "standard", "l2")
@@ -295,12 +296,11 @@ def _norms(X) -> np.ndarray:
 
 def _with_bias(values, X, bias: float):
     """Return sparse rows with a constant feature behind the others."""
-    values, ends, width = values.astype(np.float64, copy=False), X.indptr[1:], X.shape[1]
-    kind = sp.get_index_dtype(maxval=max(values.size + ends.size, width + 1))
-    indptr = X.indptr.astype(kind)
-    indptr[1:] += np.arange(1, ends.size + 1, dtype=kind)
-    indices = np.insert(X.indices.astype(kind, copy=False), ends, width)
-    return sp.csr_array((np.insert(values, ends, bias), indices, indptr), shape=(X.shape[0], width + 1))
+    n, width = X.shape
+    kind = sp.get_index_dtype(maxval=max(values.size + n, width + 1))
+    indices, indptr = (places.astype(kind, copy=False) for places in (X.indices, X.indptr))
+    arrays = with_constant(values.astype(np.float64, copy=False), indices, indptr, width, bias)
+    return sp.csr_array(arrays, shape=(n, width + 1))
 
 
 def stored_dense(X, storage: str) -> bool:

@@ -8,6 +8,7 @@ knows pairs of a primal and a dual point by their certificates. The grid point (
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -183,6 +184,14 @@ class RegionModel(PathModel, Protocol):
     @abstractmethod
     def screen(self, region) -> Any:
         """Decide what the region decides; one data pass for each of its points that was not multiplied yet."""
+
+    @abstractmethod
+    def losses(self, near) -> Callable:
+        """Return a function of products: the loss of a point, and what an intercept adds to its rounding."""
+
+    @abstractmethod
+    def corner(self, products: np.ndarray) -> tuple:
+        """Return the dual point that products suggest, and what a feasible one differs from it by."""
 
     @abstractmethod
     def middle(self, reference, theta: np.ndarray, C: float) -> tuple:

@@ -20,6 +20,8 @@ Sample and class weights multiply ``[lo, hi]``. ``g_i.w > c_i`` implies ``theta_
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from screenpath.kernels import box as kernels
@@ -321,6 +323,26 @@ class BoxModel(RegionModel, Resumable):
         if reference.C < certificate.C:
             certificate.before = reference.C, reference.theta
         return certificate
+
+    def losses(self, near: Certificate) -> Callable[[np.ndarray], tuple[float, float]]:
+        """Return a function of products: a point's loss as summed up, and what an intercept adds to its rounding."""
+
+        def loss(products):
+            t = self.c - products
+            return float(np.maximum(self.lo * t, self.hi * t).sum()), 0.0
+
+        return loss
+
+    def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Return the dual point that products suggest, rows at the end of their side.
+
+        Returns
+        -------
+        theta : ndarray of shape (N,)
+        lost, moved : float
+            What an exactly feasible point near it differs by in ``c . theta``, and in the sum over rows, at most.
+        """
+        return np.where(self.c > products, self.hi, self.lo), 0.0, 0.0
 
     def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float, float]:
         """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, fields
 
 import numpy as np
+import scipy.sparse as sp
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
@@ -25,6 +26,7 @@ from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
 from screenpath.models.lever import LeverBall, Levered, LeverPencil
+from screenpath.models.lever_range import LeverRange
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
 
@@ -199,6 +201,8 @@ class FreeModel(FreeIntercept):
 
     def screen(self, region) -> Screened:
         """Decide what balls and their levers decide, or any region by where the best intercepts of its points are."""
+        if isinstance(region, LeverRange):
+            return self.screened(region.decide(self, lambda center: self.signs * self.margins(center)))
         levers = isinstance(region, LeverBall | LeverPencil)
         return super().screen(region) if levers else self.screened(self._by_interval(region))
 
@@ -221,6 +225,13 @@ class FreeModel(FreeIntercept):
         low, high = own.kinks - upper - error, own.kinks - lower + error
         least, most = own.best(low)[0], own.best(high)[1]
         return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
+
+    def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return ``sum_k share_k x_index[k]``, without signs, and its squared norm."""
+        taken = self.signless_rows(index)
+        whole = sp.csr_array(taken, shape=(index.size, self.rows.d)) if isinstance(taken, tuple) else taken
+        center = np.asarray(share @ whole).ravel()
+        return center, float(center @ center)
 
     def signless_place(self, index: np.ndarray) -> tuple:
         """Return arrays with rows, as kernels take them, and where in them some are; copies if not in memory."""

@@ -86,6 +86,25 @@ class FreeIntercept(BoxModel):
         part = total - self.c
         return total, (self.c - (total - part)) + (other - part)
 
+    def losses(self, near):
+        """Return a function of a point's products, see :meth:`BoxModel.losses`: its loss with the best intercept."""
+        likely = kernels.inside(near.theta, self.lo, self.hi)
+
+        def loss(products):
+            _, _, b, t = self.placed(products, likely)
+            found = float(np.maximum(self.lo * t, self.hi * t).sum())
+            return found, 4.0 * UNIT * abs(b) * self.bounds[box_kernels.ALL_ONES]
+
+        return loss
+
+    def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Return the dual point of :meth:`BoxModel.corner`; rows near their kink are moved until it sums to 0."""
+        t = self.placed(products)[-1]
+        found = self.balanced(np.where(t > 0.0, self.hi, self.lo), t)
+        if not np.isfinite(found.residue):
+            return found.theta, np.inf, np.inf
+        return found.theta, found.residue * self.largest_kink, found.residue * self.largest_norm
+
     def residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
         """Return what the signed sum of ``theta`` is off by, and what that is in the sum over rows and in the gap."""
         if point.residue == 0.0:
@@ -159,6 +178,10 @@ class FreeIntercept(BoxModel):
     def exact_until(self, reference, C: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``C``."""
         return self.closed_until >= C and np.array_equal(reference.theta, self.closed_form()[0])
+
+    @abstractmethod
+    def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return a combination of rows without signs, as rows outside are multiplied with it, and its squared norm."""
 
     @abstractmethod
     def slope_of(self, theta: np.ndarray) -> np.ndarray:

@@ -142,6 +142,13 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         error = sum_error(self.rows, index.size, float(weights @ self.norms[index]) * (1.0 + gamma(index.size + 8)))
         return out * self.signs, error
 
+    def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the coefficients of ``sum_k share_k x_index[k]``, and at least its squared norm."""
+        center = np.zeros(self.size)
+        center[index] = share
+        inner, error = self.products_of(index, share)
+        return center, float(share @ inner[index]) + error * float(share @ self.norms[index])
+
     def reduce(self, C: float, screened: Screened, reference) -> FreeKernelReduced:  # type: ignore[override]
         """Build the problem of the survivors, see :meth:`KernelModel.reduce`."""
         plain = super().reduce(C, screened, reference)

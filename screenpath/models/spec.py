@@ -36,13 +36,13 @@ def chunked(spec: Spec, options: dict) -> Spec:
     """Return the model with the rule that the option ``chunk`` asks for."""
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
-    return replace(spec, rule=partial(box_rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
+    return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
 
 
 def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:
     """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree.
 
-    ``free(spec, options)`` gives the model a free one; by default :func:`free_intercept`.
+    ``free(spec)`` gives the model a free one; by default :func:`free_intercept`.
     """
     kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
@@ -52,14 +52,11 @@ def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> S
     if kind is None:
         kind = "penalised" if bias != 0.0 else "none"
     options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
-    return (free or free_intercept)(spec, options) if kind == "free" else spec
+    return (free or free_intercept)(spec) if kind == "free" else spec
 
 
-def free_intercept(spec: Spec, options: dict) -> Spec:
+def free_intercept(spec: Spec) -> Spec:
     """Return a box model with a free intercept, which is the last of its coefficients."""
-    for name, what in NOT_FREE.items():
-        if options.get(name) is not None and options[name] is not False:
-            raise UsageError(f"`{name}` {what} with `intercept=free`", f"leave out `{name}`, or use `bias=B`")
     formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
     for form in ("x_i.w", "w.Phi(x_i)"):
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
@@ -87,7 +84,7 @@ def free_intercept(spec: Spec, options: dict) -> Spec:
     )
 
 
-def free_sparse_intercept(spec: Spec, options: dict) -> Spec:
+def free_sparse_intercept(spec: Spec) -> Spec:
     """Return the sparse SVM of two classes with a free intercept, which is the last of its coefficients."""
     return replace(
         spec,
@@ -100,16 +97,9 @@ def free_sparse_intercept(spec: Spec, options: dict) -> Spec:
     )
 
 
-# Options that a free intercept does not have yet, and what they lack.
-NOT_FREE = {
-    "chunk": "has no line search yet",
-}
-
-
 def with_intercept_chunked(spec: Spec, options: dict) -> Spec:
     """Return a box model with the intercept and the rule that the options ask for."""
-    found = with_intercept(spec, options)
-    return chunked(found, options) if options["intercept"] != "free" else found
+    return chunked(with_intercept(spec, options), options)
 
 
 def step_weights(step, labels):

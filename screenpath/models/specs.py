@@ -59,9 +59,8 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
         if options.get("one_vs_rest"):
             raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
         return spec
-    free = options["intercept"] == "free"
     if not options.get("one_vs_rest"):
-        return spec if free else chunked(spec, options)
+        return chunked(spec, options)
     if options["positive"] is not None:
         raise UsageError(*ONE_OR_ALL)
     for name in ("eps_path", "chunk"):
@@ -69,8 +68,8 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
             raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
     if options.get("certify"):
         raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
-    if free:  # each class has its own interval of the best, for which the step table has no place
-        return replace(free_intercept(ONE_VS_REST, options), columns=())
+    if options["intercept"] == "free":  # no place in the step table for the interval of each class's best
+        return replace(chunked(free_intercept(ONE_VS_REST), options), columns=())
     return chunked(ONE_VS_REST, options)
 
 
@@ -280,13 +279,16 @@ def _sparse_grid(model, options):
 
 
 def check_exact_hinge(options: dict) -> None:
-    """Raise where the exact hinge lacks what other options ask for."""
+    """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``."""
     if options["smoothing"] != 0.0:
         return
-    if str(options["rule"]).startswith("ifs"):
+    several = options.get("rules")
+    names = str(options["rule"] if several is None else several).lower().split(",")
+    if any(name.strip().startswith("ifs") for name in names):
+        others = "`rule=iss`, `rule=sifs+gap`" if several is None else "`rules=none,iss,sifs+gap`"
         raise UsageError(
-            "`rule=ifs` decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
-            "use `rule=iss`, `rule=sifs+gap` or a `smoothing` above 0",
+            "the rule 'ifs' decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
+            f"use {others} or a `smoothing` above 0",
         )
     if options["solver"] in ("sdca", "acc-sdca"):
         raise UsageError(

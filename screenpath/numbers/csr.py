@@ -1,4 +1,6 @@
-"""CSR arrays as scipy has them, without the copies that it makes where row pointers are wider than indices."""
+"""CSR arrays: as scipy has them, without the copies that it makes where row pointers are wider than indices; a constant
+feature behind the others.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +32,20 @@ def counted_csr(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, wid
     kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
     places, ends = indices.astype(kind, copy=False), row_pointers(counts, kind)
     return sp.csr_array((values, places, ends), shape=(counts.size, width))
+
+
+def with_constant(values, indices, indptr, width: int, constant: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return sparse rows with a feature more behind the others, which has the same value in all of them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (nnz,)
+    indices, indptr : ndarray of shape (nnz,) and (n + 1,)
+        Of types that hold what they are to hold: they are kept.
+    width : int
+        How many features there are.
+    constant : float
+    """
+    ends = indptr[1:]
+    longer = indptr + np.arange(indptr.size, dtype=indptr.dtype)
+    return np.insert(values, ends, constant), np.insert(indices, ends, width), longer

@@ -40,6 +40,13 @@ def takes_chunks(text: str) -> bool:
     return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
 
 
+def no_chunk(text: str, chunk: int | None) -> None:
+    """Refuse a chunk with a rule that has no far end, naming those that have."""
+    if chunk is not None:
+        far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
+        raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
+
+
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening.
 
@@ -74,9 +81,7 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
             )
     if static is not None and static.needs_far_end:
         return Pathwise(static, dynamic, text, chunk, form)
-    if chunk is not None:
-        far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
-        raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
+    no_chunk(text, chunk)
     return Heuristic() if parts == ["heuristic"] else Screening(static, dynamic, text)
 
 

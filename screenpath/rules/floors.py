@@ -44,7 +44,7 @@ class Dual:
     def of(cls, certificate) -> Dual:
         """Return the dual point of a certificate."""
         lost = certificate.error + certificate.relative * abs(certificate.ell)
-        return cls(certificate.ell - lost, certificate.total, certificate.sum_error)
+        return cls(certificate.ell - lost, certificate.total, certificate.sum_error + certificate.shift)
 
     def mixed(self, other: Dual, share: float) -> Dual:
         """Return the point so far on the way to another one."""
@@ -70,7 +70,7 @@ def ball_floor(pair, *others: Dual) -> float:
     *others : Dual
         The best of them and of the pair's own, and of some between each two, is taken.
     """
-    center, radius = 0.5 * (pair.point.vector + pair.C * pair.total), pair_radius(pair, pair.C)
+    center, radius = 0.5 * (pair.point.vector + pair.C * pair.total), pair_radius(pair, pair.C) + pair.C * pair.shift
     duals = [Dual.of(pair), *others]
     between = [a.mixed(b, share) for a, b in combinations(duals, 2) for share in SHARES]
     return max(one.floor(center, radius) for one in (*duals, *between))
@@ -93,9 +93,9 @@ def nearer_pair(model, reference, far, C: float) -> tuple:
     -------
     models.box_types.Certificate, Dual
     """
-    own, other = _best_in_plane(model, reference.point, far.point, C, C / reference.C)
+    own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)
     margins = own * reference.point.products + other * far.point.products
-    guess = np.where(model.c > margins, model.hi, model.lo)
+    guess, off, moved = model.corner(margins)
     total, _, error = model.updated_sum(guess, reference)
     terms = model.c * guess
     ell, step = float(terms.sum()), total - reference.total
@@ -104,19 +104,17 @@ def nearer_pair(model, reference, far, C: float) -> tuple:
     share = min(max(rise / curve, 0.0), 1.0) if curve > 0.0 else 0.0
     theta = np.clip(reference.theta + share * (guess - reference.theta), model.lo, model.hi)
     w = own * reference.point.vector + other * far.point.vector
-    return model.certify(C, w, theta, reference), Dual(
-        ell - gamma(model.size) * float(np.abs(terms).sum()), total, error
-    )
+    lost = gamma(model.size) * float(np.abs(terms).sum()) + off
+    return model.certify(C, w, theta, reference), Dual(ell - lost, total, error + moved)
 
 
-def _best_in_plane(model, a, b, C: float, ratio: float) -> tuple[float, float]:
+def _best_in_plane(losses, a, b, C: float, ratio: float) -> tuple[float, float]:
     """Return ``s, v`` that nearly minimise the objective at ``s a + v b``, one after the other; no data pass."""
     inner = float(a.vector @ b.vector)
 
     def primal(s, v):
-        t = model.c - (s * a.products + v * b.products)
         square = s * s * a.sqnorm + v * v * b.sqnorm + 2.0 * s * v * inner
-        return 0.5 * square + C * float(np.maximum(model.lo * t, model.hi * t).sum())
+        return 0.5 * square + C * losses(s * a.products + v * b.products)[0]
 
     s, v = 1.0, 0.0
     for _ in range(SEARCHES):

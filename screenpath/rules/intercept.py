@@ -15,8 +15,9 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.models.geometry import Ball
 from screenpath.models.lever import MANY, LeverBall, LeverPencil
+from screenpath.models.lever_range import LeverRange
 from screenpath.numbers.rounding import OUTWARD
-from screenpath.rules import Screening
+from screenpath.rules import Screening, no_chunk
 from screenpath.rules.base import StaticRule
 from screenpath.rules.box import ESSNSV, SSNSV, disproved, pair_ball
 from screenpath.rules.pathwise import Heuristic, Pathwise
@@ -112,24 +113,46 @@ class FreeScreening(Screening):
 
 
 class FreePathwise(Pathwise):
-    """A rule with the far end of the path, with a free intercept."""
+    """A rule with the far end of the path, with a free intercept.
+
+    A chunk is decided by the interval of the intercepts that its dome leaves, and by levers of the reference's pair
+    that hold from its first parameter to its last: they ask neither for a far end nor for the loss of a feasible point.
+    """
+
+    def _chunk(self, model, reference, region, served):
+        """Return what the dome of a chunk decides, and what levers do."""
+        by_interval = super()._chunk(model, reference, region, served)
+        by_levers = model.screen(LeverRange(reference, float(served.min()), float(served.max()))).status
+        return np.where(by_levers != 0, by_levers, by_interval)
+
+    def _safe(self, model, certificate):
+        """Return what levers of a pair decide at its own parameter."""
+        return self.again(model, certificate, certificate.C)
 
     def again(self, model, certificate, parameter):
         """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
         return model.screen(lever_ball(certificate, parameter))
 
 
-def parse_free_rule(text: str) -> FreeScreening | FreePathwise | Heuristic:
+def parse_free_rule(text: str, chunk: int | None = None, form: str = "C") -> FreeScreening | FreePathwise | Heuristic:
     """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening of a linear model.
 
-    RULE is one of ``STATIC``.
+    Parameters
+    ----------
+    text : str
+        RULE is one of ``STATIC``.
+    chunk, form
+        See :class:`screenpath.rules.pathwise.Pathwise`; only for rules with a far end.
 
     Raises
     ------
     UsageError
-        For any other rule, naming those that work.
+        For any other rule, naming those that work, or a chunk with a rule that has no far end.
     """
-    return Heuristic() if text.strip().lower() == "heuristic" else _parsed(text, tuple(STATIC), "heuristic, ")
+    if text.strip().lower() == "heuristic":
+        no_chunk(text, chunk)
+        return Heuristic()
+    return _parsed(text, tuple(STATIC), "heuristic, ", chunk, form)
 
 
 def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:
@@ -143,7 +166,9 @@ def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:
     return _parsed(text, KERNEL)
 
 
-def _parsed(text: str, names: tuple, more: str = "") -> FreeScreening | FreePathwise:
+def _parsed(
+    text: str, names: tuple, more: str = "", chunk: int | None = None, form: str = "C"
+) -> FreeScreening | FreePathwise:
     parts = [part.strip().lower() for part in text.split("+")]
     static = [part for part in parts if part in names]
     others = [part for part in parts if part not in names and part != "gap"]
@@ -154,7 +179,8 @@ def _parsed(text: str, names: tuple, more: str = "") -> FreeScreening | FreePath
         )
     rule = STATIC[static[0]]() if static else None
     if rule is not None and rule.needs_far_end:
-        return FreePathwise(rule, "gap" in parts, text)
+        return FreePathwise(rule, "gap" in parts, text, chunk, form)
+    no_chunk(text, chunk)
     return FreeScreening(rule, "gap" in parts, text)
 
 

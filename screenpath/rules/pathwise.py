@@ -42,7 +42,8 @@ def loss_floor(reference, C: float, primal: float) -> float:
     # Each term at the end of what rounding may have made of it; the last slack is that of this function itself.
     ell, total = reference.ell - reference.error, np.sqrt(reference.total_sq)
     total_sq = reference.total_sq * (1.0 + reference.relative) + reference.total_error
-    total_sq += reference.sum_error * (2.0 * total + reference.sum_error)
+    sum_error = reference.sum_error + reference.shift
+    total_sq += sum_error * (2.0 * total + sum_error)
     slack = reference.relative * (abs(reference.ell) + C * total_sq)
     gap = max(primal - C * ell + 0.5 * C * C * total_sq, 0.0) + C * slack + reference.relative * abs(primal)
     return float(ell - C * total_sq - np.sqrt(2.0 * total_sq * gap) * (1.0 + reference.relative) - slack)
@@ -64,11 +65,11 @@ def feasible_point(model, near, far, floor: float) -> Ball | None:
     Ball of radius 0, or None where even ``far.w`` has a larger loss
     """
     ends = near.point, far.point
-    error = near.error + far.error + _loss_error(model, *ends)
+    error, losses = near.error + far.error + _loss_error(model, *ends), model.losses(near)
 
     def loss(share):
-        t = model.c - ((1.0 - share) * ends[0].products + share * ends[1].products)
-        return float(np.maximum(model.lo * t, model.hi * t).sum()) * (1.0 + gamma(model.size)) + error
+        found, off = losses((1.0 - share) * ends[0].products + share * ends[1].products)
+        return found * (1.0 + gamma(model.size)) + error + off
 
     if loss(1.0) > floor:
         return None
@@ -170,7 +171,7 @@ class Pathwise(BoxScreening):
         if self._proven(certificate):
             return screened
         self._restart()
-        return model.screen(self.static.region(model, certificate, certificate.C, self.far))
+        return self._safe(model, certificate)
 
     def proven(self, model, certificate, screened: Screened, decided) -> tuple:
         """Return what may be claimed of the decisions at a grid point that is not solved again, whatever its gap.
@@ -227,7 +228,15 @@ class Pathwise(BoxScreening):
         if nearby is None or nearby.extent > far.extent:
             nearby, floor = far, -np.inf
         region = feasible_dome(reference, nearby, served, self.static.enhanced)
-        return served.size, floor, model.screen(region).status
+        return served.size, floor, self._chunk(model, reference, region, served)
+
+    def _chunk(self, model, reference, region, served) -> np.ndarray:
+        """Return what is decided for all parameters of a chunk."""
+        return model.screen(region).status
+
+    def _safe(self, model, certificate) -> Screened:
+        """Return decisions at the parameter of a pair that rest on nothing but what is proven."""
+        return model.screen(self.static.region(model, certificate, certificate.C, self.far))
 
     def proven_floor(self, model, reference, C: float) -> float:
         """Return what the loss at the optimum at C is known to be at least, from the reference and the far end."""

@@ -52,7 +52,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
         Grid points that one region serves, for those of the rules that can (``ssnsv``, ``essnsv``).
     chunk_form : {"C", "s"}
     parse, make : callable
-        ``parse(rule, chunk, chunk_form) -> screening`` and ``make(solver, seed, shrinking, warm) -> solver`` of the
+        ``parse(rule, chunk=M, form=F) -> screening`` and ``make(solver, seed, shrinking, warm) -> solver`` of the
         model.
     progress : callable, optional
         Called with a line of text before each run.
@@ -81,7 +81,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
     def prepared(variant):
         on, start = settings[variant]
         served = chunk is not None and takes_chunks(variant.rule)
-        screening = parse(variant.rule, chunk, chunk_form) if served else parse(variant.rule)
+        screening = parse(variant.rule, chunk=chunk, form=chunk_form) if served else parse(variant.rule)
         return screening, make(solver, seed, on, start == "warm")
 
     _walks(list(settings), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)

@@ -125,12 +125,12 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
     if model != "svm" and options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
     kernel = options["kernel"] is not None
-    resolved = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
+    spec = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
     free = options["intercept"] == "free"
-    spec = resolved if kernel or free else SPECS[model]  # chunks are for those of the rules that can
+    if not kernel:  # chunks are for those of the rules that can
+        spec = replace(spec, rule=partial(spec.rule, chunk=None))
     begin = _starts(options["start"])
     options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in begin else "cd")}
-    own = {"parse": spec.rule, "make": spec.solver} if kernel or free else {}
     limit = MemoryLimit(options["max_memory"])
     data = _read(spec, options, console, limit, names)
     with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):
@@ -142,7 +142,8 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
             starts=begin,
             chunk=options["chunk"],
             chunk_form=options["chunk_form"] or "C",
-            **own,
+            parse=spec.rule,
+            make=spec.solver,
             **_shared(options, console),
         )
     return rows, _certified(rows)

@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
-from screenpath.cv.run import FoldPath, fold_paths
+from screenpath.cv.run import FoldPath, Processes, fold_paths
 from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.errors import UsageError
 from screenpath.models.options import UNTIL_TURN
@@ -94,11 +94,14 @@ class CrossValidated(PathEstimator):
         kept = {**self._kept(problem), **({} if scorer is None else {"keep": True})}
         task = replace(problem.task, options=options, score=score, **kept)
         higher = score.higher or scorer is not None
+        # Of one problem they are kept for all rounds; those of several would be too many at once.
+        processes = Processes(problem.parts[0], task, jobs)
+        at_work = processes if len(problem.parts) == 1 else jobs
 
         def walk(points, tol: float, begun=None) -> list[list[FoldPath]]:
             begun = [None] * len(problem.parts) if begun is None else begun
             parts = zip(problem.parts, begun, strict=True)
-            return [list(fold_paths(part, task, splits, points, tol, jobs, begun=b)) for part, b in parts]
+            return [list(fold_paths(part, task, splits, points, tol, at_work, begun=b)) for part, b in parts]
 
         def scored(folds) -> np.ndarray:
             if scorer is None:
@@ -108,8 +111,9 @@ class CrossValidated(PathEstimator):
         def ended(folds) -> bool:
             return turned(choose(scored(folds), higher), higher)
 
-        folds, grid = self._grown(problem, walk(grid, self.tol), grid, walk, ended)
-        folds, grid = self._refined(folds, grid, walk)
+        with processes:
+            folds, grid = self._grown(problem, walk(grid, self.tol), grid, walk, ended)
+            folds, grid = self._refined(folds, grid, walk)
         self._warn([row for part in folds for fold in part for row in fold.rows], "cross-validation", 4)
         scores = scored(folds)
         choice = choose(scores, higher)

@@ -80,11 +80,12 @@ class FreeNewton(Solver):
 
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run, name = Run(reduced), self.name
+        run, name, known = Run(reduced), self.name, False
         if self.faces is not None and reduced.sparse and run.w.size > DIRECT and 0 < run.c.size <= FEW_ROWS:
             done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
-            name = self.faces.name if done else f"{self.faces.name}+{name}"
-        while not run.stops(tol, budget):
+            name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
+        while not run.stops(tol, budget, known):
+            known = False
             if dynamic:
                 run.screen()
             run.improve(tol, budget)
@@ -119,28 +120,29 @@ class Run:
         self.status, self.t = np.zeros(reduced.size, dtype=np.int8), np.zeros(reduced.size)
         self.iterations, self.touched = 0, 0.0
         self.gap, self.last, self.primal, self.drift = math.inf, math.inf, 0.0, math.inf
+        self.far = math.inf
         self.feasible, self.idle, self.stalls = False, False, 0
         self.best: tuple = ()
 
-    def evaluate(self) -> float:
-        """Form the gap of the pair and its primal value; return the farthest that a row has moved from its kink."""
-        loss, linear, ell, far = kernels.evaluate(self.c, self.s, self.b, self.lo, self.hi, self.alpha, self.t)
+    def evaluate(self) -> None:
+        """Form the gap of the pair, its primal value, and the farthest that a row has moved from its kink."""
+        loss, linear, ell, self.far = kernels.evaluate(self.c, self.s, self.b, self.lo, self.hi, self.alpha, self.t)
         apart = self.w - self.v
         self.gap = 0.5 * inner(apart, apart) + loss - linear
         self.primal = 0.5 * inner(self.w, self.w) - inner(self.v, self.w) + ell - linear + loss + self.reduced.offset
-        return far
 
     def form_products(self) -> None:
         """Form the products of all rows with ``w``."""
         listed_products(self.rows, self.where, self.w, self.s)
         self.touched += self.c.size
 
-    def stops(self, tol: float, budget: Budget) -> bool:
-        """Evaluate the pair, and tell whether it is good enough, or nothing more can be done."""
-        self.last = self.gap
-        far = self.evaluate()
+    def stops(self, tol: float, budget: Budget, known: bool = False) -> bool:
+        """Evaluate the pair if it is not ``known``, and tell whether it is good enough, or nothing more can be done."""
+        if not known:
+            self.last = self.gap
+            self.evaluate()
         if self.feasible:
-            self.drift = far
+            self.drift = self.far
         budget.note(self.gap, self.primal, self.touched)
         if self.feasible and self.gap <= tol * abs(self.primal):
             return True

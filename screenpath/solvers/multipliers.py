@@ -18,6 +18,7 @@ import numpy as np
 
 from screenpath.kernels.matrix import matrix_of, products, taken, weighted_sum
 from screenpath.models.reduced import Reduced
+from screenpath.numbers.csr import with_constant
 from screenpath.solvers.base import Budget, Solver
 
 RHO = 0.1  # times the mean squared norm of the rows
@@ -40,12 +41,7 @@ class Multipliers:
         self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size))
         norms = run.reduced.norms
         self.rho = RHO * (float(np.square(norms).mean()) or 1.0)
-        ends, index = self.plain.indptr[1:], self.plain.indices
-        self.rows = (
-            np.insert(self.plain.data, ends, sqrt(self.rho)),
-            np.insert(index, ends, run.w.size).astype(index.dtype),
-            self.plain.indptr + np.arange(size + 1),
-        )
+        self.rows = with_constant(self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, sqrt(self.rho))
         self.norms = np.sqrt(np.square(norms) + self.rho)
         run.touched += size
 

@@ -27,6 +27,7 @@ from screenpath.rows.shards import ShardRows
 from screenpath.rows.views import Views
 from screenpath.rules import STATIC, parse_kernel_rule, parse_rule
 from screenpath.rules.base import PathScreening, StaticRule
+from screenpath.rules.intercept import parse_free_rule
 from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers import make_solver
@@ -196,6 +197,7 @@ def test_regions():
 SCREENINGS = {
     **{rule: parse_rule for rule in ("none", "gap", "heuristic", *STATIC, *(f"{name}+gap" for name in STATIC))},
     "chunks": lambda _: parse_rule("essnsv", chunk=2),
+    "free chunks": lambda _: parse_free_rule("essnsv", chunk=2),
     "kernel": lambda _: parse_kernel_rule("it+gap"),
     "l1svm": lambda _: parse_feature_rule("vi+gap"),
     "sparse": lambda _: parse_sparse_rule("sifs+gap"),
@@ -207,9 +209,9 @@ def test_screenings(name):
     screening = SCREENINGS[name](name)
     meets(screening, PathScreening)
     assert isinstance(screening.name, str) and isinstance(screening.dynamic, bool)
-    assert screening.needs_far_end == ("ssnsv" in name or name == "chunks")
-    assert screening.needs_known_grid == (name == "chunks")
-    assert set(screening.state()) == ({"left", "floor", "status"} if name == "chunks" else set())
+    assert screening.needs_far_end == ("ssnsv" in name or "chunks" in name)
+    assert screening.needs_known_grid == ("chunks" in name)
+    assert set(screening.state()) == ({"left", "floor", "status"} if "chunks" in name else set())
 
 
 # -- solvers -----------------------------------------------------------------------------------------------------------

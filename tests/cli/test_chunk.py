@@ -9,10 +9,11 @@ from tests.cli.conftest import TIMES
 from tests.safety.test_rules import one_feature
 
 
+@pytest.mark.parametrize("intercept", ["none", "free"])
 @pytest.mark.parametrize("form", ["C", "s"])
-def test_chunks_resume_to_the_same_numbers(samples, tmp_path, monkeypatch, form):
+def test_chunks_resume_to_the_same_numbers(samples, tmp_path, monkeypatch, form, intercept):
     base = ["svm", str(samples / "wang_toy2.libsvm"), "--rule", "essnsv", "--chunk", "5", "--chunk-form", form]
-    base += ["--grid", "12", "--quiet", "--out"]
+    base += ["--grid", "12", "--intercept", intercept, "--quiet", "--out"]
     assert run([*base, str(tmp_path / "whole")]) == 0
     monkeypatch.setattr("screenpath.runs.folder.EVERY", 0.0)  # a checkpoint behind every step
     from screenpath.runs import session

@@ -7,6 +7,7 @@ import pytest
 
 from screenpath.api.kernel import kernel_svm_path
 from screenpath.api.losses import svm_path
+from screenpath.cv import run as folds
 from screenpath.cv.folds import draw_folds
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
@@ -269,11 +270,13 @@ TURN = {
 
 
 @pytest.mark.parametrize("model", TURN)
-def test_a_grid_goes_on_until_the_score_turns(call, data, tmp_path, model):
+def test_a_grid_goes_on_until_the_score_turns(call, data, tmp_path, monkeypatch, model):
     """What comes out is the cross-validation over the grid that was found, as if it had been asked for."""
     small = ("--folds", 3, "--quiet", *TURN[model])
-    found = call("cv", model, data, *small, "--until-turn", "--turn-points", 40, "--out", "run")
-    assert found.code == 0
+    started, plain = [], folds.workers
+    monkeypatch.setattr(folds, "workers", lambda *given: started.append(given[0]) or plain(*given))
+    found = call("cv", model, data, *small, "--until-turn", "--turn-points", 40, "--jobs", 2, "--out", "run")
+    assert found.code == 0 and started == [2]  # of several rounds
     said = record(tmp_path / "run")
     first = 5 if model == "svm" else 4
     assert said["until_turn"]["added_points"] == said["n_grid"] - first > 0

@@ -17,7 +17,7 @@ MODELS = {
     "svm": ("svm", *GRID, "--scale", "standard", "--bias", 1, "--certify-to", 0.1, "--certify-points", 20),
     "kernel": ("svm", *GRID, "--kernel", "rbf", "--gamma", 0.1, "--certify-to", 0.2, "--certify-points", 8),
     "free": ("svm", *GRID, "--scale", "standard", "--intercept", "free", "--certify-to", 0.2, "--certify-points", 4),
-    "chunk": ("svm", *GRID, "--rule", "ssnsv", "--chunk", 2),
+    "chunk": ("svm", *GRID, "--rule", "ssnsv", "--chunk", 2, "--intercept", "free"),
     "one-vs-rest": ("svm", *GRID, "--one-vs-rest"),
     "lad": ("lad", *GRID, "--repeats", 2),
     "l1svm": ("l1svm", "--grid", 5, "--quiet", "--folds", 3),

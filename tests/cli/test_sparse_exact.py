@@ -55,17 +55,22 @@ def test_audit_and_cross_validation(call, data):
     assert call("sparse-svm", data, *GRID, "--audit", "--rule", "sifs", "-o", "audited").code == 0
     assert {row["unsafe"] for row in read_csv("audited/steps.csv")} == {"0"}
     assert call("cv", "sparse-svm", data, *GRID, "--folds", 3, "-o", "cv").code == 0
+    found = call("compare-rules", "sparse-svm", data, *GRID, "--rules", "none,iss,sifs+gap", "--repeats", 1)
+    assert found.code == 0 and found.out.count("| warm |") == 3
 
 
 def test_what_is_not_possible_is_refused_by_name(call, data):
     own = ("sparse-svm", data, "--smoothing", 0, "-o", "refused")
     for more, said in (
-        (("--rule", "ifs"), "--rule ifs decides features over a ball of the dual"),
+        (("--rule", "ifs"), "the rule 'ifs' decides features over a ball of the dual"),
         (("--solver", "sdca"), "use --solver newton or a --smoothing above 0"),
         (("--intercept", "free"), "--intercept free needs a smoothed hinge"),
         (("--alpha", "1,0"), "--alpha 0 leaves no L2 term"),
     ):
         found = call(*own, *more)
         assert found.code == 2 and said in found.err, found.err
+    for rules in ((), ("--rules", "none, IFS+gap")):
+        found = call("compare-rules", "sparse-svm", data, *GRID, *rules)
+        assert found.code == 2 and "use --rules none,iss,sifs+gap or a --smoothing above 0" in found.err
     found = call("sparse-svm", data, "--smoothing", 1)
     assert found.code == 2 and "--smoothing" in found.err and "0.0<=x<1.0" in found.err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.cv import saved
+from screenpath.cv import run, saved
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.run import Samples, Task, fold_path, fold_paths
 from screenpath.cv.saved import FoldFile, FoldMemory
@@ -112,6 +112,29 @@ def test_a_longer_grid_goes_on_with_the_folds(tmp_path, monkeypatch):
                 assert other.state.keys() == one.state.keys()
     with pytest.raises(RunFolderError, match="how far the fold had come"):
         list(fold_paths(samples, replace(task, grows=False), splits, GRID, 1e-6, folder=tmp_path / "b"))
+
+
+def test_processes_are_kept_from_call_to_call(monkeypatch):
+    samples, task = svm_task()
+    splits, task = draw_folds(80, 3, 1, 0), replace(task, grows=True)
+    started, plain = [], run.workers
+    monkeypatch.setattr(run, "workers", lambda count, *more: started.append(count) or plain(count, *more))
+    whole = list(fold_paths(samples, task, splits, GRID, 1e-6))
+    with run.Processes(samples, task, 2) as processes:
+        first = list(fold_paths(samples, task, splits, GRID[:2], 1e-6, processes))
+        found = list(fold_paths(samples, task, splits, GRID, 1e-6, processes, begun=first))
+        assert started == [2]
+        for one, other in zip(whole, found, strict=True):
+            same(one, other)
+        # Who listens no longer leaves answers behind, which are nobody else's.
+        left = fold_paths(samples, task, splits, GRID, 1e-6, processes)
+        same(next(left), whole[0])
+        left.close()
+        for one, other in zip(whole, fold_paths(samples, task, splits, GRID, 1e-6, processes), strict=True):
+            same(one, other)
+        assert started == [2, 2]
+        list(fold_paths(samples, task, splits[:1], GRID, 1e-6, processes))  # here: one alone is worth no process
+    assert started == [2, 2]
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):

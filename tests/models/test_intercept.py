@@ -12,6 +12,7 @@ from screenpath.kernels import intercept as kernels
 from screenpath.models.builders import kernel_svm_model
 from screenpath.models.intercept import Signless, balanced
 from screenpath.models.losses import LOSSES, SVM
+from screenpath.numbers.rounding import gamma
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
@@ -250,3 +251,31 @@ def test_with_more_of_one_class_no_closed_form_is_known_but_that_of_zero():
     steps = [step for step, _ in free_walk(model, [1e-3, 1.0, 1e4])]
     assert {step.solver for step in steps} == {"closed-form"}
     assert all(step.status == "certified" and np.abs(step.coefficients[:-1]).max() < 1e-9 for step in steps)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_loss_and_the_dual_point_that_products_alone_suggest(name):
+    """A line search asks for the loss at the best intercept, and for a feasible corner of the box; rounding counts."""
+    for seed in range(4):
+        model = free_problem(name, "far from the origin" if seed % 2 else "plain", seed, n=24, weighted=seed > 1)
+        rng = np.random.default_rng(seed)
+        losses, near = model.losses(model.start(0.1)), gamma(model.size)
+        products = model.margins(rng.normal(size=model.rows.d))
+        found, off = losses(products)
+        exact = [Fraction(float(c)) - Fraction(float(p)) for c, p in zip(model.c, products, strict=True)]
+        ends = [[Fraction(float(v)) for v in values] for values in (model.lo, model.hi)]
+        signs = model.signs.tolist()
+        least = min(
+            sum(max(lo * (t - s * b), hi * (t - s * b)) for t, s, lo, hi in zip(exact, signs, *ends, strict=True))
+            for b in (s * t for s, t in zip(signs, exact, strict=True))
+        )
+        spread = float(np.maximum(-model.lo, model.hi) @ (np.abs(model.c) + np.abs(products))) * gamma(8)
+        assert least <= Fraction(found * (1.0 + near) + off + spread)
+        assert Fraction(found * (1.0 - near) - off - spread) <= least
+        theta, lost, moved = model.corner(products)
+        assert np.all((model.lo <= theta) & (theta <= model.hi))
+        rest = abs(sum(s * Fraction(float(v)) for s, v in zip(signs, theta, strict=True)))
+        assert rest * Fraction(model.largest_kink) <= Fraction(lost) * (1 + Fraction(1, 2**40))
+        assert rest * Fraction(model.largest_norm) <= Fraction(moved) * (1 + Fraction(1, 2**40))
+        between = (model.lo < theta) & (theta < model.hi)
+        assert np.count_nonzero(between) <= 1  # a corner but for what makes up the sum

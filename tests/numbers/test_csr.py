@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from screenpath.data.convert import convert
 from screenpath.data.shards import ShardFolder
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import shared_csr, with_constant
 from screenpath.rows.columns import Columns
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.views import Views
@@ -42,3 +42,15 @@ def test_shards_have_the_indices_of_text(tmp_path):
     text.write_text("1 2:1 5:2\n2 1:-1 70000:4\n")
     found = ShardFolder(convert([text], tmp_path / "shards", storage="sparse").path).dataset()
     assert found.X.indices.dtype == found.X.indptr.dtype == np.int32
+
+
+@pytest.mark.parametrize("kinds", [(np.int32, np.int32), (np.int32, np.int64), (np.int64, np.int64)])
+def test_a_constant_stands_behind_the_other_features(kinds):
+    X = sp.csr_array(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]))
+    given = X.data, X.indices.astype(kinds[0]), X.indptr.astype(kinds[1])
+    before = [one.copy() for one in given]
+    found = with_constant(*given, 3, 0.5)
+    assert [one.dtype for one in found] == [np.float64, *kinds]
+    whole = sp.csr_array(found, shape=(3, 4))
+    assert whole.has_sorted_indices and np.array_equal(whole.toarray(), np.column_stack([X.toarray(), [0.5] * 3]))
+    assert all(np.array_equal(one, other) for one, other in zip(given, before, strict=True))

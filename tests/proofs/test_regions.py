@@ -180,7 +180,11 @@ def test_floor_of_the_loss_is_below_it_and_meets_it(kind):
         sharp = ball_floor(at)
         assert F(sharp) <= loss and sharp == pytest.approx(float(loss), rel=1e-4, abs=1e-5)
         at.error += 0.25
-        assert ball_floor(at) <= sharp - 0.25 * (1.0 - 1e-9)
+        lower = ball_floor(at)
+        assert lower <= sharp - 0.25 * (1.0 - 1e-9)
+        at.shift = 0.125  # the centre of the ball, and the sum, by what a free intercept moves
+        length, reach = math.sqrt(at.total_sq), math.sqrt(at.point.sqnorm)
+        assert ball_floor(at) <= lower - 0.125 * (C * length + reach) * (1.0 - 1e-3)
     assert primal_value(pair, 3.0) == pytest.approx(0.5 * pair.point.sqnorm + 3.0 * pair.xi, rel=1e-12)
     wider = reference(model, 2.0, 2)
     wider.sum_error, wider.error = 0.01, 0.02

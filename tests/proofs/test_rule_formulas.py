@@ -121,12 +121,15 @@ def test_the_dome_of_a_feasible_point(enhanced):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_floor_of_the_loss(seed):
+@pytest.mark.parametrize("shift", [0.0, 0.07])  # of a free intercept
+def test_the_floor_of_the_loss(seed, shift):
     _, pair = model_and_pair(seed, **LARGE)
+    pair = replace(pair, shift=shift)
     for C, primal in ((0.4, 30.0), (1.1, -2.0), (2.0, -50.0)):
         ell, total, relative = F(pair.ell) - F(pair.error), root(pair.total_sq), F(pair.relative)
         square = F(pair.total_sq) * (1 + relative) + F(pair.total_error)
-        square += F(pair.sum_error) * (2 * total + F(pair.sum_error))
+        off = F(pair.sum_error) + F(shift)
+        square += off * (2 * total + off)
         slack = relative * (abs(F(pair.ell)) + F(C) * square)
         gap = max(F(primal) - F(C) * ell + F(C) ** 2 * square / 2, F(0)) + F(C) * slack + relative * abs(F(primal))
         exact = ell - F(C) * square - root(2 * square * gap) * (1 + relative) - slack

@@ -116,6 +116,17 @@ def test_rules_of_a_free_intercept(samples, capsys, kernel):
     assert found["none"] == 0.0 < found["dvi"] <= min(found["dvi8+gap"], found["it"])
 
 
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_chunks_from_the_command_line(samples, capsys, intercept):
+    command = ["compare-rules", "svm", str(samples / "breast_cancer.libsvm"), "--scale", "standard", "--chunk", "3"]
+    command += ["--rules", "none,dvi+gap,essnsv,ssnsv+gap", "--intercept", intercept, "--repeats", "1", "--quiet"]
+    assert run([*command, "--grid", "12", "--chunk-form", "s", "--format", "json"]) == 0
+    rows = {row["rule"]: row for row in json.loads(capsys.readouterr().out)}
+    assert all(row["certified"] == 12 for row in rows.values())
+    assert rows["essnsv"]["search_s"] > 0.0 == rows["dvi+gap"]["search_s"]
+    assert rows["essnsv"]["mean_rejection"] > rows["none"]["mean_rejection"] == 0.0
+
+
 def test_command_line_errors(samples, capsys):
     data = str(samples / "diabetes.libsvm")
     assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2

@@ -18,14 +18,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.safety import test_intercept, test_sparse_free
+from tests.safety import test_intercept, test_intercept_chunks, test_sparse_free
 from tests.safety.problems import judged
 from tests.safety.test_intercept import RULES
 
 BATCH = 20  # problems
-ATTACKS = {name: partial(test_intercept.attack, rule=rule) for name, rule in RULES.items()} | {
-    "sparse-svm": test_sparse_free.attack
+BOX = {name: partial(test_intercept.attack, rule=rule) for name, rule in RULES.items()} | {
+    "range": test_intercept_chunks.attack_ranges,
+    **{f"chunk {form}": partial(test_intercept_chunks.attack_walks, form=form) for form in "Cs"},
 }
+ATTACKS = {**BOX, "sparse-svm": test_sparse_free.attack}
 
 
 def fuzz(decisions: int, seed: int = 1000, report=None, only=None):
@@ -59,7 +61,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--rules", help="of the box models unless named, joined by commas; or sparse-svm")
     arguments = parser.parse_args()
-    only = arguments.rules.split(",") if arguments.rules else list(RULES)
+    only = arguments.rules.split(",") if arguments.rules else list(BOX)
     made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr), only)
     for rule in made:
         print(f"{rule:12s} {made[rule]:10d} decisions")

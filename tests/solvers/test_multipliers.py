@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.errors import UsageError
+from screenpath.kernels import intercept_newton as kernels
 from screenpath.solvers import multipliers
 from screenpath.solvers.base import Budget
 from screenpath.solvers.intercept import FreeNewton, Run, make_free_solver
@@ -93,6 +94,24 @@ def test_newton_goes_on_where_multipliers_do_not_arrive(monkeypatch):
     X, t = text(6)
     path = PATHS["svm"](X, t, intercept="free")
     assert path.certified and any(s.solver == "cd+cg+newton" for s in path.steps)
+
+
+def test_a_pair_is_evaluated_once(monkeypatch):
+    """What the last problem left is what the solve ends with, or what Newton's steps go on from."""
+    seen, plain = [], kernels.evaluate
+
+    def evaluate(c, products, b, *more):
+        seen.append((b, products.tobytes()))
+        return plain(c, products, b, *more)
+
+    monkeypatch.setattr(kernels, "evaluate", evaluate)
+    solution = make_free_solver("auto").solve(reduced_problem(5), tol=1e-8, budget=Budget(1000, np.inf), dynamic=True)
+    assert solution.converged and solution.solver == "cd+cg" and len(seen) > 1
+    monkeypatch.setattr(multipliers, "MOST", 1)
+    monkeypatch.setattr(multipliers, "LOOSE", 1e6)
+    solution = make_free_solver("auto").solve(reduced_problem(5), tol=1e-8, budget=Budget(1000, np.inf), dynamic=True)
+    assert solution.converged and solution.solver == "cd+cg+newton"
+    assert len(set(seen)) == len(seen)
 
 
 @pytest.mark.parametrize("budget", [Budget(2, np.inf), Budget(1000, 0.0)])

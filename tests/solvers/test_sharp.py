@@ -127,7 +127,7 @@ def test_a_budget_that_is_used_up_is_said():
 
 
 REFUSED = (
-    ({"rule": "ifs+gap"}, "`rule=ifs`"),
+    ({"rule": "ifs+gap"}, "the rule .ifs. decides features"),
     ({"solver": "acc-sdca"}, "'acc-sdca'"),
     ({"intercept": "free"}, "`intercept=free`"),
     ({"alphas": [0.1, 0.0]}, "`alpha` 0 leaves no L2 term"),

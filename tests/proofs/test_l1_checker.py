@@ -1,0 +1,84 @@
+"""The checker of the L1-SVM's certificates against fractions: what a scaling has rounded, beside centred columns."""
+
+from fractions import Fraction as F
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from screenpath.verify import l1svm
+from screenpath.verify.data import Block, scaled
+from screenpath.verify.exact import UNIT, fsum
+
+N, SCALE = 12, 1.9
+ENTRY = 16.0 * UNIT * UNIT  # relative error that an entry may have (`data.Block`)
+WEIGHT = 2.0**52  # of the column: what its entries differ by is multiplied to whole numbers
+LABELS = np.where(np.arange(N) % 3, 1.0, -1.0)
+
+
+@cache
+def column() -> tuple[np.ndarray, int]:
+    """Return numbers whose quotients by ``SCALE`` are one double but for two of them, two units above and below.
+
+    The double is very near to the quotient, on that side of it that is returned too: nearly nothing is left of the
+    entries beside their centre. Those two are on the right side of their margin, and count in no sum.
+    """
+
+    def rest(x):
+        return F(x) / F(SCALE) - F(x / SCALE)
+
+    x = min((2.5 + k * 2.0**-51 for k in range(2000)), key=lambda x: abs(rest(x)) or 1)
+    raw = np.full(N, x)
+    raw[1], raw[3] = x + 2.0**-50, x - 2.0**-50  # of the classes +1 and -1
+    units = (raw / SCALE - x / SCALE) * 2.0**52
+    assert units[1] >= 2.0 and units[3] <= -2.0 and np.count_nonzero(units) == 2
+    return raw, 1 if rest(x) > 0 else -1
+
+
+def source(raw, off):
+    """Return the header of a certificate and a stand-in for its data: entries are off by ``off`` of what they are."""
+    header = {"scaling": "maxabs", "scale": np.array([SCALE]), "bias": 1.0, "labels": {"+1": 1.0, "-1": -1.0}}
+
+    def passed(indices):
+        for first, stop in ((0, 7), (7, N)):
+            rows, part = stop - first, slice(first, stop)
+            plain = Block(first, LABELS[part], np.arange(rows + 1), np.zeros(rows, dtype=np.int64), raw[part].copy())
+            block = scaled(plain, header, 1)
+            data = block.columns == 0
+            block.tails[data] += off[part] * block.values[data]
+            yield block
+
+    return header, SimpleNamespace(n=N, d=1, passed=passed)
+
+
+@pytest.mark.parametrize("against", ["sums", "sizes", "slacks"])
+def test_what_an_entry_may_be_off_by_counts_in_full(against):
+    """Beside a centre an entry is off by a part of what it was, not of what is left of it.
+
+    That term alone holds the bound on each of three things; without it each would be less than the truth.
+    """
+    raw, side = column()
+    # A little less than what is allowed, of which the division takes some.
+    off = 0.9 * ENTRY * (np.full(N, -side) if against == "sizes" else LABELS)
+    header, data = source(raw, off)
+    center = l1svm._centres(data)[0]
+    entry = {
+        "step": 0, "index": np.array([0]), "values": np.array([WEIGHT]), "lambda": 1e-3, "b": -center * WEIGHT,
+    }  # fmt: skip
+    (pair,) = l1svm.check(header, [entry], data)
+    alpha, error, _ = pair._arrays()
+    a, signs, m = [F(v) for v in alpha.tolist()], [F(v) for v in LABELS.tolist()], F(float(center))
+    exact = [F(x) / F(SCALE) - m for x in raw.tolist()]
+    bias = F(float(entry["b"])) + m * F(WEIGHT)
+
+    pull = sum(s * v * x for s, v, x in zip(signs, a, exact, strict=True))
+    slack = [1 - s * (x * F(WEIGHT) + bias) for s, x in zip(signs, exact, strict=True)]
+    # What is true, what is said to be no less, and what the entries' own errors are of that.
+    truth, bound, own = {
+        "sums": (abs(pull - F(pair.sums.total[0]) - F(pair.sums.rest[0])), pair.sums.error[0], fsum(alpha)),
+        "sizes": (sum(v * abs(x) for v, x in zip(a, exact, strict=True)), pair.sizes[0], fsum(alpha)),
+        "slacks": (abs(max(slack[0], F(0)) - a[0]), error[0], WEIGHT),
+    }[against]
+    assert np.count_nonzero(alpha) == N - 2
+    assert F(bound) - F(4.0 * ENTRY * abs(center) * own) < truth <= F(bound)

@@ -1,0 +1,256 @@
+"""Chunks under a free intercept: what is decided once holds at every C of the range, whatever reference and far end."""
+
+import numpy as np
+import pytest
+
+from screenpath.models import lever_range
+from screenpath.models.free import FreeModel
+from screenpath.models.lever_range import LeverRange, RangeLevers
+from screenpath.models.losses import LAD, LOSSES, SVM
+from screenpath.rows.memory import MemoryRows
+from screenpath.rules import floors, pathwise
+from screenpath.rules.floors import Dual, ball_floor, nearer_pair
+from screenpath.rules.intercept import FreePathwise, contradicted, parse_free_rule
+from screenpath.rules.pathwise import loss_floor, primal_value
+from screenpath.solvers.intercept import FreeNewton
+from screenpath.walk.audit import Audit
+from screenpath.walk.loop import PathOptions, solve_point, walk
+from tests.conftest import two_classes
+from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
+from tests.safety.problems import random_problem, random_scale
+from tests.safety.test_intercept import ACCURACIES, SURE, reference
+
+WITHIN = (0.0, 0.03, 0.5, 1.0)  # of the way from one end of a range to the other, by ratio
+
+
+def problem(seed: int):
+    """Return a generator, a random model, and a parameter."""
+    rng = np.random.default_rng(seed)
+    name, shape = str(rng.choice(list(LOSSES))), str(rng.choice(SHAPES[:3]))
+    n, d = int(rng.integers(8, 40)), int(rng.integers(1, 6))
+    return rng, free_problem(name, shape, seed, n=n, d=d, weighted=seed % 3 == 0), float(10.0 ** rng.uniform(-3.0, 1.5))
+
+
+def optimum(model, C: float):
+    """Return how far the kinks are above and below the linear forms at every optimum, for sure; None if not known."""
+    ((_, best),) = free_walk(model, [C], "none", tol=1e-12)
+    if best.rel_gap > 1e-10:
+        return None
+    beta = model.signless.kinks - model.signs * best.point.products
+    size = SURE * (1.0 + np.abs(model.c) + model.norms * np.sqrt(best.point.sqnorm))
+    return beta - best.high - size, beta - best.low + size, best
+
+
+def contradictions(model, status, truth) -> int:
+    """Return how many decisions the optimum contradicts."""
+    signless, matters = status * model.signs, model.lo < model.hi
+    wrong = ((signless < 0) & (truth[0] > 0.0)) | ((signless > 0) & (truth[1] < 0.0))
+    return int(np.count_nonzero(wrong & matters))
+
+
+SPANS = (0.3, 0.9), (0.6, 1.0), (0.9, 1.1), (1.0, 1.0), (1.05, 1.2), (1.0, 1.5), (1.5, 4.5)  # of the pair's own C
+
+
+def attack_ranges(seeds, spans=SPANS) -> tuple[int, int]:
+    """Return decisions by levers that are to hold over a range of C, and those that are wrong somewhere in it."""
+    made = wrong = 0
+    for seed in seeds:
+        rng, model, C0 = problem(seed)
+        low, high = (C0 * end for end in spans[rng.integers(len(spans))])
+        truths = [optimum(model, low * (high / low) ** share) for share in WITHIN]
+        for accuracy in ACCURACIES:
+            found = model.screen(LeverRange(reference(rng, model, C0, accuracy), low, high))
+            made += found.n_R + found.n_L
+            wrong += sum(contradictions(model, found.status, truth) for truth in truths if truth is not None)
+    return made, wrong
+
+
+def far_end(rng, model, C: float):
+    """Return a pair at C, rough or accurate."""
+    return reference(rng, model, C, str(rng.choice(ACCURACIES)))
+
+
+def attack_walks(seeds, form: str, dynamic_share: float = 0.3) -> tuple[int, int]:
+    """Return what the steps of chunks claim to have decided, proven or withdrawn, and what is wrong of it.
+
+    The walks end however they may: by a loose tolerance, or out of epochs.
+    """
+    made = wrong = 0
+    for seed in seeds:
+        rng, model, C0 = problem(seed)
+        grid = C0 * np.cumprod(rng.choice([1.0, 1.03, 1.3, 2.0], size=5))
+        truths = [optimum(model, C) for C in grid]
+        if None in truths:
+            continue
+        rule = str(rng.choice(["ssnsv", "essnsv"])) + ("+gap" if rng.random() < dynamic_share else "")
+        screening, claims = parse_free_rule(rule, int(rng.integers(1, 5)), form), []
+        screening.begin(grid, far_end(rng, model, grid[-1] * rng.uniform(1.0, 2.0)), resumed=False)
+        near = reference(rng, model, C0, str(rng.choice(ACCURACIES)))
+        options = PathOptions(
+            tol=float(rng.choice([0.1, 1e-2, 1e-3, 1e-6])), max_epochs=int(rng.choice([1, 5, 400])),
+            audit=lambda *arguments, claims=claims: claims.append(arguments[-1]) or {},
+        )  # fmt: skip
+        for rank, (C, truth) in enumerate(zip(grid, truths, strict=True)):
+            step, near = solve_point(model, C, rank, near, screening, FreeNewton(), options)
+            made += int(np.count_nonzero(claims[-1]))
+            wrong += contradictions(model, claims[-1], truth)
+            if not screening.dynamic:
+                wrong += (step.screened_R, step.screened_L) != tuple(np.count_nonzero(claims[-1] == k) for k in (-1, 1))
+    return made, wrong
+
+
+def attack_floors(seeds) -> tuple[int, int]:
+    """Return how many lower bounds of the loss at an optimum were found, and how many of them are above it."""
+    found = wrong = 0
+    for seed in seeds:
+        rng, model, C0 = problem(seed)
+        C = C0 * float(rng.choice([1.0, 1.05, 1.5, 3.0]))
+        truth = optimum(model, C)
+        if truth is None:
+            continue
+        most = truth[2].xi + SURE * float(np.maximum(-model.lo, model.hi) @ (truth[1] - truth[0]))
+        for accuracy in ACCURACIES:
+            near, far = reference(rng, model, C0, accuracy), far_end(rng, model, C * rng.uniform(1.0, 2.0))
+            pair, further = nearer_pair(model, near, far, C)
+            primal = min(primal_value(near, C), primal_value(far, C))
+            made = ball_floor(pair, further, Dual.of(near), Dual.of(far))
+            floor = max(loss_floor(near, C, primal), loss_floor(far, C, primal), made)
+            found += floor > 0.0
+            wrong += floor > most
+    return found, wrong
+
+
+def test_no_decision_by_levers_is_wrong_within_its_range():
+    made, wrong = attack_ranges(range(60))
+    assert made > 3000 and wrong == 0
+
+
+@pytest.mark.parametrize("broken", ["radius", "lower end alone", "upper end alone"])
+def test_the_attack_finds_levers_that_are_nearly_right(monkeypatch, broken):
+    radius, shows = lever_range._radius, RangeLevers.shows
+    if broken == "radius":
+        monkeypatch.setattr(lever_range, "_radius", lambda *given: 0.95 * radius(*given))
+    else:
+
+        def at_one_end(self, k, rows, apart, norms, low, high, kinks=0.0):
+            end = low if broken.startswith("lower") else high
+            return shows(self, k, rows, apart, norms, end, end, kinks)
+
+        monkeypatch.setattr(RangeLevers, "shows", at_one_end)
+    spans = {"lower end alone": [(1.05, 5.0)], "upper end alone": [(0.2, 0.95)]}.get(broken, SPANS)
+    assert attack_ranges(range(60), spans)[1] > 0
+
+
+@pytest.mark.parametrize("form", ["C", "s"])
+def test_no_step_of_a_chunk_claims_what_is_wrong(form):
+    made, wrong = attack_walks(range(60), form)
+    assert made > 3000 and wrong == 0
+
+
+def test_domes_alone_claim_nothing_wrong_either(monkeypatch):
+    """Levers decide so much that little is left to see of the domes beside them."""
+    monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
+    for form in "Cs":
+        made, wrong = attack_walks(range(60), form)
+        assert made > 2000 and wrong == 0
+
+
+def test_the_attack_finds_a_loss_that_is_not_proven(monkeypatch):
+    monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
+    with monkeypatch.context() as patch:
+        patch.setattr(pathwise, "loss_floor", lambda *given: max(1.2 * loss_floor(*given), 1e-3))
+        assert attack_walks(range(60), "C")[1] > 0
+    # The s-form proves its loss later, or gives up what it decided, however wrong the guess.
+    monkeypatch.setattr(pathwise.Pathwise, "_guessed_floor", lambda self, found, C: found.xi)
+    assert attack_walks(range(100), "s")[1] == 0
+    monkeypatch.setattr(pathwise.Pathwise, "proven", lambda self, model, found, screened, decided: (screened, decided))
+    assert attack_walks(range(100), "s")[1] > 0
+
+
+def test_the_loss_of_an_optimum_is_not_below_its_bounds(monkeypatch):
+    found, wrong = attack_floors(range(60))
+    assert found > 200 and wrong == 0
+    radius = floors.pair_radius
+    monkeypatch.setattr(floors, "pair_radius", lambda *given: 0.9 * radius(*given))
+    assert attack_floors(range(60))[1] > 0
+
+
+@pytest.mark.parametrize("form", ["C", "s"])
+def test_the_decisions_are_those_of_an_interior_point_method(form):
+    made = 0
+    for seed in range(12):
+        rng, model, C0 = problem(seed)
+        grid = C0 * np.array([1.0, 1.05, 1.2, 1.5])
+        screening = parse_free_rule("essnsv", 3, form)
+        screening.begin(grid, reference(rng, model, grid[-1], "1e-11"), resumed=False)
+        near = reference(rng, model, C0, "1e-4" if seed % 2 else "1e-11")
+        screening.before(model, near, grid[0])
+        for C in grid[1:]:
+            status, (_, t) = screening.before(model, near, C).status, cone_solution(model, C)
+            size = SURE * (1.0 + np.abs(model.c) + model.norms * np.sqrt(near.point.sqnorm))
+            wrong = (((status < 0) & (t > size)) | ((status > 0) & (t < -size))) & (model.lo < model.hi)
+            assert not (wrong.any() and screening.floor == -np.inf), (seed, C)
+            made += np.count_nonzero(status)
+    assert made > 200
+
+
+@pytest.mark.parametrize("rule", ["ssnsv", "essnsv+gap"])
+@pytest.mark.parametrize(("form", "chunk", "turn"), [("C", 1, 1), ("C", 5, 1), ("s", 4, -1), ("s", 4, 1), ("C", 3, -1)])
+def test_a_path_in_chunks_agrees_with_the_one_unscreened(rule, form, chunk, turn):
+    X, y = two_classes(90, 4, seed=chunk, noise=2.0)
+    model = SVM.model(MemoryRows(X + 1.0), y, None, "free")
+    grid = np.geomspace(1e-3, 10.0, 14)[::turn]
+    audit = Audit(FreeNewton(), PathOptions(tol=1e-8), contradicted)
+    options = PathOptions(tol=1e-8, audit=audit)
+    found = list(walk(model, grid, parse_free_rule(rule, chunk, form), FreeNewton(), options))
+    plain = free_walk(model, grid, "none")
+    for (step, one), (_, other) in zip(found, plain, strict=True):
+        assert (step.status, step.extras["unsafe"]) == ("certified", 0)
+        assert one.dual <= other.highest * (1 + 1e-13) and other.dual <= one.highest * (1 + 1e-13)
+    assert sum(step.screened_R + step.screened_L for step, _ in found) > 0
+
+
+def test_levers_decide_more_than_the_interval_of_a_chunk(monkeypatch):
+    X, y = two_classes(200, 4, seed=1)
+    model, grid = SVM.model(MemoryRows(X), y, None, "free"), np.geomspace(1e-2, 10.0, 40)
+
+    def decided():
+        found = walk(model, grid, parse_free_rule("essnsv", 4), FreeNewton(), PathOptions(tol=1e-8))
+        return sum(step.screened_R + step.screened_L for step, _ in found)
+
+    both = decided()
+    monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
+    assert both > 1.2 * decided()
+
+
+def test_balls_of_no_size_are_no_trouble():
+    """The optimum is known beforehand, for all C: a lever of nothing divides by nothing."""
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    met = LAD.model(MemoryRows(X), np.full(9, 3.0), None, "free")  # by the intercept alone
+    middle = SVM.model(MemoryRows(np.array([[0.0], [-1.0], [1.0], [-2.0], [2.0]])), [1.0, -1, -1, -1, -1], None, "free")
+    for model in (met, middle):
+        grid = np.geomspace(0.01, 10.0, 6)
+        found = list(walk(model, grid, parse_free_rule("essnsv", 3), FreeNewton(), PathOptions(tol=1e-8)))
+        assert all(step.status == "certified" for step, _ in found)
+
+
+def test_chunks_of_hostile_problems_agree_and_are_safe():
+    """Weights over six decades, rows far from the origin, more features than rows, float32."""
+    audit, decided = Audit(FreeNewton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted), 0
+    options = PathOptions(tol=1e-6, max_epochs=3000, audit=audit)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        plain, _ = random_problem(rng)
+        C = random_scale(rng, plain)
+        signs = None if plain.positive else plain.signs[: plain.rows.n]
+        model = FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored)
+        grid = [0.7 * C, C, 1.03 * C, 1.1 * C, 3.0 * C][:: 1 if seed % 3 else -1]
+        screening = parse_free_rule("essnsv+gap" if seed % 2 else "ssnsv", 3, "Cs"[seed % 4 // 2])
+        with np.errstate(all="ignore"):
+            found = list(walk(model, grid, screening, FreeNewton(), options))
+            unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)
+        for (step, one), (_, other) in zip(found, unscreened, strict=True):
+            assert step.status == "certified" and step.extras["unsafe"] == 0, seed
+            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), seed
+            decided += step.screened_R + step.screened_L
+    assert decided > 1000
