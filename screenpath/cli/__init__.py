@@ -17,14 +17,9 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(arguments=None) -> None:
-    """Run the command line as a process of its own, and exit with its code.
+    """Run the command line, ``sys.argv[1:]`` by default, as a process of its own, and exit with its code.
 
     Commands are imported when they are called, so that ``--help`` stays quick.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Default ``sys.argv[1:]``.
     """
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a process in the background may not
     if listens:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from screenpath.cli.help import Helped, Suggesting
+from screenpath.cli.help import Suggesting, helped
 from screenpath.cli.options import force_option
 from screenpath.errors import UsageError, tell
 
@@ -19,11 +19,7 @@ def command():
     """
 
 
-@command.command(
-    "warm",
-    cls=Helped,
-    examples=("screenpath cache warm", "screenpath cache warm parse newton compiled"),
-)
+@helped("warm", "screenpath cache warm", "screenpath cache warm parse newton compiled", group=command)
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
 def warm(modules):
     """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
@@ -41,11 +37,7 @@ def warm(modules):
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
 
 
-@command.command(
-    "pack",
-    cls=Helped,
-    examples=("screenpath cache pack kernels.zip", "screenpath cache pack /shared/kernels.zip --force"),
-)
+@helped("pack", "screenpath cache pack kernels.zip", "screenpath cache pack /shared/kernels.zip --force", group=command)
 @click.argument("file", metavar="FILE", type=click.Path())
 @force_option
 def pack(file, force):
@@ -62,13 +54,11 @@ def pack(file, force):
     tell(f"{count} kernels, {len(content) / 1e6:.1f} MB: {file}")
 
 
-@command.command(
+@helped(
     "unpack",
-    cls=Helped,
-    examples=(
-        "screenpath cache unpack kernels.zip",
-        "NUMBA_CACHE_DIR=/scratch screenpath cache unpack kernels.zip",
-    ),
+    "screenpath cache unpack kernels.zip",
+    "NUMBA_CACHE_DIR=/scratch screenpath cache unpack kernels.zip",
+    group=command,
 )
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 def unpack(file):
@@ -82,11 +72,7 @@ def unpack(file):
         tell("they were compiled for another kind of processor: they are compiled again when they are needed")
 
 
-@command.command(
-    "clear",
-    cls=Helped,
-    examples=("screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear"),
-)
+@helped("clear", "screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear", group=command)
 def clear():
     """Remove all compiled kernels."""
     from screenpath.kernels.cache import cache_folder, clear_cache

@@ -5,18 +5,15 @@ from __future__ import annotations
 import click
 
 from screenpath.cli import options as shared
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.errors import UsageError, flags
-from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, TARGET
+from screenpath.models.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
 
 
-@click.command(
+@helped(
     "convert",
-    cls=Helped,
-    examples=(
-        "screenpath convert data.libsvm data.shards",
-        "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
-    ),
+    "screenpath convert data.libsvm data.shards",
+    "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
 )
 @click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
 @click.argument("out", metavar="OUT", type=click.Path())
@@ -38,20 +35,8 @@ from screenpath.models.options import LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, TA
 @shared.flag(MAX_MEMORY)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the files show fewer.")
 @click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1.")
-@click.option(
-    "--storage",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "dense", "sparse"]),
-    help="Form of the shards; auto decides by density.",
-)
-@click.option(
-    "--dtype",
-    default="float64",
-    show_default=True,
-    type=click.Choice(["float64", "float32"]),
-    help="Type of the stored values; float32 halves them.",
-)
+@shared.flag(STORAGE, help="Form of the shards; auto decides by density.")
+@shared.flag(DTYPE, help="Type of the stored values; float32 halves them.")
 @shared.flag(TARGET)
 @shared.flag(ONE_HOT)
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument, say_step, step_option, training_option, usual_step
 from screenpath.errors import tell
 
 
-@click.command(
+@helped(
     "export",
-    cls=Helped,
-    examples=(
-        "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
-        "screenpath export runs/svm-data --step C=0.1 --to onnx -o svm.onnx",
-    ),
+    "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
+    "screenpath export runs/svm-data --step C=0.1 --to onnx -o svm.onnx",
 )
 @run_argument
 @step_option

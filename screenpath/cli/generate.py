@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import force_option
 
 
-@click.command(
+@helped(
     "generate",
-    cls=Helped,
-    examples=(
-        "screenpath generate wang-toy1 --seed 0 -o toy1.libsvm",
-        "screenpath generate hong-syn1 --n 1000 --p 5000 -o syn1.libsvm.gz",
-    ),
+    "screenpath generate wang-toy1 --seed 0 -o toy1.libsvm",
+    "screenpath generate hong-syn1 --n 1000 --p 5000 -o syn1.libsvm.gz",
 )
 @click.argument("name")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random numbers.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from typing import Any
 
 import click
 
@@ -15,13 +16,7 @@ SAID = 3  # names that are offered for one that does not exist
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group.
-
-    Parameters
-    ----------
-    group : str
-        One of ``models.options.GROUPS``.
-    """
+    """An option that knows its group, one of ``models.options.GROUPS``."""
 
     def __init__(self, *arguments, group: str, **more):
         super().__init__(*arguments, **more)
@@ -29,13 +24,7 @@ class GroupedOption(click.Option):
 
 
 class WithExamples:
-    """A page with examples at its end.
-
-    Parameters
-    ----------
-    examples : sequence of str
-        Whole commands.
-    """
+    """A page with examples, whole commands, at its end."""
 
     def __init__(self, *arguments, examples=(), **more):
         super().__init__(*arguments, **more)
@@ -69,6 +58,11 @@ class Helped(WithExamples, click.Command):
                     formatter.write_dl(groups[name])
 
 
+def helped(name: str, *examples: str, group: Any = click):
+    """Return the decorator of a command, of a group or by itself, whose page has these examples."""
+    return group.command(name, cls=Helped, examples=examples)
+
+
 class Suggesting(WithExamples, click.Group):
     """A group that names the nearest commands for one that it does not have."""
 
@@ -96,7 +90,7 @@ def examples_of(spec) -> tuple:
     return first, f"screenpath {spec.name} data.libsvm {flags(spec.example)}"
 
 
-@click.command("help", cls=Helped, examples=("screenpath help svm", "screenpath help cache pack"))
+@helped("help", "screenpath help svm", "screenpath help cache pack")
 @click.argument("names", metavar="[COMMAND]...", nargs=-1)
 @click.pass_context
 def command(ctx, names):

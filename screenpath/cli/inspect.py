@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.app import DONE, ERROR
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import flag
 from screenpath.errors import flags, shown
 from screenpath.models.options import ONE_HOT, TARGET
@@ -15,11 +15,7 @@ CLASSES_SHOWN = 20
 WIDEST_NAME = 40  # characters of a name up to which values stand below each other
 
 
-@click.command(
-    "inspect",
-    cls=Helped,
-    examples=("screenpath inspect data.libsvm", "screenpath inspect table.csv --target y --one-hot colour"),
-)
+@helped("inspect", "screenpath inspect data.libsvm", "screenpath inspect table.csv --target y --one-hot colour")
 @click.argument("data")
 @click.option("--zero-based", is_flag=True, help="Indices in the file start at 0.")
 @click.option(

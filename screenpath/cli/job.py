@@ -16,21 +16,9 @@ from screenpath.runs.interrupts import Stopped
 
 
 def run_job(spec: Spec, options: dict, kind=None) -> int:
-    """Compute a path and write it.
+    """Compute a path by a session (of another ``kind`` where one is named), write it, and return the exit code.
 
-    Parameters
-    ----------
-    spec : Spec
-    options : dict
-        Values of the command's options by name.
-    kind : type, optional
-        Of the session; default :class:`screenpath.runs.session.Session`.
-
-    Returns
-    -------
-    int
-        Exit code: 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by
-        signal n.
+    That is 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by signal n.
     """
     from screenpath.report.console import Console
     from screenpath.runs.session import Session

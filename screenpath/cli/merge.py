@@ -7,18 +7,15 @@ import sys
 import click
 
 from screenpath.cli.app import DONE, UNCERTIFIED
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import quiet_option
 from screenpath.errors import tell
 
 
-@click.command(
+@helped(
     "merge",
-    cls=Helped,
-    examples=(
-        "screenpath merge parts/1 parts/2 parts/3 -o runs/whole",
-        "screenpath merge folds/1 folds/2 -o runs/cv-whole --force",
-    ),
+    "screenpath merge parts/1 parts/2 parts/3 -o runs/whole",
+    "screenpath merge folds/1 folds/2 -o runs/cv-whole --force",
 )
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(), help="Run folder to make.")

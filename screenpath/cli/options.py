@@ -133,16 +133,7 @@ def _remember(ctx, param, value):
 
 
 def flag(option: Option, *, help: str | None = None, **changed):
-    """Return the decorator that adds an option to a command.
-
-    Parameters
-    ----------
-    option : Option
-    help : str, optional
-        In place of the option's own.
-    **changed
-        Of the keywords of ``click.option``.
-    """
+    """Return the decorator that adds an option to a command; keywords of ``click.option`` take the place of its own."""
     name = option.name.replace("_", "-")
     names = [f"--{name}"] if option.short is None else [option.short, f"--{name}"]
     how: dict = {"help": shell(help or option.help)}

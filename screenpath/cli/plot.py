@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument
 from screenpath.errors import UsageError, tell
@@ -13,11 +13,7 @@ from screenpath.errors import UsageError, tell
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 
 
-@click.command(
-    "plot",
-    cls=Helped,
-    examples=("screenpath plot runs/svm-data", "screenpath plot runs/svm-data --kind gap --terminal"),
-)
+@helped("plot", "screenpath plot runs/svm-data", "screenpath plot runs/svm-data --kind gap --terminal")
 @run_argument
 @click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
 @click.option("-o", "--out", metavar="FILE", help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png]")

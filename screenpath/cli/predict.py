@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import flag, force_option, quiet_option
-from screenpath.errors import RunFolderError, UsageError, tell
+from screenpath.errors import UsageError, tell
 from screenpath.models.options import TARGET
-from screenpath.models.specs import SPECS
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
@@ -26,13 +25,10 @@ training_option = click.option(
 )
 
 
-@click.command(
+@helped(
     "predict",
-    cls=Helped,
-    examples=(
-        "screenpath predict runs/svm-data new.libsvm --step C=0.1",
-        "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
-    ),
+    "screenpath predict runs/svm-data new.libsvm --step C=0.1",
+    "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
 )
 @run_argument
 @click.argument("data", metavar="DATA", type=click.Path())
@@ -68,7 +64,7 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
     run = open_run(run)
     support = training_path(run, training) if run.kernel else training
     output = Output(out, force, [run.path, data, support])
-    spec = model_spec(run)
+    spec = run.declared()
     step = step or usual_step(run)
     chosen = run.choose(step)
     if training is not None and run.kernel is None:
@@ -92,27 +88,8 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
                 tell(line)
 
 
-def model_spec(run):
-    """Return the Spec of a run's model.
-
-    Raises
-    ------
-    RunFolderError
-        For a model that this version does not know, or whose solutions are not weights of features.
-    """
-    if run.model not in SPECS:
-        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
-    return SPECS[run.model]
-
-
 def usual_step(run) -> str:
-    """Return the step that is meant where none is named.
-
-    Raises
-    ------
-    UsageError
-        Unless a cross-validation has chosen one, or there is only one.
-    """
+    """Return the step that is meant where none is named: the choice of a cross-validation, or the only one."""
     if (run.score_column or "").startswith("cv_"):
         return "best"
     if len(run.steps) == 1:
@@ -144,19 +121,13 @@ def say_step(run, step, text: str) -> None:
 
 def score_line(spec, run, values, y) -> str:
     """Return the score in words, or why there is none."""
-    import numpy as np
-
     from screenpath.runs.predict import known_rows
 
-    name = spec.score.replace("-", " ")
-    known = np.isfinite(y) if run.labels is None else known_rows(run, y)
+    known = known_rows(run, y)
     if not known.any():
         return "no score: the data has no labels"
-    if run.labels is None:
-        return f"{name}: {spec.score_of(values[known], y[known]):.6g} on {int(known.sum())} rows"
-    targets, _ = spec.targets(y[known], run.target_options, run.labels)
-    score = spec.score_of(values[known], np.asarray(targets))
-    return f"{name}: {score:.6g} on {int(known.sum())} rows"
+    score = spec.score_of(values[known], run.targets(y[known]))
+    return f"{spec.score.replace('-', ' ')}: {score:.6g} on {int(known.sum())} rows"
 
 
 def table(run, values, decision: bool) -> str:

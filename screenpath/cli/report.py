@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument
 from screenpath.errors import tell
 
 
-@click.command(
-    "report",
-    cls=Helped,
-    examples=("screenpath report runs/svm-data -o report.html", "screenpath report runs/cv-svm-data -o -"),
-)
+@helped("report", "screenpath report runs/svm-data -o report.html", "screenpath report runs/cv-svm-data -o -")
 @run_argument
 @click.option("-o", "--out", metavar="FILE", required=True, help="HTML file; - is standard output.")
 @force_option

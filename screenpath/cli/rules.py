@@ -6,7 +6,7 @@ import textwrap
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import say
 from screenpath.models.losses import LOSSES
 from screenpath.models.specs import SPECS
@@ -14,7 +14,7 @@ from screenpath.models.specs import SPECS
 WIDTH, NAMES = 60, 12  # characters of a line, and of a name in it
 
 
-@click.command("rules", cls=Helped, examples=("screenpath rules", "screenpath rules l1svm"))
+@helped("rules", "screenpath rules", "screenpath rules l1svm")
 @click.argument("model", required=False, type=click.Choice(list(SPECS)))
 def command(model):
     """List the screening rules of MODEL, or of all models, with a line each.

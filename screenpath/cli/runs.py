@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import quiet_option, say
 from screenpath.errors import tell
 
 
-@click.command(
+@helped(
     "runs",
-    cls=Helped,
-    examples=(
-        "screenpath runs runs/cv-svm-data runs/cv-l1svm-data",
-        "screenpath runs runs/svm-data runs/l1svm-data --step best --test new.libsvm",
-    ),
+    "screenpath runs runs/cv-svm-data runs/cv-l1svm-data",
+    "screenpath runs runs/svm-data runs/l1svm-data --step best --test new.libsvm",
 )
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
 @click.option("--step", metavar="STEP", default="best", show_default=True, help="Of every run: best, one-se, a number.")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option, say
 from screenpath.cli.predict import STEP_HELP, run_argument, say_choice, training_option
 from screenpath.errors import UsageError, tell
 
 
-@click.command(
-    "show",
-    cls=Helped,
-    examples=("screenpath show runs/svm-data", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv"),
-)
+@helped("show", "screenpath show runs/svm-data", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv")
 @run_argument
 @click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best where steps have scores, else the last]")
 @click.option(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.app import DONE, ERROR, UNCERTIFIED
-from screenpath.cli.help import Helped
+from screenpath.cli.help import helped
 
 SHOWN = 20  # faults that are named
 
 
-@click.command(
-    "verify", cls=Helped, examples=("screenpath verify runs/svm-data", "screenpath verify runs/svm-data data.libsvm")
-)
+@helped("verify", "screenpath verify runs/svm-data", "screenpath verify runs/svm-data data.libsvm")
 @click.argument("run", type=click.Path())
 @click.argument("data", required=False, type=click.Path())
 def command(run, data):

@@ -40,58 +40,30 @@ LARGEST = 2**62  # below it, sums of int64 are exact
 
 @dataclass(frozen=True)
 class Line:
-    """What a certified pair says about the held-out samples; 8 (m + d) bytes, behind a kernel 8 (m + 2 n).
-
-    Parameters
-    ----------
-    C : float
-    center : ndarray of shape (d,), or (n,) behind a kernel
-        ``(w + C G'theta)/2``, behind a kernel its dual coefficients.
-    trained : ndarray of shape (d,) or (n,)
-        What the centre's products with another centre are formed with: itself, behind a kernel its products with the
-        training rows.
-    radius_sq : float
-        The optimum at C is no further from the centre, rounding included.
-    xi, xi_error : float
-        Sum of the training losses of ``w``, and a bound on its rounding error.
-    products : ndarray of shape (m,)
-        Held-out rows times the centre.
-    extent : float
-        Norm by which the rounding of the products is bounded.
-    errors : int
-        Weight of the held-out samples that ``w`` gets wrong; a product of 0 counts as negative.
-    """
+    """What a certified pair says about the held-out samples; 8 (m + d) bytes, behind a kernel 8 (m + 2 n)."""
 
     C: float
+    # ``(w + C G'theta)/2``, shape (d,); behind a kernel its dual coefficients, shape (n,)
     center: np.ndarray
+    # what the centre's products with another centre are formed with: itself, behind a kernel its products with the
+    # training rows
     trained: np.ndarray
-    radius_sq: float
-    xi: float
+    radius_sq: float  # the optimum at C is no further from the centre, rounding included
+    xi: float  # xi, xi_error: sum of the training losses of ``w``, and a bound on its rounding error
     xi_error: float
-    products: np.ndarray
-    extent: float
-    errors: int
+    products: np.ndarray  # shape (m,): held-out rows times the centre
+    extent: float  # norm by which the rounding of the products is bounded
+    errors: int  # weight of the held-out samples that ``w`` gets wrong; a product of 0 counts as negative
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out samples of one fold and the lines of its certified solutions.
+    """Held-out samples of one fold and the lines of its certified solutions."""
 
-    Parameters
-    ----------
-    signs : ndarray of shape (m,)
-    norms : ndarray of shape (m,)
-        Of the prepared rows, bias included, enlarged for rounding.
-    weights : ndarray of int or object of shape (m,)
-        How often each sample counts, in whole numbers.
-    lines : list of Line
-        In the order of C.
-    """
-
-    signs: np.ndarray
-    norms: np.ndarray
-    weights: np.ndarray
-    lines: list
+    signs: np.ndarray  # shape (m,)
+    norms: np.ndarray  # shape (m,): of the prepared rows, bias included, enlarged for rounding
+    weights: np.ndarray  # ndarray of int or object of shape (m,): how often each sample counts, in whole numbers
+    lines: list  # of Line, or FreeLine with a free intercept, in the order of C
 
     @classmethod
     def of(cls, X, signs, lines, weights=None) -> HeldOut:
@@ -129,10 +101,7 @@ class HeldOut:
 def whole_weights(weights) -> np.ndarray:
     """Return weights as whole numbers in the same proportion, exactly: floating-point numbers are fractions.
 
-    Returns
-    -------
-    ndarray of shape (m,)
-        Of int64 where their sum fits, else of Python's own integers.
+    They are int64 where their sum fits, else Python's own integers.
     """
     weights = np.asarray(weights, dtype=np.float64)
     if np.all(weights == np.floor(weights)) and weights.sum() < LARGEST:  # as most are
@@ -148,17 +117,8 @@ def whole_weights(weights) -> np.ndarray:
 def certified_line(certificate, X, products, fold: HeldOut, model=None) -> Line | FreeLine:
     """Return the line of a certificate of the box model, or of the kernel model, whose ``w`` is that of its dual point.
 
-    Parameters
-    ----------
-    certificate : models.box_types.Certificate
-    X : ndarray or csr_array of shape (m, d), or HeldOutRows
-        Prepared held-out rows.
-    products : ndarray of shape (m,)
-        ``X w``.
-    fold : HeldOut
-        The samples that the rows belong to.
-    model : models.free_base.FreeIntercept, optional
-        Of a certificate with a free intercept.
+    ``X`` are the prepared held-out rows of the fold, shape (m, d), or HeldOutRows; ``products``, shape (m,), is ``X
+    w``; and ``model`` is that of the certificate where this has a free intercept.
     """
     if isinstance(certificate, FreeCertificate):
         return free_line(certificate, model, X, products, fold)
@@ -185,18 +145,9 @@ def bend(first: Line, second: Line) -> float:
 def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
 
-    Parameters
-    ----------
-    fold : HeldOut
-    first, second : Line or FreeLine
-        Neighbours.
-    side : ndarray of shape (m,)
-        -1 or +1: the sign of ``x.w*`` that is to be certain.
-
-    Returns
-    -------
-    start, end : ndarray of shape (m,)
-        ``start > end`` where the sample is certain for all ``s``.
+    ``first`` and ``second`` are neighbours, each a Line or a FreeLine; ``side``, shape (m,), is -1 or +1: the sign of
+    ``x.w*`` that is to be certain. Start and end have the shape (m,); ``start > end`` where a sample is certain for all
+    ``s``.
     """
     if isinstance(first, FreeLine):
         return first.undecided(fold, second, side)
@@ -223,16 +174,7 @@ def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple
 def heaviest(starts, ends, weights) -> tuple[int, float]:
     """Return the largest total weight of closed intervals with a point in common, and the middle of such points.
 
-    Parameters
-    ----------
-    starts, ends : ndarray of shape (m,)
-        ``starts <= ends``, within [0, 1].
-    weights : ndarray of int or object of shape (m,)
-
-    Returns
-    -------
-    weight : int
-    point : float
+    ``starts <= ends`` and ``weights`` (int or object) have the shape (m,); the intervals lie within [0, 1].
     """
     if starts.size == 0:
         return 0, 0.5
@@ -249,35 +191,21 @@ def heaviest(starts, ends, weights) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Segment:
-    """Bounds between two neighbours of the grid, in units of ``1 / ErrorBounds.denominator``.
+    """Bounds between two neighbours of the grid, in units of ``1 / ErrorBounds.denominator``."""
 
-    Parameters
-    ----------
-    low, high : float
-        Ends in C.
-    lower, upper : int
-        Bounds on the error that hold at every C of the segment.
-    weakest : float
-        A C at which the lower bound is reached.
-    """
-
-    low: float
+    low: float  # low, high: ends in C
     high: float
-    lower: int
+    lower: int  # lower, upper: bounds on the error that hold at every C of the segment
     upper: int
-    weakest: float
+    weakest: float  # a C at which the lower bound is reached
 
 
 class ErrorBounds:
     """The bounds over all segments of a grid; a finer grid is worked out only where it is new.
 
     A held-out sample of weight ``s`` in a fold whose weights sum up to ``m`` weighs ``s L/m``, ``L`` the least common
-    multiple of all sums, and the mean over the folds divides by ``denominator = L x folds``.
-
-    Parameters
-    ----------
-    folds : list of HeldOut
-        With the same values of C each, two or more.
+    multiple of all sums, and the mean over the folds divides by ``denominator = L x folds``. The folds, two or more,
+    have the same values of C.
     """
 
     def __init__(self, folds: list[HeldOut]):

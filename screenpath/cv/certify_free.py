@@ -16,18 +16,10 @@ PIECES = 4  # into which the range between two grid points is divided
 
 @dataclass(frozen=True)
 class FreeLine(RangeLevers):
-    """What a pair says about ``m`` held-out samples with the help of ``k`` levers; see :class:`RangeLevers`.
+    """What a pair says about ``m`` held-out samples with the help of ``k`` levers; see :class:`RangeLevers`."""
 
-    Parameters
-    ----------
-    apart : ndarray of shape (k, m)
-        At least the distance of each sample from a lever's centre.
-    errors : int
-        Weight of the samples that ``w`` and its intercept get wrong; a linear form of 0 counts as negative.
-    """
-
-    apart: np.ndarray
-    errors: int
+    apart: np.ndarray  # shape (k, m): at least the distance of each sample from a lever's centre
+    errors: int  # weight of the samples that ``w`` and its intercept get wrong; a linear form of 0 counts as negative
 
     def certain(self, fold, low: float, high: float, side: np.ndarray) -> np.ndarray:
         """Tell of each sample whether ``x.w* + b*`` has the sign ``side`` for all C from ``low`` to ``high``."""
@@ -60,18 +52,10 @@ class FreeLine(RangeLevers):
 
 
 def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
-    """Return the line of a certificate with a free intercept.
+    """Return the line of a certificate with a free intercept, of ``model`` on the training part.
 
-    Parameters
-    ----------
-    certificate : models.free_base.FreeCertificate
-    model : models.free_base.FreeIntercept
-        Of the training part.
-    X : ndarray or csr_array of shape (m, d + 1), or HeldOutRows
-        Prepared held-out rows; behind those of a linear model stands the constant of the intercept.
-    products : ndarray of shape (m,)
-        Their linear forms, intercept included.
-    fold : HeldOut
+    ``X`` are the prepared held-out rows, shape (m, d + 1), or HeldOutRows; behind those of a linear model stands the
+    constant of the intercept. ``products``, shape (m,), are their linear forms, intercept included.
     """
     C, point = certificate.C, certificate.point
     wrong = fold.weight((products > 0.0) != (fold.signs > 0.0))

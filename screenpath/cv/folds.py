@@ -14,22 +14,12 @@ ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class
 
 @dataclass(frozen=True)
 class Split:
-    """One training part and one held-out part.
+    """One training part and one held-out part."""
 
-    Parameters
-    ----------
-    repeat, fold : int
-        From 0; of a fold file, ``fold`` is the rank of its number.
-    held_out : ndarray of int64
-        Held-out samples, increasing.
-    trained : ndarray of int64, optional
-        Samples that are trained on, increasing; all others by default.
-    """
-
-    repeat: int
+    repeat: int  # repeat, fold: from 0; of a fold file, ``fold`` is the rank of its number
     fold: int
-    held_out: np.ndarray
-    trained: np.ndarray | None = None
+    held_out: np.ndarray  # int64: held-out samples, increasing
+    trained: np.ndarray | None = None  # int64: samples that are trained on, increasing; all others by default
 
     def training(self, n: int) -> np.ndarray:
         """Return the samples that are trained on, increasing."""
@@ -41,22 +31,10 @@ class Split:
 
 
 def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Split]:
-    """Draw ``repeats`` partitions of the samples into ``k`` folds.
+    """Draw ``repeats`` partitions of the samples into ``k`` folds; the folds of the first repeat come first.
 
-    Parameters
-    ----------
-    n : int
-    k, repeats : int
-    seed : int
-        The same seed gives the same folds, whatever else is asked for.
-    classes : ndarray of shape (n,), optional
-        Labels: each fold gets each of them in the same proportion, to one sample. Without, the sizes of the folds
-        differ by at most one.
-
-    Returns
-    -------
-    list of Split
-        All folds of the first repeat, then of the second, ...
+    The same seed gives the same folds, whatever else is asked for. With labels, ``classes`` of shape (n,), each fold
+    gets each of them in the same proportion, to one sample; without, the sizes of the folds differ by at most one.
     """
     splits: list[Split] = []
     for repeat in range(repeats):
@@ -71,14 +49,7 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
 
 
 def read_fold_file(path, n: int) -> list[Split]:
-    """Read the fold of every sample: one whole number a line, in the order of the data.
-
-    Raises
-    ------
-    DataError
-        With file, line and token for a line that is not a whole number; for another number of lines than samples, or
-        fewer than two folds.
-    """
+    """Read the fold of every sample: one whole number a line, in the order of the data; two folds at least."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -105,12 +76,7 @@ def read_fold_file(path, n: int) -> list[Split]:
 
 
 def check_count(n: int, k: int) -> None:
-    """Refuse a number of folds that the samples cannot fill.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a number of folds that the samples cannot fill."""
     if k > n:
         raise UsageError(f"`folds={k}` is more than the {n} samples", f"use `folds={n}` (leave one out) or fewer")
 
@@ -118,17 +84,7 @@ def check_count(n: int, k: int) -> None:
 def check_counts(classes, k: int, name=label_text) -> None:
     """Refuse more folds than the rarest class has samples: stratified folds promise one in each.
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n,)
-    k : int
-    name : callable
-        ``name(value) -> str``, the class as the file names it.
-
-    Raises
-    ------
-    DataError
-        Naming class, count and the largest number of folds that works.
+    ``name(value) -> str`` is the class as the file names it.
     """
     values, counts = np.unique(classes, return_counts=True)
     rare = int(counts.argmin())
@@ -143,12 +99,7 @@ def check_counts(classes, k: int, name=label_text) -> None:
 
 
 def check_weights(weights, splits: list[Split]) -> None:
-    """Make sure that no part of a split consists of samples of weight 0 alone: they are not in the data.
-
-    Raises
-    ------
-    DataError
-    """
+    """Make sure that no part of a split consists of samples of weight 0 alone: they are not in the data."""
     for split in splits:
         for part, index in (("training", split.training(len(weights))), ("held-out", split.held_out)):
             if not np.any(weights[index]):
@@ -159,23 +110,9 @@ def check_weights(weights, splits: list[Split]) -> None:
 
 
 def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None) -> None:
-    """Make sure that every training part has every class, and every held-out part where the score needs it.
+    """Make sure that every training part has every class, and ``everywhere`` every held-out part too.
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n,)
-    splits : list of Split
-    everywhere : bool
-        Whether held-out parts need all classes too.
-    name : callable
-        ``name(value) -> str``, the class as the file names it.
-    weights : ndarray of shape (n,), optional
-        Of the samples; those of weight 0 do not count.
-
-    Raises
-    ------
-    DataError
-        Naming fold, class, count and the largest number of stratified folds that works.
+    ``name(value) -> str`` is the class as the file names it; samples of weight 0 do not count.
     """
     n = len(classes)
     there = np.ones(n, dtype=bool) if weights is None else weights > 0.0

@@ -88,13 +88,7 @@ def _merge_folds(runs: list, out, force: bool, command: list) -> None:
 
 
 def _scores(run, folds: list, steps: int) -> np.ndarray:
-    """Return the score of every fold at every step, nan where it did not get there.
-
-    Raises
-    ------
-    RunFolderError
-        If the table of folds has other steps.
-    """
+    """Return the score of every fold at every step, nan where it did not get there."""
     found: dict[tuple, np.ndarray] = {}
     for row in csv.DictReader(folds):
         scores = found.setdefault((row["repeat"], row["fold"]), np.full(steps, np.nan))

@@ -22,13 +22,7 @@ def cv_spec(spec: Spec) -> Spec:
 
 
 def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
-    """Return the model that the options describe, and all options of the run, those that depend on others filled in.
-
-    Raises
-    ------
-    UsageError
-        For options that contradict each other.
-    """
+    """Return the model that the options describe, and all options of the run, those that depend on others filled in."""
     options = {**WITHOUT_MORE, **WITHOUT, **options, **dict(spec.fixed)}
     if options["fold_file"] is not None:
         for name in ("folds", "repeats", "stratify"):

@@ -50,21 +50,10 @@ def refine(certified: ErrorBounds, target: float, budget: int, tol: float, solve
 
 
 def new_points(certified: ErrorBounds, target: float, limit: int) -> list[float]:
-    """Return where the grid should be finer: one point in each of the weakest segments.
+    """Return where the grid should be finer, increasing: one point in each of the weakest segments, ``limit`` at most.
 
-    The point at which the bound is weakest, kept off the ends of its segment by a quarter of its width in log C.
-
-    Parameters
-    ----------
-    certified : ErrorBounds
-    target : float
-    limit : int
-        How many at most.
-
-    Returns
-    -------
-    list of float
-        Increasing; empty where no segment is weak or can be divided.
+    The point at which the bound is weakest, kept off the ends of its segment by a quarter of its width in log C. There
+    is none where no segment is weak or can be divided.
     """
     found: list[float] = []
     for segment in certified.weak(target):

@@ -11,6 +11,7 @@ import contextlib
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
 from screenpath.data import needs
-from screenpath.data.atomic import save_arrays
+from screenpath.data.atomic import load_array, save_arrays
 from screenpath.data.memory import MemoryLimit, code_is_loaded, in_force
 from screenpath.data.needs import SCREEN_MORE
 from screenpath.data.prepare import prepare
@@ -37,69 +38,32 @@ from screenpath.walk.workers import Workers, follow_parent, workers
 
 @dataclass(frozen=True)
 class Task:
-    """What all folds have in common, small enough to be sent to every process.
+    """What all folds have in common, small enough to be sent to every process."""
 
-    Parameters
-    ----------
-    spec : models.spec.Spec
-        Model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``.
-    options : dict
-        Of the command.
-    score : Score
-    labels : dict or None
-        Label map of the whole data.
-    class_weight : dict, "balanced" or None
-    storage : {"dense", "sparse"}
-    deadline : float
-        ``time.monotonic()`` value.
-    certify : bool
-        Whether to keep what the certified bound needs.
-    run : str
-        What stands for the data and the options in the files of the folds.
-    limit : MemoryLimit or None
-        Of a process that computes folds for another one.
-    keep : bool
-        Whether to keep the linear forms of the held-out samples at every step.
-    grows : bool
-        Whether points may follow behind the end of a grid.
-    """
-
-    spec: Spec
-    options: dict
+    spec: Spec  # model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``
+    options: dict  # of the command
     score: Score
-    labels: dict | None
-    class_weight: object
-    storage: str
-    deadline: float
-    certify: bool = False
-    run: str = ""
-    limit: MemoryLimit | None = None
-    keep: bool = False
-    grows: bool = False
+    labels: dict | None  # label map of the whole data
+    class_weight: object  # dict, "balanced" or None
+    storage: str  # {"dense", "sparse"}
+    deadline: float  # ``time.monotonic()`` value
+    certify: bool = False  # whether to keep what the certified bound needs
+    run: str = ""  # what stands for the data and the options in the files of the folds
+    limit: MemoryLimit | None = None  # of a process that computes folds for another one
+    keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
+    grows: bool = False  # whether points may follow behind the end of a grid
 
 
 @dataclass(frozen=True)
 class FoldPath:
-    """One fold over one grid.
-
-    Parameters
-    ----------
-    split : Split
-    rows : list of dict
-        One a grid point that was reached: parameters, score and the columns of ``COLUMNS``.
-    held_out : HeldOut or None
-        For the certified bound.
-    products : list of ndarray
-        Linear forms of the held-out samples, one array a grid point, where they are kept.
-    state : dict
-        Of the reference of the next point, where one may follow.
-    """
+    """One fold over one grid."""
 
     split: Split
-    rows: list
-    held_out: HeldOut | None = None
-    products: list = field(default_factory=list)
-    state: dict = field(default_factory=dict)
+    rows: list[dict]  # one a grid point that was reached: parameters, score and the columns of ``COLUMNS``
+    held_out: HeldOut | None = None  # for the certified bound
+    # linear forms of the held-out samples, one array a grid point, where they are kept
+    products: list[np.ndarray] = field(default_factory=list)
+    state: dict = field(default_factory=dict)  # of the reference of the next point, where one may follow
 
     @property
     def beginning(self) -> Saved:
@@ -123,21 +87,12 @@ class FoldPath:
 
 @dataclass(frozen=True)
 class Samples:
-    """The raw data.
+    """The raw data."""
 
-    Parameters
-    ----------
-    X : csr_array or ndarray of shape (n, d)
-        In the units of the file; an ndarray needs dense storage.
-    y, targets : ndarray of shape (n,)
-        Labels of the file and what the model makes of them.
-    weights : ndarray of shape (n,) or None
-        How often each sample stands in the data, in training and held-out parts alike.
-    """
-
-    X: Any
-    y: np.ndarray
+    X: Any  # csr_array or ndarray of shape (n, d): in the units of the file; an ndarray needs dense storage
+    y: np.ndarray  # y, targets: shape (n,): labels of the file and what the model makes of them
     targets: np.ndarray
+    # shape (n,): how often each sample stands in the data, in training and held-out parts alike
     weights: np.ndarray | None = None
 
     def part(self, index: np.ndarray) -> Samples:
@@ -149,26 +104,11 @@ class Samples:
 def fold_path(
     samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
 ) -> FoldPath:
-    """Train on one part over the whole grid and score every step on the other.
+    """Train on one part over the whole grid and score every step on the other, until the deadline comes.
 
-    Parameters
-    ----------
-    samples : Samples
-    task : Task
-    split : Split
-    grid : sequence
-        Parameters in the order of the walk.
-    tol : float
-        Relative gap of every step on the training part.
-    file : FoldFile or FoldMemory, optional
-        Where the fold is kept while it goes on and when it is finished. One under way there is continued.
-    begun : FoldPath, optional
-        The path over the first points of the grid, where there is no file yet.
-
-    Returns
-    -------
-    FoldPath
-        Shorter than the grid where the deadline came first.
+    A fold is kept in ``file``, a FoldFile or FoldMemory, while it goes on and when it is finished; one under way there
+    is continued. Where there is none yet, ``begun`` may be the path over the first points of the grid. ``tol`` is the
+    relative gap of every step on the training part.
     """
     limit = in_force()
     saved = (file.load() if file is not None else None) or (begun and begun.beginning)
@@ -223,17 +163,8 @@ def fold_path(
     return FoldPath(split, plain(rows), held_out, kept, state)
 
 
-def needs_of_folds(samples: Samples, task: Task, splits, points: int) -> tuple[int, int]:
-    """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave.
-
-    Parameters
-    ----------
-    samples : Samples
-    task : Task
-    splits : list of Split
-    points : int
-        Of the grid.
-    """
+def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
+    """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave."""
     o, spec, (n, d) = task.options, task.spec, samples.X.shape
     counts, classes = np.diff(samples.X.indptr), len((task.labels or {}).get("classes", (0,)))
     o = o if spec.rows is None else {**o, "bias": 0.0, "dtype": "float64"}
@@ -359,11 +290,8 @@ def fold_paths(
 
     Parameters
     ----------
-    samples : Samples
-    task : Task
     splits : list of Split
     grid : sequence
-    tol : float
     jobs : int or Processes, default 1
         How many processes, or those of these samples and this task that are kept from call to call.
     folder : Path, optional
@@ -452,12 +380,7 @@ def _open(data: str, task: Task) -> None:
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()
-
-    def load(name):
-        path = Path(data) / f"{name}.npy"
-        # Mapped copy-on-write: shared, and yet an ordinary array.
-        return np.asarray(np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path))
-
+    load = partial(load_array, Path(data))
     if (Path(data) / "dense.npy").exists():
         X = load("dense")
     else:

@@ -17,11 +17,11 @@ import numpy as np
 from screenpath.cv.certify import LARGEST, HeldOut, Line
 from screenpath.cv.certify_free import FreeLine
 from screenpath.cv.folds import Split
+from screenpath.data.values import is_number
 from screenpath.errors import RunFolderError
 from screenpath.models.lever_range import SIZES
 from screenpath.numbers import states
 from screenpath.runs.archive import load_archive, save_archive
-from screenpath.runs.record import is_number
 
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",
@@ -34,21 +34,11 @@ SCALARS = ("C", "radius_sq", "xi", "xi_error", "extent")
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file holds.
+    """What a file holds."""
 
-    Parameters
-    ----------
-    rows : list of dict
-        One a grid point that is done.
-    held_out : HeldOut or None
-        With the lines of these points.
-    state : dict
-        Arrays of the reference of the next point; empty where the fold is finished, and no point may follow.
-    """
-
-    rows: list
-    held_out: HeldOut | None
-    state: dict
+    rows: list[dict]  # one a grid point that is done
+    held_out: HeldOut | None  # with the lines of these points
+    state: dict  # arrays of the reference of the next point; empty where the fold is finished, and no point may follow
 
 
 class FoldFile:
@@ -58,9 +48,7 @@ class FoldFile:
     ----------
     folder : Path
         Of the whole grid; a finer one has another.
-    split : Split
     grid : sequence
-    tol : float
     run : str, optional
         What stands for the data and the options of the run (``write.folder.run_key``).
     width : int, optional
@@ -83,13 +71,7 @@ class FoldFile:
         self._seconds, self._since = EVERY, time.monotonic()
 
     def load(self) -> Saved | None:
-        """Return what an earlier run left; None where it left nothing.
-
-        Raises
-        ------
-        RunFolderError
-            If the file is damaged, or that of another fold, grid or accuracy.
-        """
+        """Return what an earlier run left of this fold, grid and accuracy; None where it left nothing."""
         if not self.path.exists():
             return None
         try:
@@ -145,17 +127,11 @@ class FoldFile:
         self._seconds = max(EVERY, (self._since - began) / SHARE)
 
 
+@dataclass
 class FoldMemory:
-    """What a :class:`FoldFile` does, in memory: what a worker of a cluster begins with and sends home.
+    """What a :class:`FoldFile` does, in memory: what a worker of a cluster begins with and sends home."""
 
-    Parameters
-    ----------
-    saved : Saved or None
-        The beginning of the fold.
-    """
-
-    def __init__(self, saved: Saved | None):
-        self.saved = saved
+    saved: Saved | None  # the beginning of the fold
 
     def load(self) -> Saved | None:
         """Return the beginning of the fold."""
@@ -199,10 +175,7 @@ def _arrays(held_out: HeldOut) -> dict:
 def _held_out(content: dict, size: int, points: list, width: int | None) -> HeldOut | None:
     """Undo :func:`_arrays`, taking out of ``content`` what belongs to it.
 
-    Raises
-    ------
-    ValueError
-        If it is not the record of so many held-out samples at these values of C.
+    A ValueError if it is not the record of so many held-out samples at these values of C.
     """
     if "signs" not in content:
         return None

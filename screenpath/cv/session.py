@@ -227,13 +227,7 @@ class CvSession(Session):
         return folder
 
     def go_on(self) -> dict:
-        """Go on behind the end of the grid until the mean score has turned.
-
-        Returns
-        -------
-        dict
-            For cv.json: points added, the last point, and whether it has turned.
-        """
+        """Go on behind the end of the grid until the mean score has turned; return what cv.json says of it."""
         o, first = self.options, self.grid
 
         def has_turned(grid, folds) -> bool:

@@ -15,15 +15,7 @@ def csv_text(columns, rows) -> str:
 
 
 def scores_text(parameters: list, choice: Choice, n_folds: int) -> str:
-    """Return cv.csv: mean and standard error at each grid point, and which are chosen.
-
-    Parameters
-    ----------
-    parameters : list of dict
-        Of the grid points.
-    choice : Choice
-    n_folds : int
-    """
+    """Return cv.csv: mean and standard error at each grid point, whose parameters are given, and which are chosen."""
     names, scored = list(parameters[0]), np.isfinite(choice.mean)
     rows = [
         {

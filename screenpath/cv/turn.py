@@ -20,18 +20,11 @@ def patience(points: int) -> int:
 
 
 def turned(choice: Choice, higher: bool) -> bool:
-    """Tell whether the score has turned at the end of the grid.
+    """Tell whether the score has turned at the end of the grid, which all folds have reached.
 
     It has where none of the last points is better than the best before them (nor is a plateau), or where each of the
     last ``LEAST`` means is more than one standard error worse than the best: the rule by which the most regularised
     step is chosen, asked of the other end. Means that are all the same have not begun to move.
-
-    Parameters
-    ----------
-    choice : Choice
-        Over the whole grid; all folds have reached its end.
-    higher : bool
-        Whether more is better.
     """
     last = choice.mean.size - 1
     if np.all(choice.mean == choice.mean[0]):
@@ -44,27 +37,11 @@ def turned(choice: Choice, higher: bool) -> bool:
 
 
 def grown(first: np.ndarray, folds, most: int, further, has_turned, walk) -> tuple[np.ndarray, Any]:
-    """Go on behind the end of a grid until the mean score has turned, some points at a time.
+    """Go on behind the end of a grid until the mean score has turned, some points at a time, ``most`` in all.
 
-    Parameters
-    ----------
-    first : ndarray
-        The grid.
-    folds
-        What was found over it.
-    most : int
-        Points that may be added.
-    further : callable
-        ``further(count) -> ndarray``, points behind the grid.
-    has_turned : callable
-        ``has_turned(grid, folds) -> bool``; also where nothing may follow for another reason.
-    walk : callable
-        ``walk(grid, folds)`` goes on with the folds over a longer grid; None where there is no time for it.
-
-    Returns
-    -------
-    grid : ndarray
-    folds
+    ``folds`` is what was found over the ``first`` grid, and ``further(count) -> ndarray`` gives points behind it.
+    ``has_turned(grid, folds) -> bool`` is true also where nothing may follow for another reason. ``walk(grid, folds)``
+    goes on with the folds over a longer grid, and returns None where there is no time for it.
     """
     grid = first
     while not has_turned(grid, folds):
@@ -78,12 +55,7 @@ def grown(first: np.ndarray, folds, most: int, further, has_turned, walk) -> tup
 
 
 def check_spacing(grid, screening, rule: str, default: str) -> None:
-    """Refuse a grid that cannot go on: one without a spacing, and a rule that needs a solution at its end.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a grid that cannot go on: one without a spacing, and a rule that needs a solution at its end."""
     if len(grid) < 2:
         raise UsageError("`until_turn` goes on as the grid is spaced", "use `grid` with 2 or more points")
     if screening.needs_far_end:

@@ -45,13 +45,7 @@ def numbered(y, names: tuple[str, ...] | None):
 
 
 def check_data(X, y):
-    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
-
-    Raises
-    ------
-    DataError
-        For shapes that do not fit together, or values that are not finite.
-    """
+    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns."""
     if not sp.issparse(X):
         X = rows_of(X) if is_table(X) else np.asarray(X)
         if X.ndim != 2:
@@ -78,26 +72,13 @@ def check_data(X, y):
 
 @dataclass(frozen=True)
 class Given:
-    """What a Python function was given: checked arrays, and the names and texts behind their numbers.
+    """What a Python function was given: checked arrays, and the names and texts behind their numbers."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-    y : ndarray of shape (n,)
-        Of labels that are texts their places among ``texts``.
-    names : tuple of str or None
-        Of the columns.
-    texts : tuple of str or None
-        The different labels, sorted, where these are texts.
-    written : array_like
-        ``y`` as a run folder keeps it: texts where labels are texts.
-    """
-
-    X: Any
-    y: np.ndarray
-    names: tuple[str, ...] | None
-    texts: tuple[str, ...] | None
-    written: Any
+    X: Any  # ndarray or csr_array of shape (n, d)
+    y: np.ndarray  # shape (n,): of labels that are texts their places among ``texts``
+    names: tuple[str, ...] | None  # of the columns
+    texts: tuple[str, ...] | None  # the different labels, sorted, where these are texts
+    written: Any  # array_like; ``y`` as a run folder keeps it: texts where labels are texts
 
     @classmethod
     def of(cls, X, y) -> Given:
@@ -120,12 +101,7 @@ class Given:
 
 
 def dataset_of(data, source: str) -> Dataset:
-    """Return arrays ``(X, y)`` as reading a file returns them.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return arrays ``(X, y)`` as reading a file returns them."""
     try:
         X, y = data
     except (TypeError, ValueError):

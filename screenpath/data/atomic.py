@@ -47,21 +47,19 @@ def save_arrays(folder: Path, arrays: dict) -> None:
             np.save(file, array, allow_pickle=False)
 
 
+def load_array(folder: Path, name: str) -> np.ndarray:
+    """Return an array of :func:`save_arrays`, mapped copy-on-write: shared, and yet ordinary to compiled code."""
+    file = folder / f"{name}.npy"
+    return np.asarray(np.load(file, mmap_mode="c") if file.stat().st_size > 1024 else np.load(file))
+
+
 @contextlib.contextmanager
 def replacing(path: Path, last_look=None):
     """Open a binary file beside ``path`` that takes its place when the block ends without an error.
 
-    Parameters
-    ----------
-    path : Path
-        A link under this name is replaced, not followed.
-    last_look : callable, optional
-        Called without arguments just before the new file gets its name; may raise to keep what is there.
-
-    Yields
-    ------
-    file : binary file
-        For writing and reading. Removed again if the block raises; ``path`` is then untouched.
+    A link under this name is replaced, not followed. The file is for writing and reading; it is removed again if the
+    block raises, and ``path`` is then untouched. ``last_look()`` is called just before it gets its name, and may raise
+    to keep what is there.
     """
     beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
     with failures_named(path):
@@ -83,11 +81,7 @@ def replacing(path: Path, last_look=None):
 def remove_temporaries(folder: Path, is_ours) -> None:
     """Remove what kills have left of :func:`replacing` in a folder that nobody else writes to.
 
-    Parameters
-    ----------
-    folder : Path
-    is_ours : callable
-        ``is_ours(name) -> bool``: whether a file of that name was to be replaced.
+    ``is_ours(name) -> bool`` tells whether a file of that name was to be replaced.
     """
     for entry in list(os.scandir(folder)):
         found = TEMPORARY.fullmatch(entry.name)
@@ -98,10 +92,7 @@ def remove_temporaries(folder: Path, is_ours) -> None:
 def open_own(path: Path) -> int:
     """Return a descriptor for reading and writing a file of ours, made where it is missing.
 
-    Raises
-    ------
-    RunFolderError
-        If something else lies there: a link, a file with a second name, a folder or a device.
+    A link, a file with a second name, a folder or a device is refused.
     """
     what = None
     try:
@@ -145,12 +136,7 @@ def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
 
 
 def check_kept(path: Path, keep: int, sha256: str) -> None:
-    """Make sure, changing nothing, that an :class:`Appender` would find the bytes to keep.
-
-    Raises
-    ------
-    RunFolderError
-    """
+    """Make sure, changing nothing, that an :class:`Appender` would find the bytes to keep."""
     if not keep:
         return
     partial = path.with_name(path.name + ".partial")
@@ -252,10 +238,6 @@ class Appender:
 
 class FolderLock:
     """Exclusive use of a folder for as long as this process lives.
-
-    Parameters
-    ----------
-    folder : Path
 
     Raises
     ------

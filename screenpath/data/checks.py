@@ -16,6 +16,7 @@ from typing import TypeGuard
 import numpy as np
 
 from screenpath.data.table import Form, is_form
+from screenpath.data.values import are_words, is_flag, is_mapping, is_text, is_whole
 from screenpath.kernels import rows as kernels
 from screenpath.kernels.shards import column_ranges
 from screenpath.numbers.rounding import gamma
@@ -42,22 +43,16 @@ def record_crc(record: dict) -> int:
 # -- meta.json ---------------------------------------------------------------------------------------------------------
 
 
-def is_count(value, most: int = LONGEST) -> bool:
-    """Tell whether a value of a JSON file is a whole number from 0 to ``most``."""
-    return type(value) is int and 0 <= value <= most
-
-
-def are_words(value) -> bool:
-    """Tell whether a value of a JSON file is a list of strings."""
-    return type(value) is list and all(type(word) is str for word in value)
+is_count = is_whole(0, LONGEST)
+_is_crc = is_whole(0, (1 << 32) - 1)
 
 
 def _are_labels(value) -> bool:
-    return value is None or (type(value) is dict and all(is_count(count) for count in value.values()))
+    return value is None or (is_mapping(value) and all(map(is_count, value.values())))
 
 
 def _is_hash(value) -> bool:
-    return type(value) is str and SHA256.fullmatch(value) is not None
+    return is_text(value) and SHA256.fullmatch(value) is not None
 
 
 _FIELDS = {
@@ -66,18 +61,18 @@ _FIELDS = {
     "nnz": is_count,
     "block_bytes": is_count,
     "dtype": lambda value: value in DTYPES,
-    "zero_based": lambda value: type(value) is bool,
+    "zero_based": is_flag,
     "labels": _are_labels,
     "notices": are_words,
     "sources": are_words,
     "sha256": _is_hash,
-    "shards": lambda value: type(value) is list,
+    "shards": lambda value: isinstance(value, list),
 }
 
 
 def _is_file(value) -> bool:
     """Tell whether a value of a JSON file is what stands for the content of one."""
-    return type(value) is dict and _is_hash(value.get("sha256")) and is_count(value.get("crc32"), (1 << 32) - 1)
+    return is_mapping(value) and _is_hash(value.get("sha256")) and _is_crc(value.get("crc32"))
 
 
 # What not all folders have: those of tables, those by columns.
@@ -123,16 +118,14 @@ def meta_faults(meta: dict) -> Iterator[str]:
 
 def entry_fits(entry) -> TypeGuard[dict]:
     """Tell whether the entry of a shard has all fields, of the right types; ``crc32`` may be missing."""
-    if type(entry) is not dict or not all(is_count(entry.get(name)) for name in ("rows", "nnz", "columns")):
+    if not is_mapping(entry) or not all(is_count(entry.get(name)) for name in ("rows", "nnz", "columns")):
         return False
-    if type(entry.get("dense")) is not bool or not _is_hash(entry.get("sha256")):
+    if not is_flag(entry.get("dense")) or not _is_hash(entry.get("sha256")):
         return False
     hashes = entry.get("crc32")
-    return hashes is None or (
-        type(hashes) is dict
-        and sorted(hashes) == sorted(part_names(entry))
-        and all(is_count(value, (1 << 32) - 1) for value in hashes.values())
-    )
+    if hashes is None:
+        return True
+    return is_mapping(hashes) and sorted(hashes) == sorted(part_names(entry)) and all(map(_is_crc, hashes.values()))
 
 
 def joint_sha256(entries) -> str:
@@ -210,10 +203,7 @@ def _rising(array: np.ndarray, equal: bool = False) -> bool:
 def shard_fault(parts: dict) -> tuple[str, str] | None:
     """Return the part that contradicts the rows, and how; None where none does.
 
-    Parameters
-    ----------
-    parts : dict of str to ndarray
-        All parts of a shard, each without a fault of its own. The ranges, which no path relies on, are left out.
+    Each of the ``parts`` is without a fault of its own. The ranges, which no path relies on, are left out.
     """
     if "dense" not in parts:
         row = _unsorted_row(parts["indices"], parts["indptr"])

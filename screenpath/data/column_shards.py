@@ -68,12 +68,7 @@ class ColumnFolder:
         return self.columns.count
 
     def labels(self) -> np.ndarray:
-        """Return the labels or targets of the samples, shape (n,).
-
-        Raises
-        ------
-        DataError
-        """
+        """Return the labels or targets of the samples, shape (n,)."""
         found, fault = self._labels()
         if found is None or fault is not None:
             raise fault.error()
@@ -103,24 +98,14 @@ class ColumnFolder:
         self.columns.check_indices(zero_based)
 
     def check_width(self, n_features: int | None) -> None:
-        """Refuse another number of features than the folder has.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse another number of features than the folder has."""
         if n_features not in (None, self.d):
             raise UsageError(
                 f"{self.path} was converted by columns, with {self.d} features", "give `n_features` to convert"
             )
 
     def check(self) -> None:
-        """Look at every file.
-
-        Raises
-        ------
-        DataError
-        """
+        """Look at every file."""
         self.columns.check()
         self.labels()
 
@@ -142,11 +127,6 @@ class ColumnFolder:
 
 
 def open_folder(path, content: bool = False) -> ShardFolder | ColumnFolder:
-    """Open a folder of shards by rows or by columns, as its meta.json says; arguments as of :class:`ShardFolder`.
-
-    Raises
-    ------
-    DataError
-    """
+    """Open a folder of shards by rows or by columns, as its meta.json says; arguments as of :class:`ShardFolder`."""
     by_columns = read_meta(Path(path))[0].get("by") == COLUMNWISE
     return ColumnFolder(path, content) if by_columns else ShardFolder(path, content)

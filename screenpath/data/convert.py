@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import warnings
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -34,9 +33,9 @@ from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
 from screenpath.data.read import refuse_columns, refuse_indices
 from screenpath.data.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256
-from screenpath.data.tables import check_same
-from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder, shard_parts
+from screenpath.data.write_shards import ShardWriter, partial_folder, shard_parts
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
+from screenpath.numbers.ordered import in_order
 
 BLOCK_MB = 32
 SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
@@ -124,37 +123,34 @@ def convert(
         refuse_columns(str(given), target, one_hot)
         rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
         return convert_columns(rows, out, size, storage, limit, force, resume)
+    how: dict[str, Any] = {
+        "size": size, "jobs": jobs, "limit": limit, "zero_based": zero_based, "n_features": n_features,
+        "storage": storage, "dtype": np.dtype(dtype), "target": target, "one_hot": one_hot, "progress": progress,
+    }  # fmt: skip
     if by == COLUMNWISE:
         refuse_out(out, force, resume)
         asked = {"by": by, "zero_based": zero_based, "dtype": np.dtype(dtype).name, "sources": _names(sources)}
-        done = finished(out, {**asked, "column_bytes": size}) if resume else None
+        done = finished(ColumnFolder, out, {**asked, "column_bytes": size}) if resume else None
         if done is not None:
             return done
-        rows = _by_rows(
-            sources, rows_folder(Path(out)), size, jobs, limit, zero_based, n_features, storage, dtype, not resume,
-            resume, target, one_hot, progress, None,
-        )  # fmt: skip
+        rows = _by_rows(sources, rows_folder(Path(out)), not resume, resume, **how)
         folder = convert_columns(rows, out, size, storage, limit, force, resume)
         remove_ours(rows.path)
         return folder
-    return _by_rows(
-        sources, out, size, jobs, limit, zero_based, n_features, storage, dtype, force, resume, target, one_hot,
-        progress, origin,
-    )  # fmt: skip
+    return _by_rows(sources, out, force, resume, **how, origin=origin)
 
 
-def _by_rows(sources, out, *how) -> ShardFolder:
+def _by_rows(sources, out, force: bool, resume: bool, **how) -> ShardFolder:
     """Convert files to shards by rows; further arguments as those of :func:`_convert`."""
     with rereadable(sources, Path(out).resolve().parent) as kept:
-        return _convert(kept, sources, out, *how)
+        return _convert(kept, sources, out, force, resume, **how)
 
 
 def _convert(
-    sources, names, out, size, jobs, limit, zero_based, n_features, storage, dtype, force, resume, target, one_hot,
-    progress, origin,
+    sources, names, out, force, resume, *, size, jobs, limit, zero_based, n_features, storage, dtype, target, one_hot,
+    progress, origin=None,
 ) -> ShardFolder:  # fmt: skip
     """Convert what can be read as often as it must be; ``names`` are what the sources are called."""
-    dtype = np.dtype(dtype)
     settled = settle(sources, target, one_hot)
     words: tuple[str, ...] = ()
     if settled is None:
@@ -164,14 +160,12 @@ def _convert(
         refuse_indices(str(names[0]), zero_based, n_features)
     table = settled.record() if settled is not None else {"label_names": list(words)} if words else {}
     known = {
-        "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": np.dtype(dtype).name,
+        "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": dtype.name,
         "block_bytes": size, "sources": _names(names), **table,
     }  # fmt: skip
-    if resume and Path(out).exists() and not partial_folder(Path(out)).exists():
-        folder = ShardFolder(out)
-        check_same(folder.path, {name: folder.meta[name] for name in known}, known)
-        clear_leftovers(folder.path)
-        return folder
+    done = finished(ShardFolder, out, known) if resume else None
+    if done is not None:
+        return done
     settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}
     with closing(ShardWriter(out, force, settings, resume)) as writer:
         shards: list[dict] = []
@@ -186,25 +180,27 @@ def _convert(
             return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
 
         def one_table(k, block: TableBlock):
-            block = float32(block, np.dtype(dtype))
+            block = float32(block, dtype)
             if k in writer.known:
                 return _checked(writer.known[k], content_sha256(shard_parts(block.X, block.y, storage)), block.name)
             record = writer.write(k, block.X, block.y, storage)
             return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y)}
 
-        one: Any = one_text if settled is None else one_table
+        def one(k, block):
+            return (one_text if settled is None else one_table)(k, block), block.nbytes
+
         blocks: Any = (
             text_blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)
         )
         with ThreadPoolExecutor(jobs) as pool:
-            waiting: deque = deque()
             try:
-                for k, block in enumerate(blocks):
-                    waiting.append((pool.submit(one, k, block), block.nbytes))
-                    while len(waiting) > jobs:
-                        _collect(waiting.popleft(), writer, shards, seen, progress)
-                while waiting:
-                    _collect(waiting.popleft(), writer, shards, seen, progress)
+                for record, read in in_order(pool, jobs, one, enumerate(blocks)):
+                    if record["shard"] not in writer.known:
+                        writer.note(record)
+                    shards.append(record["entry"])
+                    seen.add(record["seen"])
+                    if progress:
+                        progress(seen.rows, read)
             finally:
                 pool.shutdown(cancel_futures=True)
         if not seen.rows:
@@ -227,11 +223,8 @@ def cached_shards(
     """Return a data file as shards from a cache folder; what is not there or is damaged is converted.
 
     An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
-    shows a fault.
-
-    Returns
-    -------
-    ShardFolder, or None while another process makes the same entry, and (with a warning) where it cannot be made
+    shows a fault. None is returned while another process makes the same entry, and (with a warning) where it cannot be
+    made.
     """
     path = Path(path)
     origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot)}
@@ -260,13 +253,7 @@ def cached_shards(
 
 
 def _cached(entry: Path, origin: dict) -> ShardFolder:
-    """Return an entry of a cache.
-
-    Raises
-    ------
-    DataError
-        If it is not there, damaged, or one of something else.
-    """
+    """Return an entry of a cache; a DataError if it is not there, damaged, or one of something else."""
     folder = ShardFolder(entry)
     if folder.meta.get("origin") != origin:
         raise DataError(f"{entry} was not made of this file")
@@ -344,17 +331,6 @@ def _checked(record: dict, digest: str, name: str) -> dict:
             "start again without `resume`",
         )
     return record
-
-
-def _collect(waiting, writer: ShardWriter, shards: list, seen: _Seen, progress) -> None:
-    future, size = waiting
-    record = future.result()
-    if record["shard"] not in writer.known:
-        writer.note(record)
-    shards.append(record["entry"])
-    seen.add(record["seen"])
-    if progress:
-        progress(seen.rows, size)
 
 
 def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int, names) -> dict:

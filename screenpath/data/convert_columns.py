@@ -25,7 +25,7 @@ from screenpath.data.tables import check_same
 from screenpath.data.wide import check_width, is_wide
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 
 AT_ONCE = 1 << 30  # bytes of columns that are filled in one pass over the rows, where no limit says less
 SHARE = 0.25  # of what the limit leaves, for them: writing them takes as much again
@@ -38,30 +38,16 @@ def rows_folder(out: Path) -> Path:
     return out.with_name(out.name + ".by-rows")
 
 
-def convert_columns(rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False):
-    """Turn shards by rows into shards by blocks of columns.
-
-    Parameters
-    ----------
-    rows : ShardFolder
-    out : path-like
-    size : int
-        Bytes of a block, about.
-    storage : {"auto", "dense", "sparse"}
-    limit : MemoryLimit
-    force, resume : bool
-        As of :func:`screenpath.data.convert.convert`.
-
-    Returns
-    -------
-    ColumnFolder
-    """
+def convert_columns(
+    rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False
+) -> ColumnFolder:
+    """Turn shards by rows into shards by blocks of columns of about ``size`` bytes; see ``convert.convert``."""
     check_width(rows.path, rows.d)
     known: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
         "column_bytes": size, **{name: rows.meta[name] for name in FROM_ROWS if name in rows.meta},
     }  # fmt: skip
-    found = finished(out, known) if resume else None
+    found = finished(ColumnFolder, out, known) if resume else None
     if found is not None:
         return found
     settings = {**known, "tool_version": __version__, "storage": storage}
@@ -95,19 +81,15 @@ def convert_columns(rows: ShardFolder, out, size: int, storage: str, limit: Memo
     return ColumnFolder(out)
 
 
-def finished(out, known: dict) -> ColumnFolder | None:
-    """Return the folder of an earlier call that was completed, if it was made so; None where there is none.
-
-    Raises
-    ------
-    RunFolderError
-    """
+def finished(kind: type, out, known: dict) -> Any:
+    """Return the folder of an earlier call that was completed, if it was made so; None where there is none."""
     if not Path(out).exists() or partial_folder(Path(out)).exists():
         return None
-    folder = ColumnFolder(out)
+    folder = kind(out)
     check_same(folder.path, {name: folder.meta.get(name) for name in known}, known)
     clear_leftovers(folder.path)
-    remove_ours(rows_folder(folder.path))
+    if kind is ColumnFolder:
+        remove_ours(rows_folder(folder.path))
     return folder
 
 
@@ -152,13 +134,7 @@ def cut(sizes: np.ndarray, size: int) -> list[tuple[int, int]]:
 
 
 def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list[int]]:
-    """Yield numbers of blocks that are filled in one pass, as memory allows.
-
-    Raises
-    ------
-    ResourceError
-        If a single block does not fit.
-    """
+    """Yield numbers of blocks that are filled in one pass, as memory allows; a single one must fit."""
     weights = [int(sizes[start:stop].sum()) for start, stop in blocks]
     limit.check(2 * max(weights), "turning a block of columns over", "use a smaller `block_mb`")
     room = AT_ONCE if limit.left is None else min(AT_ONCE, int(SHARE * limit.left))
@@ -173,8 +149,7 @@ def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list
 
 def turned_over(rows: ShardFolder, numbers: np.ndarray, counts: np.ndarray) -> sp.csr_array:
     """Return some features as the rows of a CSR array over all samples; one pass over the data."""
-    indptr = np.zeros(numbers.size + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    indptr = row_pointers(counts)
     kind = sp.get_index_dtype(maxval=max(rows.n, int(indptr[-1])))
     data, samples = np.empty(indptr[-1], dtype=rows.dtype), np.empty(indptr[-1], dtype=kind)
     filled = indptr[:-1].copy()
@@ -200,12 +175,7 @@ def _columns_of(rows: ShardFolder, k: int, numbers: np.ndarray) -> tuple[np.ndar
 
 
 def check_source(sources, by: str) -> Path | None:
-    """Return the folder of shards by rows that is to be turned over; None where the sources are files.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the folder of shards by rows that is to be turned over; None where the sources are files."""
     folders = [source for source in sources if isinstance(source, (str, Path)) and Path(source).is_dir()]
     if not folders:
         return None
@@ -215,13 +185,7 @@ def check_source(sources, by: str) -> Path | None:
 
 
 def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np.dtype) -> ShardFolder:
-    """Return shards by rows that are to be turned over as they are.
-
-    Raises
-    ------
-    DataError, UsageError
-        Where they are asked for in another form.
-    """
+    """Return shards by rows that are to be turned over as they are; to ask for them in another form is an error."""
     folder = ShardFolder(path)
     folder.check_indices(zero_based)
     if n_features not in (None, folder.d):
@@ -232,11 +196,6 @@ def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np
 
 
 def refuse_out(out, force: bool, resume: bool) -> None:
-    """Refuse a folder that is there before hours are spent on its rows; the writer looks at it again.
-
-    Raises
-    ------
-    RunFolderError
-    """
+    """Refuse a folder that is there before hours are spent on its rows; the writer looks at it again."""
     if Path(out).exists() and not (force or resume):
         raise RunFolderError(f"{out} exists already", "use `force` to replace it, or another name")

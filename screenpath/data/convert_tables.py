@@ -20,17 +20,10 @@ BATCH = 1 << 17  # cells that are decoded at a time: rows and columns change pla
 
 @dataclass(frozen=True)
 class Settled:
-    """What is known of tables before their rows are converted.
-
-    Parameters
-    ----------
-    form : Form
-    label_names : tuple of str or None
-        Of the labels 0, 1, ..., where they are texts.
-    """
+    """What is known of tables before their rows are converted."""
 
     form: Form
-    label_names: tuple[str, ...] | None
+    label_names: tuple[str, ...] | None  # of the labels 0, 1, ..., where they are texts
 
     def record(self) -> dict:
         """Return what meta.json says of it."""
@@ -40,19 +33,11 @@ class Settled:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Rows that make a shard.
+    """Rows that make a shard."""
 
-    Parameters
-    ----------
-    name : str
-        File of the last of them.
-    X : ndarray of float64, or csr_array, of shape (rows, features)
-    y : ndarray of shape (rows,)
-    """
-
-    name: str
-    X: np.ndarray | sp.csr_array
-    y: np.ndarray
+    name: str  # file of the last of them
+    X: np.ndarray | sp.csr_array  # ndarray of float64, or csr_array, of shape (rows, features)
+    y: np.ndarray  # shape (rows,)
 
     @property
     def nbytes(self) -> int:
@@ -64,10 +49,6 @@ def settle(sources: Sequence, target: str | None, one_hot: Sequence[str]) -> Set
     """Return what the columns of tables are; None where the files are LIBSVM text.
 
     Labels that are texts, and one-hot columns, are read once for their values.
-
-    Raises
-    ------
-    DataError, UsageError
     """
     kinds = [is_table_file(source) for source in sources]
     if not any(kinds):
@@ -102,13 +83,7 @@ def _has_texts(source, form: Form) -> bool:
 
 
 def table_blocks(sources: Sequence, settled: Settled, size: int, limit: MemoryLimit) -> Iterator[TableBlock]:
-    """Yield the rows of tables, about ``size`` bytes of numbers at a time.
-
-    Raises
-    ------
-    DataError
-        With file, line (or row), column and token.
-    """
+    """Yield the rows of tables, about ``size`` bytes of numbers at a time."""
     width = max(len(settled.form.columns), 1)
     rows = max(1, size // (8 * width))
     numbers, hot = len(settled.form.numbers), len(settled.form.one_hot)
@@ -161,13 +136,7 @@ def _raise(faults: list[Fault]) -> None:
 
 
 def float32(block: TableBlock, dtype: np.dtype) -> TableBlock:
-    """Return the rows in the type that shards keep.
-
-    Raises
-    ------
-    DataError
-        For a number that float32 cannot hold.
-    """
+    """Return the rows in the type that shards keep; a number that float32 cannot hold is an error."""
     if dtype == np.float64:
         return block
     with np.errstate(over="ignore"):

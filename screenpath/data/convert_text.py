@@ -23,14 +23,8 @@ MEMORY_FACTOR = 8  # bytes that a job needs for each byte of its block: text, pa
 def rereadable(sources: Sequence, folder):
     """Yield sources of which tables, and text with words for labels, can be read more than once.
 
-    Other text in a stream is read as it comes. What is to be read twice is kept on disk meanwhile.
-
-    Parameters
-    ----------
-    sources : sequence
-        Paths, also of pipes, ``-`` for standard input, or binary file objects.
-    folder : path-like
-        Where there is room for what a stream holds.
+    Sources are paths, also of pipes, ``-`` for standard input, or binary file objects. Text in a stream whose labels
+    are numbers is read as it comes; what is to be read twice is kept in ``folder`` meanwhile.
     """
     with ExitStack() as stack:
         found = []
@@ -87,20 +81,11 @@ def label_words(sources: Sequence, limit: MemoryLimit) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Whole lines that make a shard.
-
-    Parameters
-    ----------
-    name : str
-    line : int
-        Lines of the file before the block.
-    text : ndarray of uint8
-        Ends in a newline.
-    """
+    """Whole lines that make a shard."""
 
     name: str
-    line: int
-    text: np.ndarray
+    line: int  # lines of the file before the block
+    text: np.ndarray  # uint8: ends in a newline
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,6 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain, islice
 
 import numpy as np
@@ -26,13 +25,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def header_of(text: bytes) -> tuple[str, list[str]] | None:
-    """Return delimiter and names of the columns from the beginning of a file; None where it is no CSV with a header.
-
-    Parameters
-    ----------
-    text : bytes
-        The first line at least, or as much as there is.
-    """
+    """Return delimiter and column names from the first line of a file, or more; None where it is no CSV with header."""
     try:
         line = text.decode("utf-8-sig").lstrip("\r\n")
     except UnicodeDecodeError:
@@ -77,16 +70,7 @@ def first_line(stream) -> tuple[bytes, io.BufferedReader]:
 
 
 class CsvFile:
-    """A stream of CSV, read once.
-
-    Parameters
-    ----------
-    stream : binary file object
-        From its beginning.
-    name : str
-        For messages.
-    delimiter : str
-    """
+    """A stream of CSV, read once from its beginning."""
 
     notices = ()
 
@@ -155,16 +139,7 @@ def _span(cells: list[str]) -> int:
 
 
 class CsvBatch:
-    """Some rows of a CSV file.
-
-    Parameters
-    ----------
-    file : CsvFile
-    before : int
-        Lines of the file before the batch.
-    rows : list of list of str
-        Those without cells are empty lines.
-    """
+    """Some rows of a CSV file, with so many lines before them; those without cells are empty lines."""
 
     def __init__(self, file: CsvFile, before: int, rows: list):
         self.rows = rows if all(rows) else [row for row in rows if row]
@@ -223,25 +198,10 @@ class CsvBatch:
 
 
 class LineBatch(CsvBatch):
-    """Rows without quotes, a line each, all of the right number of cells: numpy reads their numbers.
-
-    Parameters
-    ----------
-    file : CsvFile
-    before : int
-        Lines of the file before the batch.
-    lines : list of str
-    """
+    """Rows without quotes, a line each, all of the right number of cells: numpy reads their numbers."""
 
     def __init__(self, file: CsvFile, before: int, lines: list[str]):
         self.file, self.size, self._before, self._text = file, len(lines), before, lines
-        self._lines, self._cells = None, None
-
-    @cached_property
-    def rows(self) -> list[list[str]]:  # type: ignore[override]
-        """Return the cells, where somebody has to look at single ones."""
-        self._all = [line.rstrip("\r\n").split(self.file.delimiter) for line in self._text]
-        return self._all
 
     def line(self, row: int) -> int:
         """Return the line of a row."""

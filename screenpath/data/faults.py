@@ -104,18 +104,7 @@ class Faults:
 
 
 def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) -> Fault:
-    """Put a parser's fault into words.
-
-    Parameters
-    ----------
-    source : str
-    line : int
-        From 1.
-    code : int
-        One of the codes of :mod:`screenpath.kernels.parse`.
-    token, whole : bytes
-        The token at fault and the line it stands in.
-    """
+    """Put a parser's fault, a code of ``kernels.parse``, into words, with its token and the ``whole`` line."""
     text = token.decode("utf-8", "replace")
     message, hint = _WORDS[code]
     if code in (parse.LABEL, parse.VALUE) and is_numberlike(text.rsplit(":", 1)[-1]):

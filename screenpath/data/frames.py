@@ -16,13 +16,7 @@ def is_table(X) -> bool:
 
 
 def names_of(X) -> tuple[str, ...] | None:
-    """Return the names of the columns of a table; None for data without names.
-
-    Raises
-    ------
-    DataError
-        For a name that two columns have.
-    """
+    """Return the names of the columns of a table, each once; None for data without names."""
     if not is_table(X):
         return None
     names = tuple(map(str, getattr(X, "column_names", None) or X.columns))
@@ -33,15 +27,7 @@ def names_of(X) -> tuple[str, ...] | None:
 
 
 def rows_of(X) -> np.ndarray:
-    """Return the rows of a table as float64.
-
-    Raises
-    ------
-    DataError
-        For a column that does not hold numbers.
-    UsageError
-        Without narwhals.
-    """
+    """Return the rows of a table as float64; its columns must hold numbers."""
     names_of(X)
     try:
         import narwhals
@@ -62,12 +48,7 @@ def rows_of(X) -> np.ndarray:
 
 
 def check_names(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> None:
-    """Refuse new rows whose columns have other names than those of the training data, or another order.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse new rows whose columns have other names than those of the training data, or another order."""
     if given is None or names is None or given == names:
         return
     strange = [name for name in given if name not in names][:SHOWN]

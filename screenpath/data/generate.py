@@ -12,33 +12,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.errors import UsageError
+from screenpath.numbers.csr import row_pointers
 
 INFORMATIVE_SHARE = 0.02  # of the features, in the sets of Hong et al.
 
 
 @dataclass(frozen=True)
 class SyntheticSet:
-    """One set: its default size and the numbers of its paper.
+    """One set: its default size and the numbers of its paper."""
 
-    Attributes
-    ----------
-    n, p : int
-        Samples and features, unless others are asked for; the planar sets have p = 2 always.
-    mean : float
-        Every informative coordinate has this mean in its own class (and minus it in the other of two classes).
-    variance : float
-        Of the informative coordinates around that mean.
-    classes : int
-    density : float
-        Chance of a non-informative entry to be drawn from N(0, 1) instead of being zero; 0 marks a planar set.
-    source : str
-    """
-
-    n: int
+    n: int  # n, p: samples and features, unless others are asked for; the planar sets have p = 2 always
     p: int
+    # every informative coordinate has this mean in its own class (and minus it in the other of two classes)
     mean: float
-    variance: float
+    variance: float  # of the informative coordinates around that mean
     classes: int
+    # chance of a non-informative entry to be drawn from N(0, 1) instead of being zero; 0 marks a planar set
     density: float
     source: str
 
@@ -133,8 +122,7 @@ def _sparse(rng, which: SyntheticSet, group, p: int, width: int):
     """
     n = group.size
     counts = rng.binomial(p - width, which.density, size=n)
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(counts + width, out=indptr[1:])
+    indptr = row_pointers(counts + width)
     data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
     two = which.classes == 2
     block = width if two else width // which.classes

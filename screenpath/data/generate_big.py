@@ -18,25 +18,10 @@ BLOCK_CELLS = 1 << 20  # numbers made at once
 
 
 def big_text(seed: int = 0, n: int | None = None, p: int | None = None):
-    """Return an iterator over blocks of LIBSVM text, each of whole lines.
+    """Yield blocks of LIBSVM text, each of whole lines: 20 million samples and 50 features by default.
 
-    Every block of rows has random numbers of its own, from the seed and its number: memory does not grow with ``n``.
-
-    Parameters
-    ----------
-    seed : int
-    n, p : int, optional
-        Samples (default 20 million) and features (default 50).
-
-    Yields
-    ------
-    memoryview
-        Valid until the next block is asked for.
-
-    Raises
-    ------
-    UsageError
-        For a negative seed.
+    Every block of rows has random numbers of its own, from the seed and its number: memory does not grow with ``n``. A
+    block is valid until the next one is asked for.
     """
     if seed < 0:
         raise UsageError(f"the seed is {seed}", "Give a seed of 0 or more.")

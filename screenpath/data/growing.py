@@ -8,12 +8,7 @@ GROWTH = 1.2  # arrays grow by this factor, so that at most a fifth of them is u
 
 
 class Growing:
-    """A one-dimensional array that grows in place.
-
-    Parameters
-    ----------
-    dtype : dtype_like
-    """
+    """A one-dimensional array that grows in place."""
 
     def __init__(self, dtype):
         self.array = np.empty(1024, dtype=dtype)

@@ -83,25 +83,22 @@ class Inspection:
 
 @dataclass(frozen=True)
 class ShardData:
-    """What is known of the shards without fault before their rows are looked at; as of a :class:`Dataset`.
-
-    Parameters
-    ----------
-    source : str
-    n, d, nnz : int
-    y : ndarray of shape (n,)
-    notices : tuple of str
-    names, label_names : tuple of str or None
-    """
+    """What is known of the shards without fault before their rows are looked at; as of a :class:`Dataset`."""
 
     source: str
     n: int
     d: int
     nnz: int
-    y: np.ndarray
+    y: np.ndarray  # shape (n,)
     notices: tuple[str, ...]
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, folder: ShardFolder | ColumnFolder, whole: list[int], d: int, y: np.ndarray) -> ShardData:
+        """Return what a folder says of the rows in some shards, which are ``d`` wide and have the labels ``y``."""
+        nnz, notices = sum(folder.meta["shards"][k]["nnz"] for k in whole), tuple(folder.meta["notices"])
+        return cls(str(folder.path), y.size, d, nnz, y, notices, folder.names, folder.label_names)
 
     @property
     def density(self) -> float:
@@ -236,10 +233,6 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
     zero_based : bool, default False
         Refused where the folder was made otherwise.
 
-    Returns
-    -------
-    ShardInspection
-
     Raises
     ------
     DataError, UsageError
@@ -267,9 +260,7 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
         faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
     data = None
     if targets.size:
-        nnz = sum(folder.meta["shards"][k]["nnz"] for k in whole)
-        names = folder.names, folder.label_names
-        data = ShardData(str(path), targets.size, folder.d, nnz, targets, tuple(folder.meta["notices"]), *names)
+        data = ShardData.of(folder, whole, folder.d, targets)
     complete = len(faults) < max_faults
     return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)
 
@@ -280,10 +271,7 @@ def _of_columns(folder: ColumnFolder, faults: list[ShardFault], whole: list[int]
     if fault is not None:
         faults.append(fault)
     elif whole:
-        nnz = sum(folder.meta["shards"][k]["nnz"] for k in whole)
-        names = folder.names, folder.label_names
-        notices = tuple(folder.meta["notices"])
-        data = ShardData(str(folder.path), folder.n, folder.d, nnz, folder.labels(), notices, *names)
+        data = ShardData.of(folder, whole, folder.d, folder.labels())
     complete = len(faults) < max_faults
     return ColumnInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder.columns, whole)
 

@@ -16,11 +16,7 @@ SEVERAL = 30  # ... and from which they may be none
 class NamedLabel(float):
     """The number of a label that is a text: what computes sees the number, who speaks of it says the name.
 
-    Parameters
-    ----------
-    number : float
-        Place of the name among the labels, sorted, from 0.
-    name : str
+    The number is the place of the name among the labels, sorted, from 0.
     """
 
     def __new__(cls, number: float, name: str):
@@ -39,15 +35,7 @@ class NamedLabel(float):
 
 
 def named(value, names: Sequence[str] | None):
-    """Return a label, or the labels in a map or a list, with their names; numbers of a file that has numbers as are.
-
-    Parameters
-    ----------
-    value : float, str, None, dict or list
-        What is not a number stays.
-    names : sequence of str or None
-        Of the labels 0, 1, ...
-    """
+    """Return a label, or the labels in a map or a list, with their names; what is no number, or has none, stays."""
     if names is None or isinstance(value, str | NamedLabel):
         return value
     if isinstance(value, Mapping):
@@ -77,20 +65,7 @@ def quoted(text: str) -> str:
 
 
 def label_number(label, names: Sequence[str] | None, what: str) -> float:
-    """Return the number of a label that a user names.
-
-    Parameters
-    ----------
-    label : str or float
-    names : sequence of str or None
-        Of the labels 0, 1, ...; None where labels are numbers.
-    what : str
-        The option, for the message.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the number of a label that the option ``what`` names; ``names`` are None where labels are numbers."""
     if names is not None:
         text = label if isinstance(label, str) else label_text(label)
         if text not in names:
@@ -106,18 +81,8 @@ def label_number(label, names: Sequence[str] | None, what: str) -> float:
 def recoded(y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str) -> np.ndarray:
     """Return the labels of new data as numbers of the training data's labels; nan, a label not known, stays.
 
-    Parameters
-    ----------
-    y : ndarray of shape (m,)
-    names, known : sequence of str or None
-        Names of the labels of the new data and of the training data; None where they are numbers.
-    source : str
-        The new data, for messages.
-
-    Raises
-    ------
-    DataError
-        For a label that the training data lacks.
+    ``names`` are those of the new data's labels, ``known`` those of the training data's, None where they are numbers. A
+    label that the training data lacks is an error.
     """
     if names is None and known is None:
         return y
@@ -152,6 +117,16 @@ def label_text(value: float | str, names: Sequence[str] | None = None) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
+def sorted_labels(y: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return labels, places among names (nan where not known), as places among the names sorted, and these names."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(order))
+    rank[order] = np.arange(len(order))
+    known = np.isfinite(y)
+    y[known] = rank[y[known].astype(np.int64)]
+    return y, tuple(names[k] for k in order)
+
+
 INT_MAX = 2**31 - 1  # labels of LIBLINEAR and LIBSVM are C ints
 
 
@@ -161,13 +136,7 @@ def rest_label(labels: dict):
 
 
 def whole_label(label: float, tool: str) -> str:
-    """Return a label as a model file of LIBLINEAR or LIBSVM has it.
-
-    Raises
-    ------
-    UsageError
-        For one that is no whole number that it can hold.
-    """
+    """Return a label as a model file of LIBLINEAR or LIBSVM has it: a whole number, or an error."""
     if isinstance(label, NamedLabel) or label != int(label) or abs(label) > INT_MAX:
         raise UsageError(
             f"{tool}'s labels are whole numbers, {label_text(label)} is none it can hold",

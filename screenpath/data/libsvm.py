@@ -11,17 +11,18 @@ from functools import partial
 from typing import BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.growing import Growing
+from screenpath.data.labels import sorted_labels
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.source import open_source
 from screenpath.data.words import Words
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels import parse
+from screenpath.numbers.csr import counted_csr
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
@@ -53,7 +54,6 @@ class Parser:
     ----------
     source : str
         Name used in messages.
-    zero_based : bool
     dtype : float64 or float32
         Type of the stored values.
     max_faults : int
@@ -186,7 +186,6 @@ class Parser:
 
     def dataset(self, n_features: int | None) -> Dataset:
         """Return what was read."""
-        n = self.labels.size
         width = int(self.seen[1]) + (1 if self.zero_based else 0) if self.seen[1] >= 0 else 0
         if n_features is not None and n_features < width:
             largest = self.seen[1]
@@ -200,10 +199,7 @@ class Parser:
         indices, values, counts = self.indices.finish(), self.values.finish(), self.counts.finish()
         if not self.zero_based:
             indices -= 1
-        kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
-        indptr = np.zeros(n + 1, dtype=kind)
-        np.cumsum(counts, out=indptr[1:])
-        X = sp.csr_array((values, indices.astype(kind, copy=False), indptr), shape=(n, d))
+        X = counted_csr(values, indices, counts, d)
         notices = ("query ids (qid:) are ignored",) if self.seen[0] else ()
         y = self.labels.finish()
         if self.known != GIVEN:
@@ -212,7 +208,7 @@ class Parser:
             return Dataset(X, y, self.source, notices)
         if not X.nnz and not self.words.closed:
             raise no_features(self.source)
-        y, names = self.words.finish(y)
+        y, names = sorted_labels(y, self.words.names)
         return Dataset(X, y, self.source, notices, label_names=names)
 
 

@@ -48,17 +48,7 @@ class Mapped:
 def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
     """Map a ``.npy`` file copy-on-write: pages are shared with the file, and yet it is an ordinary array.
 
-    Parameters
-    ----------
-    file : Path
-    dtypes : sequence of dtype
-        Those that it may have.
-    shape : tuple of int
-        That it must have.
-
-    Raises
-    ------
-    NotAnArray, OSError
+    It must have one of ``dtypes`` and exactly that shape, else it is :class:`NotAnArray`.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hang us
     try:

@@ -93,12 +93,7 @@ def joined(*hints: str) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes."""
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     stripped = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = stripped[-1:] if stripped[-1:] in units else ""
@@ -173,19 +168,8 @@ class MemoryLimit:
     def check(self, needed: int, what: str, hint: str = "", known: int = 0) -> None:
         """Raise where ``needed`` more bytes would cross the limit.
 
-        Parameters
-        ----------
-        needed : int
-        what : str
-            Needs the memory; for the message.
-        hint : str, optional
-            What else to do.
-        known : int, default 0
-            Bytes that will be needed after these, for the limit that the message suggests.
-
-        Raises
-        ------
-        ResourceError
+        ``what`` needs the memory, and ``hint`` is what else to do. ``known`` bytes will be needed after these: they
+        count in the limit that the message suggests.
         """
         if self.limit is None:
             return
@@ -198,12 +182,7 @@ class MemoryLimit:
             )
 
     def look(self, what: str) -> None:
-        """Raise where more has been taken than allowed: where a figure was wrong, this is said.
-
-        Raises
-        ------
-        ResourceError
-        """
+        """Raise where more has been taken than allowed: where a figure was wrong, this is said."""
         taken = private_bytes() if self.limit is not None else 0
         if self.limit is not None and taken + self.lent > self.limit:
             raise ResourceError(
@@ -215,10 +194,6 @@ class MemoryLimit:
         """Raise where the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take.
 
         Without a limit of the user the machine's memory is one.
-
-        Raises
-        ------
-        ResourceError
         """
         what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
         self.check(needed, what, "check the largest index of the data")
@@ -228,22 +203,9 @@ class MemoryLimit:
             )
 
     def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
-        """Share out over processes what is left, or raise where their shares would be too small.
+        """Share out over ``count`` processes what is left, or raise where their shares would be too small.
 
-        Parameters
-        ----------
-        count : int
-            Processes.
-        each : int
-            Bytes that one of them needs beside its code.
-        needed : int
-            Bytes that this process needs meanwhile.
-        what, hint : str
-            For the message.
-
-        Raises
-        ------
-        ResourceError
+        One of them needs ``each`` bytes beside its code, and this process ``needed`` bytes meanwhile.
         """
         if self.limit is None:
             return
@@ -275,18 +237,7 @@ class MemoryLimit:
     def kept(self, what: str, hint: str = "", mapped: int = 0):
         """Have the system refuse what would cross the limit while the block runs, and say so in our words.
 
-        Parameters
-        ----------
-        what : str
-            For the message.
-        hint : str, optional
-        mapped : int, default 0
-            Bytes of files that the block may map.
-
-        Raises
-        ------
-        ResourceError
-            In place of a MemoryError.
+        The block may map ``mapped`` bytes of files. A MemoryError becomes a ResourceError.
         """
         if self.limit is None or not STATUS.exists() or not hasattr(resource, "RLIMIT_DATA"):
             yield

@@ -21,27 +21,14 @@ OUTPUT_VECTORS = 4  # of coefficients on their way into a file
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of a data set as a model sees it.
+    """Size of a data set as a model sees it."""
 
-    Parameters
-    ----------
-    n, d : int
-        Rows and columns, the bias among them.
-    stored : int
-        Stored values.
-    dense : bool
-    itemsize : int, default 8
-        Bytes of a value.
-    classes : int, default 1
-        Sets of weights.
-    """
-
-    n: int
+    n: int  # n, d: rows and columns, the bias among them
     d: int
-    stored: int
+    stored: int  # stored values
     dense: bool
-    itemsize: int = 8
-    classes: int = 1
+    itemsize: int = 8  # bytes of a value
+    classes: int = 1  # sets of weights
 
     @property
     def index_bytes(self) -> int:
@@ -80,18 +67,13 @@ class BoxNeeds:
 
     ``rows``: kinks, ends and signs of the losses (3), two certificates (4), those of the rule's own (4), and the sums,
     products and bounds on their way (5). ``columns``: two certificates (4), the rule's own (4), a solver's (12).
-
-    Parameters
-    ----------
-    mirrored : bool, default False
-        Two dual variables a row.
     """
 
     rows: int = 16
     columns: int = 20
     row_class: int = 4  # of each further class: a certificate, signs, and what its walk holds
     column_class: int = 3
-    mirrored: bool = False
+    mirrored: bool = False  # two dual variables a row
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds, whatever a solver takes besides."""
@@ -184,13 +166,7 @@ def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int 
 def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
     """Return the bytes that preparing ``raw`` stored values adds for good, while the raw ones are kept, and on its way.
 
-    Parameters
-    ----------
-    shape : Shape
-        Of the prepared rows.
-    raw : int
-        Stored values of the data, sparse.
-    options : dict
+    ``shape`` is that of the prepared rows; the raw values are sparse.
     """
     scaled = options.get("scale", "none") != "none"
     if shape.dense:
@@ -213,20 +189,10 @@ NARROW = 600  # features up to which a Hessian is factorised (`kernels.newton_sy
 
 
 def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: bool, index_bytes: int = 4) -> int:
-    """Return the bytes that solving a box model's reduced problem takes.
+    """Return the bytes that solving a box model's problem of ``k`` survivors with ``values`` stored values takes.
 
-    Parameters
-    ----------
-    k, d : int
-        Survivors and features.
-    values : int
-        Stored values of the survivors.
-    dense : bool
-    copied : bool
-        Whether the solver works on a copy of the survivors.
-    newton : bool
-        Whether Newton's method may run: it copies the rows near their kink, and those inside for conjugate gradients.
-    index_bytes : int
+    ``copied``: the solver works on a copy of the survivors. ``newton``: Newton's method may run, which copies the rows
+    near their kink, and those inside for conjugate gradients.
     """
     vectors = F8 * (SURVIVOR * k + 12 * d)
     one = values * (F8 + (0 if dense else index_bytes))
@@ -238,12 +204,7 @@ def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: b
 
 
 def ask_before_solving(model, reduced, solver) -> None:
-    """Ask the limit in force for what a solve of a box model takes; other models ask where they take it.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Ask the limit in force for what a solve of a box model takes; other models ask where they take it."""
     limit, rows = in_force(), model.rows
     if not limit or not hasattr(reduced, "place"):
         return
@@ -261,12 +222,7 @@ def ask_before_solving(model, reduced, solver) -> None:
 
 
 def ask_for_workspace(model, blocks: int) -> None:
-    """Ask the limit in force for what grid points in one call work with: a solver's room for all rows.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Ask the limit in force for what grid points in one call work with: a solver's room for all rows."""
     limit, rows = in_force(), model.rows
     if limit:
         d, kind = rows.d, rows.kinds[1]
@@ -279,12 +235,7 @@ def ask_for_workspace(model, blocks: int) -> None:
 
 
 def ask_for_results(model, points: int, kept: int) -> None:
-    """Ask the limit in force for what grid points in one call leave: their coefficients, and some certificates.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Ask the limit in force for what grid points in one call leave: their coefficients, and some certificates."""
     limit = in_force()
     if limit:
         needed = 2 * F8 * ((points + 1) * model.rows.d + (kept + 1) * model.size)

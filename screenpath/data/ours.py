@@ -20,13 +20,7 @@ _NAMES = re.compile(
 
 
 def check_ours(folder: Path) -> None:
-    """Make sure that a folder may be taken over or removed: it is not there, or ``convert`` made all of it.
-
-    Raises
-    ------
-    RunFolderError
-        Naming what speaks against it.
-    """
+    """Refuse to take over or remove a folder, unless it is not there or ``convert`` made all of it."""
     try:
         if not stat.S_ISDIR(folder.lstat().st_mode):
             what = "a symbolic link" if folder.is_symlink() else "no folder"
@@ -44,13 +38,7 @@ def check_ours(folder: Path) -> None:
 
 
 def remove_ours(folder: Path) -> None:
-    """Remove a folder that ``convert`` made.
-
-    Raises
-    ------
-    RunFolderError
-        If it did not.
-    """
+    """Remove a folder that ``convert`` made; any other is refused."""
     check_ours(folder)
     if not folder.exists():
         return

@@ -29,19 +29,7 @@ def is_parquet(path) -> bool:
 
 
 class ParquetFile:
-    """A Parquet file.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Raises
-    ------
-    UsageError
-        Without pyarrow.
-    DataError
-        For a file that is damaged.
-    """
+    """A Parquet file."""
 
     def __init__(self, path):
         try:
@@ -86,15 +74,7 @@ def damaged(name: str, error: Exception) -> DataError:
 
 
 class ParquetBatch:
-    """Some rows of a Parquet file.
-
-    Parameters
-    ----------
-    source : str
-    first : int
-        Rows of the file before the batch.
-    batch : pyarrow.RecordBatch
-    """
+    """Some rows of a Parquet file, a RecordBatch of pyarrow, with so many rows before them."""
 
     def __init__(self, source: str, first: int, batch: Any):
         self.source, self.first, self.batch, self.size = source, first, batch, batch.num_rows

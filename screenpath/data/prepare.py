@@ -158,10 +158,6 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
     dense : bool, optional
         How the rows will be stored; as they are by default.
 
-    Returns
-    -------
-    Preparation
-
     Raises
     ------
     UsageError
@@ -197,13 +193,7 @@ def spread_or_one(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
-    """Return the weights of features in a penalty, of those that have a column; None where there are none.
-
-    Raises
-    ------
-    UsageError
-        For weights of another length, or that are not finite and above 0.
-    """
+    """Return the checked weights in a penalty of the features that have a column; None where there are none."""
     if penalties is None:
         return None
     found = np.asarray(penalties, dtype=np.float64).ravel()
@@ -224,14 +214,8 @@ def prepare(
     """Choose the storage, measure the scaling (with ``weights`` as :func:`fit_preparation`) and apply both.
 
     A weight of a feature in the penalty is one more divisor of its column: its coefficient is so many times as large.
-
-    Dense rows are made a few at a time, so that there is never more than ``X`` and the result. With ``narrow``, wide
-    sparse rows that are mostly empty get columns for the features that occur alone.
-
-    Returns
-    -------
-    X : ndarray or csr_array of shape (n, d) or (n, d + 1)
-    preparation : Preparation
+    Dense rows are made a few at a time, so that there is never more than ``X`` and the result, of shape (n, d) or (n, d
+    + 1). With ``narrow``, wide sparse rows that are mostly empty get columns for the features that occur alone.
     """
     width, columns = X.shape[1], occurring(X) if narrow else None
     if columns is not None:

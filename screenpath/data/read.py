@@ -24,18 +24,7 @@ from screenpath.errors import DataError, UsageError
 def opened(source):
     """Open a data file, whatever it is.
 
-    Yields
-    ------
-    table : TableFile or None
-        None for LIBSVM text.
-    stream : binary file object or None
-        Of LIBSVM text, from its beginning.
-    name : str
-        For messages.
-
-    Raises
-    ------
-    DataError, UsageError
+    Yields a TableFile or None, the stream of LIBSVM text or None, and a name for messages.
     """
     if is_parquet(source):
         yield ParquetFile(source), None, str(source)
@@ -137,11 +126,6 @@ def read_like(
     zero_based, n_features, labels
         Of LIBSVM text, see :func:`screenpath.read_libsvm`; a label of a table may always be unknown unless they are
         ``given``.
-    limit : MemoryLimit, optional
-
-    Returns
-    -------
-    Dataset
     """
     with opened(source) as (table, stream, name):
         if table is None:
@@ -167,12 +151,7 @@ def _whole(table: TableFile, form: Form, **how) -> Dataset:
 
 
 def refuse_columns(name: str, target: str | None, one_hot=()) -> None:
-    """Refuse options about columns for LIBSVM text.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse options about columns for LIBSVM text."""
     for option, given in (("target", target), ("one_hot", one_hot)):
         if given:
             raise UsageError(
@@ -182,12 +161,7 @@ def refuse_columns(name: str, target: str | None, one_hot=()) -> None:
 
 
 def refuse_indices(name: str, zero_based: bool, n_features: int | None) -> None:
-    """Refuse options about indices for a table.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse options about indices for a table."""
     for option, given in (("zero_based", zero_based), ("n_features", n_features is not None)):
         if given:
             raise UsageError(f"`{option}` is about LIBSVM text, {name} is a table", "leave it out")

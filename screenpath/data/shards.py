@@ -28,7 +28,7 @@ from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array
 from screenpath.data.table import Form
 from screenpath.errors import DataError, UsageError
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 
 SCHEMA_VERSION = 1
 META = "meta.json"
@@ -40,16 +40,11 @@ AGAIN = "convert the text again: screenpath convert DATA... OUT --force"
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard, mapped.
+    """One shard, mapped."""
 
-    Parameters
-    ----------
-    dense : ndarray of shape (rows, width) or None
-    data, indices, indptr, columns : ndarray
-        CSR rows, None where they are dense; ``columns[indices]`` are the columns of the data set, from 0.
-    """
-
-    dense: np.ndarray | None
+    dense: np.ndarray | None  # shape (rows, width)
+    # data, indices, indptr, columns: CSR rows, None where they are dense; ``columns[indices]`` are the columns of the
+    # data set, from 0
     data: Any  # whoever has seen that there are no dense rows knows that there are these
     indices: Any
     indptr: Any
@@ -77,13 +72,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardFault:
-    """Something that is wrong with a shard folder.
-
-    Parameters
-    ----------
-    file : Path
-    what : str
-    """
+    """Something that is wrong with a shard folder."""
 
     file: Path
     what: str
@@ -143,7 +132,7 @@ class ShardFolder:
             raise DataError(f"{self.path} was converted by {found}", f"convert again with `by={by}`")
         self.n, self.d, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
         self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
-        self.starts = np.concatenate([[0], np.cumsum([entry["rows"] for entry in self.meta["shards"]], dtype=np.int64)])
+        self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])
         names = self.meta.get("label_names")
         self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)
         table = self.meta.get("table")
@@ -181,26 +170,14 @@ class ShardFolder:
     # -- parts, looked at before anybody uses them ---------------------------------------------------------------------
 
     def part(self, k: int, name: str) -> np.ndarray:
-        """Map one part of shard ``k``.
-
-        Raises
-        ------
-        DataError
-            If the file is missing, damaged, or not what it has to be.
-        """
+        """Map one part of shard ``k``; a file that is missing, damaged, or not what it has to be is an error."""
         found, faults = self._part(k, name)
         if found is None or faults:
             raise faults[0].error()
         return found.array
 
     def shard(self, k: int) -> Shard:
-        """Map the rows of shard ``k``; of the first shards the mapping is kept.
-
-        Raises
-        ------
-        DataError
-            If one of the shard's files is missing, damaged, or not what it has to be.
-        """
+        """Map the rows of shard ``k``, as :meth:`part`; of the first shards the mapping is kept."""
         if k in self._kept:
             return self._kept[k]
         parts = self._rows_seen(k)
@@ -214,12 +191,7 @@ class ShardFolder:
         return shard
 
     def check(self) -> None:
-        """Look at every shard.
-
-        Raises
-        ------
-        DataError
-        """
+        """Look at every shard."""
         for k in range(self.count):
             self.shard(k)
 
@@ -234,12 +206,7 @@ class ShardFolder:
         return self.meta["shards"][k]["dense"]
 
     def check_indices(self, zero_based: bool) -> None:
-        """Refuse ``--zero-based`` for what was converted with indices from 1.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse ``--zero-based`` for what was converted with indices from 1."""
         if zero_based and not self.meta["zero_based"]:
             raise UsageError(
                 f"{self.path} was converted with indices from 1", "leave out `zero_based`, or convert again with it"
@@ -336,7 +303,7 @@ class ShardFolder:
         """Return the rows of all shards one below the other; of the parts, one at a time is in memory."""
         shards = [self.shard(k) for k in range(self.count)]
         sizes = [s.indptr[-1] if s.dense is None else np.count_nonzero(s.dense) for s in shards]
-        ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        ends = row_pointers(sizes)
         kind = sp.get_index_dtype(maxval=max(int(ends[-1]), d))
         data, indices = np.empty(ends[-1], dtype=self.dtype), np.empty(ends[-1], dtype=kind)
         indptr = np.zeros(self.n + 1, dtype=kind)
@@ -356,12 +323,7 @@ class ShardFolder:
 
 
 def read_meta(path: Path) -> tuple[dict, str]:
-    """Return the content of a folder's meta.json and the SHA-256 of the file.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return the content of a folder's meta.json and the SHA-256 of the file."""
     file = path / META
     try:
         text = file.read_bytes() if file.is_file() or not file.exists() else b""

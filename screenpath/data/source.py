@@ -49,24 +49,7 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 @contextmanager
 def open_source(source):
-    """Open ``source`` and undo its compression, told by its first bytes.
-
-    Parameters
-    ----------
-    source : str, Path or binary file object
-        ``-`` is standard input.
-
-    Yields
-    ------
-    stream : binary file object
-    name : str
-        For messages.
-
-    Raises
-    ------
-    DataError
-        For a file that is missing, a folder, unreadable, or a damaged archive.
-    """
+    """Open a path, ``-`` or a binary file, undo its compression, told by its first bytes; yield stream and name."""
     if isinstance(source, Kept):
         source.seek(0)
     if hasattr(source, "read"):
@@ -136,16 +119,10 @@ class _Streams(io.RawIOBase):
     """The content of one compressed stream after another, to the last byte of the file.
 
     ``bz2.open`` and ``lzma.open`` take whatever follows a stream and does not begin like another one for rubbish that
-    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more
-    than the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
+    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more than
+    the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
 
-    Parameters
-    ----------
-    raw : binary file object
-    decoder : callable
-        Makes a decompressor.
-    padding : int
-        Zeros may follow a stream, in multiples of this; 0 for none.
+    ``decoder()`` makes a decompressor; zeros may follow a stream, in multiples of ``padding``, 0 for none.
     """
 
     def __init__(self, raw, decoder, padding: int):
@@ -186,16 +163,7 @@ class _Streams(io.RawIOBase):
 
 
 class Kept(io.BufferedRandom):
-    """What came in a stream, in a file without a name that can be read more than once.
-
-    Parameters
-    ----------
-    stream : binary file object
-    name : str
-        For messages.
-    folder : path-like
-        Where there is room for it.
-    """
+    """What came in a stream, in a file of ``folder`` without a name that can be read more than once."""
 
     name = ""
 
@@ -208,15 +176,7 @@ class Kept(io.BufferedRandom):
 
 
 class Begun(io.BufferedReader):
-    """A stream of which the first bytes have been looked at.
-
-    Parameters
-    ----------
-    head : bytes
-    rest : binary file object
-    name : str
-        For messages.
-    """
+    """A stream of which the first bytes have been looked at."""
 
     name = ""
 

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.growing import Growing
-from screenpath.data.labels import label_text
+from screenpath.data.labels import label_text, sorted_labels
+from screenpath.data.values import are_words, is_mapping, is_text
 from screenpath.errors import DataError, UsageError
+from screenpath.numbers.csr import counted_csr
 
 if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
     from screenpath.data.faults import Fault
@@ -30,16 +32,9 @@ CELLS = 1 << 18  # of a batch that is read into memory
 
 @dataclass(frozen=True)
 class Texts:
-    """Cells of a column as texts.
+    """Cells of a column as texts."""
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (rows,)
-        Places in ``values``; -1 for a missing cell.
-    values : list of str
-    """
-
-    codes: np.ndarray
+    codes: np.ndarray  # int of shape (rows,): places in ``values``; -1 for a missing cell
     values: list[str]
 
 
@@ -80,20 +75,11 @@ class TableFile(Protocol):
 
 @dataclass(frozen=True)
 class Form:
-    """What the columns of a table are: what training data has settled, and new data repeats.
+    """What the columns of a table are: what training data has settled, and new data repeats."""
 
-    Parameters
-    ----------
-    target : str or None
-        Column of labels or targets; None where there is none.
-    columns : tuple of str
-        Columns of features, in their order.
-    one_hot : dict of str to tuple of str
-        The values of each column that has a feature for each of its values, sorted.
-    """
-
-    target: str | None
-    columns: tuple[str, ...]
+    target: str | None  # column of labels or targets; None where there is none
+    columns: tuple[str, ...]  # columns of features, in their order
+    # the values of each column that has a feature for each of its values, sorted
     one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -124,31 +110,17 @@ class Form:
 
 def is_form(value) -> bool:
     """Tell whether JSON holds the record of a form."""
-
-    def texts(value) -> bool:
-        return type(value) is list and all(type(one) is str for one in value)
-
-    if type(value) is not dict or set(value) != {"target", "columns", "one_hot"} or not texts(value["columns"]):
+    if not is_mapping(value) or set(value) != {"target", "columns", "one_hot"} or not are_words(value["columns"]):
         return False
     one_hot, columns = value["one_hot"], value["columns"]
-    known = type(one_hot) is dict and all(name in columns and texts(values) for name, values in one_hot.items())
-    return known and (value["target"] is None or type(value["target"]) is str)
+    known = is_mapping(one_hot) and all(name in columns and are_words(values) for name, values in one_hot.items())
+    return known and (value["target"] is None or is_text(value["target"]))
 
 
 def form_of(table: TableFile, target: str | None = None, one_hot: Sequence[str] = ()) -> Form:
     """Return which columns of a training table are features; the values of ``one_hot`` columns are still to be found.
 
-    Parameters
-    ----------
-    table : TableFile
-    target : str, optional
-        The column that is called target, label, class or y by default.
-    one_hot : sequence of str
-
-    Raises
-    ------
-    DataError, UsageError
-        Naming the columns that there are.
+    The target is the column that is called target, label, class or y by default.
     """
     _check_columns(table)
     there = _listed(table.columns)
@@ -176,10 +148,6 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     """Return the columns of a new table that are those of the training data, and what should be said of it.
 
     The columns are found by their names: their order is free. A table without the target has no labels.
-
-    Raises
-    ------
-    DataError, UsageError
     """
     _check_columns(table)
     if target is not None and target not in table.columns:
@@ -230,12 +198,7 @@ def _listed(names: Sequence[str]) -> str:
 class Vocabulary:
     """The different texts of a column.
 
-    Parameters
-    ----------
-    values : sequence of str
-        That are known; with any, no other gets a number.
-    without : sequence of str
-        Texts that never get a number.
+    Where some are known, no other gets a number; those in ``without`` never do.
     """
 
     def __init__(self, values: Sequence[str] = (), without: Sequence[str] = ()):
@@ -267,14 +230,8 @@ class Vocabulary:
 class Target:
     """The target column: numbers as long as all cells are, else labels with names.
 
-    Parameters
-    ----------
-    name : str or None
-        None where there is no such column: nothing is known.
-    given : bool
-        Whether every row must have a label.
-    names : sequence of str, optional
-        Of the labels, where they are known to be texts.
+    Without a name there is no such column: nothing is known. ``given``: every row must have a label; ``names`` are
+    those of labels that are known to be texts.
     """
 
     def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):
@@ -323,10 +280,7 @@ class Target:
         y = self.numbers.finish()
         if self.vocabulary is None:
             return y, None
-        names, rank = self.vocabulary.order()
-        known = np.isfinite(y)
-        y[known] = rank[y[known].astype(np.int64)]
-        return y, names
+        return sorted_labels(y, list(self.vocabulary.places))
 
 
 def _as_number(text: str) -> str:
@@ -339,13 +293,7 @@ def _as_number(text: str) -> str:
 
 
 class Reader:
-    """Batches of a table to dense blocks of numbers and the places of one-hot values.
-
-    Parameters
-    ----------
-    form : Form
-    table : TableFile
-    """
+    """Batches of a table to dense blocks of numbers and the places of one-hot values."""
 
     def __init__(self, form: Form, table: TableFile):
         self.form, self.table = form, table
@@ -409,8 +357,7 @@ class Reader:
             ]
         )
         there = columns >= 0
-        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        ones = sp.csr_array((np.ones(int(indptr[-1])), columns[there], indptr), shape=(n, at))
+        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at)
         return sp.csr_array(wide + ones)
 
     def notices(self) -> tuple[str, ...]:
@@ -423,28 +370,19 @@ class Reader:
 
 
 def read_table(
-    table: TableFile, form: Form, *, given: bool = True, limit=None, dtype=np.float64, max_faults: int = 1, notices=()
+    table: TableFile,
+    form: Form,
+    *,
+    given: bool = True,
+    limit=None,
+    dtype=np.float64,
+    max_faults: int = 1,
+    notices: tuple[str, ...] = (),
 ) -> tuple[Dataset | None, list[Fault]]:
-    """Read a table into memory.
+    """Read a table into memory: the data (None where no row is without a fault), and the faults.
 
-    Parameters
-    ----------
-    table : TableFile
-    form : Form
-    given : bool
-        Whether every row must have a label; else one that is not known is nan.
-    limit : MemoryLimit, optional
-        Asked as the arrays grow.
-    dtype : float64 or float32
-    max_faults : int
-        Reading ends at this many, of each kind in a column the first few; rows that have one are left out.
-    notices : tuple of str
-
-    Returns
-    -------
-    data : Dataset or None
-        None where there is no row without a fault.
-    faults : list of Fault
+    Unless labels are ``given``, one that is not known is nan. Rows that have a fault are left out, and reading ends at
+    ``max_faults``, of each kind in a column the first few.
     """
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
@@ -477,7 +415,7 @@ def read_table(
     if not keep.size:
         return None, found
     y, names = target.finish()
-    X = _csr(values, indices, counts, len(form.numbers))
+    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers))
     X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
     kept = keep.finish()
     if not kept.all():
@@ -487,11 +425,3 @@ def read_table(
     if not y.size:
         return None, found
     return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), found
-
-
-def _csr(values: Growing, indices: Growing, counts: Growing, width: int) -> sp.csr_array:
-    kind = np.int64 if values.size > np.iinfo(np.int32).max else np.int32
-    indptr = np.zeros(counts.size + 1, dtype=kind)
-    np.cumsum(counts.finish(), out=indptr[1:])
-    places = indices.finish().astype(kind, copy=False)
-    return sp.csr_array((values.finish(), places, indptr), shape=(indptr.size - 1, width))

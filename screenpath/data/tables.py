@@ -45,12 +45,7 @@ def readable_json(value: dict, levels: int = 2, indent: str = "") -> str:
 
 
 class CsvTable:
-    """Step table with a header line; missing values are empty fields.
-
-    Parameters
-    ----------
-    columns : sequence of str
-    """
+    """Step table with a header line; missing values are empty fields."""
 
     suffix = ".csv"
 
@@ -115,25 +110,13 @@ def _cell(value):
 
 
 def need_parquet() -> None:
-    """Make sure, before anything is computed, that tables can be written as Parquet.
-
-    Raises
-    ------
-    UsageError
-        Without pyarrow.
-    """
+    """Make sure, before anything is computed, that tables can be written as Parquet."""
     if find_spec("pyarrow") is None:
         raise UsageError("`format=parquet` takes pyarrow", "pip install 'screenpath[parquet]', or use csv")
 
 
 def parquet_of(text: str) -> bytes:
-    """Return a table of CSV text as Parquet: whole numbers, numbers and texts by what a column holds, null where empty.
-
-    Parameters
-    ----------
-    text : str
-        With a header.
-    """
+    """Return CSV text as Parquet: whole numbers, numbers and texts by what a column holds, null where empty."""
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -145,13 +128,7 @@ def parquet_of(text: str) -> bytes:
 
 
 def check_same(path: Path, before: dict, now: dict) -> None:
-    """Make sure that what is resumed was begun alike.
-
-    Raises
-    ------
-    RunFolderError
-        Naming all that differs.
-    """
+    """Make sure that what is resumed was begun alike; the error names all that differs."""
     now = json.loads(dump_json(now))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if names:

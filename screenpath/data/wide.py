@@ -23,12 +23,7 @@ def is_wide(d: int, nnz: int) -> bool:
 
 
 def check_width(name, width: int) -> None:
-    """Refuse more features than can be numbered where their numbers are float64: files of coefficients, shards.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse more features than can be numbered where their numbers are float64: files of coefficients, shards."""
     if width > WIDEST:
         raise DataError(
             f"{name} has {width:,} features: no number of a feature is beyond 2^53",
@@ -45,18 +40,7 @@ def occurring(X) -> np.ndarray | None:
 
 
 def on_columns(X, columns: np.ndarray):
-    """Return rows with these columns alone.
-
-    Parameters
-    ----------
-    X : scipy.sparse array of shape (n, any)
-    columns : ndarray of shape (k,)
-        Increasing, from 0; what rows have in others is left out.
-
-    Returns
-    -------
-    csr_array of shape (n, k)
-    """
+    """Return rows, CSR of shape (n, k), with these columns alone: increasing, from 0; what is in others is left out."""
     X = sp.csr_array(X)
     places, known = find(columns, X.indices)
     kind = sp.get_index_dtype(maxval=max(X.nnz, columns.size))
@@ -74,17 +58,6 @@ def find(numbers: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def spread(coefficients: np.ndarray, columns: np.ndarray, d: int):
-    """Return coefficients as sparse rows over all ``d`` features; a last axis of ``len(columns)`` becomes one of d.
-
-    Parameters
-    ----------
-    coefficients : ndarray of shape (m, k)
-    columns : ndarray of shape (k,)
-    d : int
-
-    Returns
-    -------
-    csr_array of shape (m, d)
-    """
+    """Return coefficients, shape (m, k), as sparse rows over ``d`` features; the last axis is that of ``columns``."""
     rows, places = np.nonzero(coefficients)  # nan, of a step that was not reached, counts
     return sp.csr_array((coefficients[rows, places], (rows, columns[places])), shape=(coefficients.shape[0], d))

@@ -90,17 +90,6 @@ class Words:
         self.names.append(name)
         return len(self.names) - 1
 
-    def finish(self, y: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Return labels (nan where not known) as numbers of the names, sorted, and the names."""
-        if self.closed:
-            return y, tuple(self.names)
-        order = sorted(range(len(self.names)), key=self.names.__getitem__)
-        rank = np.empty(len(order))
-        rank[order] = np.arange(len(order))
-        known = np.isfinite(y)
-        y[known] = rank[y[known].astype(np.int64)]
-        return y, tuple(self.names[k] for k in order)
-
 
 def label_of(token: bytes) -> str | None:
     """Return the label that a token of the parser is, None where it is none."""

@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from screenpath.data.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
-from screenpath.data.checks import are_words, entry_fits, is_count, record_crc
+from screenpath.data.checks import entry_fits, is_count, record_crc
 from screenpath.data.ours import LOG, check_ours, marks_last, remove_ours
 from screenpath.data.prepare import DENSE_FROM
 from screenpath.data.shards import META, content_sha256, part_name
 from screenpath.data.tables import check_same, dump_json, readable_json
+from screenpath.data.values import are_words
 from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms
@@ -108,32 +109,16 @@ class ShardWriter:
         return all(_crc32(self.partial / part_name(k, name)) == hashes[name] for name in hashes)
 
     def note(self, record: dict) -> None:
-        """Log that a shard is done, so that a later call can keep it.
-
-        Parameters
-        ----------
-        record : dict
-            As returned by :meth:`write`, with whatever else the later call needs.
-        """
+        """Log that a shard is done, by what :meth:`write` returns and whatever else a later call needs to keep it."""
         self._log.append((dump_json({**record, "crc32": record_crc(record)}) + "\n").encode())
         self._log.sync()
         self._noted += "shard" in record
 
     def write(self, k: int, rows, labels: np.ndarray, storage: str) -> dict:
-        """Write one shard; calls for different shards may run at once.
+        """Write one shard and return its number and its entry in meta.json; calls for different shards may run at once.
 
-        Parameters
-        ----------
-        k : int
-        rows : ndarray, or scipy.sparse.csr_array, of shape (rows, width)
-            Sorted indices from 0; of dense rows zeros are not stored.
-        labels : ndarray of shape (rows,)
-        storage : {"auto", "dense", "sparse"}
-
-        Returns
-        -------
-        dict
-            ``shard`` is the number, ``entry`` the entry in meta.json.
+        Rows, shape (rows, width), are an ndarray, of which zeros are not stored, or a csr_array with sorted indices
+        from 0.
         """
         parts = shard_parts(rows, labels, storage)
         hashes = {name: self._save(part_name(k, name), array) for name, array in parts.items()}

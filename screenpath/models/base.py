@@ -18,14 +18,9 @@ from screenpath.rows.base import Counted
 
 @runtime_checkable
 class Certified(Protocol):
-    """What is known about one pair of points on the full data; the reference of the next step.
+    """What is known about one pair of points on the full data; the reference of the next step."""
 
-    Attributes
-    ----------
-    primal, primal_error, gap, rounding : float
-        See :class:`numbers.rounding.Proven`, from which every certificate inherits.
-    """
-
+    # primal, primal_error, gap, rounding: see :class:`numbers.rounding.Proven`, from which every certificate inherits
     primal: float
     primal_error: float
     gap: float
@@ -72,18 +67,10 @@ class Region(Protocol):
 
 @runtime_checkable
 class PathModel(Protocol):
-    """What the walk asks of a model.
+    """What the walk asks of a model."""
 
-    Attributes
-    ----------
-    rows : Counted
-        The data.
-    refines : bool
-        Whether a solver that goes on from a sharpened certificate sees more than it did.
-    """
-
-    rows: Counted
-    refines: bool = False
+    rows: Counted  # the data
+    refines: bool = False  # whether a solver that goes on from a sharpened certificate sees more than it did
 
     @property
     def compiled(self) -> bool:
@@ -180,27 +167,16 @@ class Resumable(Protocol):
     def restore(self, state) -> Any:
         """Return the certificate of :meth:`state`, byte for byte.
 
-        Raises
-        ------
-        ValueError
-            If the state is not one that a walk of this model can have left.
+        A ValueError if the state is not one that a walk of this model can have left.
         """
 
 
 @runtime_checkable
 class RegionModel(PathModel, Protocol):
-    """What the rules of the box models ask of a model, besides what the walk does.
+    """What the rules of the box models ask of a model, besides what the walk does."""
 
-    Attributes
-    ----------
-    size : int
-        Dual variables N.
-    c, lo, hi, norms : ndarray of shape (N,)
-        Kinks, ends of the box, and ``||g_i||``.
-    """
-
-    size: int
-    c: np.ndarray
+    size: int  # dual variables N
+    c: np.ndarray  # c, lo, hi, norms: shape (N,): kinks, ends of the box, and ``||g_i||``
     lo: np.ndarray
     hi: np.ndarray
     norms: np.ndarray

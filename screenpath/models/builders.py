@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> KernelModel:
     """Return the hinge-loss model behind a kernel; the signs are those of the rows (Ogawa 2014, Section IV-D).
 
-    Parameters
-    ----------
-    rows : rows.gram.GramRows
-    weights : ndarray of shape (n,), optional
-        ``s``, one weight a row.
-    intercept : str, optional
-        ``free`` for one that is not penalised.
+    ``weights``, shape (n,), are ``s``; the intercept ``free`` is one that is not penalised.
     """
     from screenpath.models.free_kernel import FreeKernelModel  # here: other models start up without them
     from screenpath.models.kernel import KernelModel
@@ -33,13 +27,7 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> Kernel
 
 
 def sparse_model(views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None) -> SparseModel:
-    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``.
-
-    Parameters
-    ----------
-    intercept : str, optional
-        ``free`` for one that is not penalised.
-    """
+    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature."""
     from screenpath.models.sparse import SparseModel as kind  # here: other models start up without them
 
     if intercept == "free":
@@ -96,13 +84,7 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
 
 
 def checked_weights(y, sample_weight) -> np.ndarray | None:
-    """Return the weights of samples as an array; None where there are none.
-
-    Raises
-    ------
-    UsageError
-        For weights of another length, negative, not finite, or all 0.
-    """
+    """Return the weights of samples as an array; None where there are none."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64).ravel()

@@ -34,22 +34,10 @@ def known(model, reference, C: float) -> str | None:
 
 
 def constant(model, reference, C: float) -> tuple:
-    """Return the pair of the reference's ``w`` and ``alpha`` at ``C``, and what makes its certificate.
+    """Return ``w``, ``theta``, total, updates, margins and sum error of the reference's pair at a larger ``C``.
 
     ``theta`` and its sum over rows are multiplied by ``C0/C``: each entry is rounded once more, which counts as an
     update of the sum by all rows.
-
-    Parameters
-    ----------
-    model : models.box.BoxModel
-    reference : models.box_types.Certificate
-        Of a smaller parameter.
-    C : float
-
-    Returns
-    -------
-    w, theta, total, updates, margins, sum_error
-        As the model makes certificates of them.
     """
     ratio, point = reference.C / C, reference.point
     theta = ratio * reference.theta

@@ -27,21 +27,12 @@ GAP_ROUNDING = 1e-14
 
 @dataclass(slots=True)
 class Point:
-    """A vector together with its products with every row, where they are known.
+    """A vector together with its products with every row, where they are known."""
 
-    Parameters
-    ----------
-    vector : ndarray of shape (d,)
-        The point itself (for a kernel model its dual coefficients).
-    products : ndarray of shape (n,) or None
-        ``v_i . vector`` for every row ``v_i``; None where nobody has computed them yet.
-    sqnorm : float
-        Squared norm of the vector in the space of the rows.
-    """
-
-    vector: np.ndarray
+    vector: np.ndarray  # shape (d,): the point itself (for a kernel model its dual coefficients)
+    # shape (n,): ``v_i . vector`` for every row ``v_i``; None where nobody has computed them yet
     products: Any
-    sqnorm: float
+    sqnorm: float  # squared norm of the vector in the space of the rows
 
     def scaled(self, factor: float) -> Point:
         """Return ``factor * self``; products follow without touching the data."""
@@ -58,18 +49,11 @@ class KernelPoint(Point):
     """A combination of the rows, given by its dual coefficients: ``sum_i vector_i v_i``.
 
     ``products`` are always known, ``Q vector`` with ``Q_ij = v_i.v_j``; they carry the inner product.
-
-    Parameters
-    ----------
-    spread : float
-        At least ``sum_i |vector_i| ||v_i||``: what the rounding of a product is relative to.
-    error : float
-        A product ``v_i . vector`` is off by at most this times ``||v_i||``.
     """
 
     products: np.ndarray
-    spread: float
-    error: float
+    spread: float  # at least ``sum_i |vector_i| ||v_i||``: what the rounding of a product is relative to
+    error: float  # a product ``v_i . vector`` is off by at most this times ``||v_i||``
 
     def scaled(self, factor: float) -> KernelPoint:
         """Return ``factor * self``."""
@@ -103,13 +87,7 @@ def between(a: Point, b: Point, share: float) -> Point:
 
 @dataclass(slots=True)
 class Ball:
-    """``{x : ||x - c|| <= r}``.
-
-    Parameters
-    ----------
-    center : Point
-    radius : float
-    """
+    """``{x : ||x - c|| <= r}``."""
 
     center: Point
     radius: float
@@ -141,7 +119,7 @@ class Ball:
         reach = self.radius * norms
         return products[0] - reach, products[0] + reach
 
-    def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
+    def decide(self, products, norms, c, extent, rounding: float, status) -> tuple[int, int]:
         """Write to ``status`` on which side of ``c`` the whole region is for every row, see ``kernels.box_decide``.
 
         Parameters
@@ -151,7 +129,6 @@ class Ball:
         norms, c : ndarray of shape (n,)
         extent : callable
             ``extent(region)`` is the size of which ``rounding`` bounds the error of a product with a row of norm 1.
-        rounding : float
         status : ndarray of int8 of shape (n,)
 
         Returns
@@ -164,22 +141,13 @@ class Ball:
 
 @dataclass(slots=True)
 class Dome:
-    """``{x : ||x - c|| <= r, a.(x - c) <= delta}`` with ``||a|| = 1``.
-
-    Parameters
-    ----------
-    center : Point
-    radius : float
-    normal : Point
-        Unit vector ``a``.
-    offset : float
-        ``delta``, in the units of the radius. ``delta >= r`` is the ball; ``delta < -r`` would be empty, which only
-        rounding can produce: the nearest non-empty dome (one point) is used.
-    """
+    """``{x : ||x - c|| <= r, a.(x - c) <= delta}`` with ``||a|| = 1``."""
 
     center: Point
     radius: float
-    normal: Point
+    normal: Point  # unit vector ``a``
+    # ``delta``, in the units of the radius. ``delta >= r`` is the ball; ``delta < -r`` would be empty, which only
+    # rounding can produce: the nearest non-empty dome (one point) is used
     offset: float
 
     @property
@@ -207,15 +175,10 @@ class Dome:
 
 @dataclass(slots=True)
 class Lens:
-    """Intersection of two balls.
+    """Intersection of two balls."""
 
-    Parameters
-    ----------
-    first, second : Ball
-        Where their squared radii carry a slack of ``GAP_ROUNDING`` of the squared norms, as all rules give them, the
-        rounding of :func:`lens_support` stays below that slack, thin lenses included.
-    """
-
+    # first, second: where their squared radii carry a slack of ``GAP_ROUNDING`` of the squared norms, as all rules give
+    # them, the rounding of :func:`lens_support` stays below that slack, thin lenses included
     first: Ball
     second: Ball
 
@@ -257,21 +220,10 @@ class Lens:
 
 
 def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
-    """Largest ``v.x`` over a dome.
+    """Return the largest ``v.x`` over a dome, shape (n,), from ``v.c``, ``v.a``, ``||v||``, ``r`` and ``delta``.
 
-    Parameters
-    ----------
-    vc, va, norms : ndarray of shape (n,)
-        ``v.c``, ``v.a`` and ``||v||``.
-    radius, offset : float
-        ``r`` and ``delta``.
-    uncertainty : float
-        ``v.a`` is known to within this times ``||v||``. The square root below would turn an error of 1e-16 into one
-        of 1e-8, so the least favourable ``v.a`` within reach is taken.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    ``v.a`` is known to within ``uncertainty`` times ``||v||``. The square root below would turn an error of 1e-16 into
+    one of 1e-8, so the least favourable ``v.a`` within reach is taken.
     """
     offset = min(max(offset, -radius), radius)
     ball = vc + radius * norms

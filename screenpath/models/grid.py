@@ -47,13 +47,7 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
 
 
 def explicit_grid(values) -> np.ndarray:
-    """Return the given parameters as an increasing array.
-
-    Raises
-    ------
-    UsageError
-        If a value is not positive and finite, or appears twice.
-    """
+    """Return the given parameters as an increasing array: positive and finite, each once."""
     grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
     if grid.size == 0:
         raise UsageError("the list of parameters is empty", "give for example 0.1, 1 and 10")
@@ -74,13 +68,8 @@ def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
     betas : int or sequence of float
         How many, log-spaced from ``beta_max`` to ``min_ratio * beta_max``; or the values. Values above ``beta_max``
         are allowed: all weights are zero there.
-    beta_max : float
     min_ratio : float
         In (0, 1].
-
-    Returns
-    -------
-    ndarray
 
     Raises
     ------
@@ -214,18 +203,10 @@ class EpsilonGrid:
         return {"epsilon": self.epsilon, "from": self.low, "to": self._known[len(self) - 1]}
 
 
-def epsilon_stride(certificate, epsilon: float) -> float:
+def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
     """Return the factor up to which C may grow while the certificate's pair stays epsilon-optimal.
 
-    Parameters
-    ----------
-    certificate : models.box_types.Certificate
-    epsilon : float
-
-    Returns
-    -------
-    float
-        Infinite where the pair is optimal for every larger C; below 1 where it is not epsilon-optimal even here.
+    It is infinite where the pair is optimal for every larger C, and below 1 where it is not epsilon-optimal even here.
     """
     C = certificate.C
     square = 0.5 * (1.0 + epsilon) * C * C * certificate.total_sq
@@ -268,16 +249,7 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
 
 
 def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
-    """Return values of C behind a log-spaced grid, as it is spaced; fewer than ``count`` where they are too large.
-
-    Parameters
-    ----------
-    options : dict
-        That the grid was made of.
-    grid : ndarray
-        Two or more points.
-    count : int
-    """
+    """Return values of C behind a log-spaced grid of two or more, as it is spaced; fewer where they are too large."""
     ratio = (grid[-1] / grid[0]) ** (1.0 / (len(grid) - 1))
     with np.errstate(over="ignore", under="ignore"):
         points = grid[-1] * ratio ** np.arange(1.0, count + 1.0)
@@ -292,13 +264,7 @@ def further_lambda(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
 
 
 def beta_values(model, betas, beta_min_ratio: float) -> np.ndarray:
-    """Return the values of ``beta``, from the largest down (see :func:`screenpath.models.grid.beta_grid`).
-
-    Raises
-    ------
-    DataError
-        Where they are to start at ``beta_max`` and that is 0.
-    """
+    """Return the values of ``beta``, from the largest down (see :func:`screenpath.models.grid.beta_grid`)."""
     if np.ndim(betas) == 0:
         _check_top(model.beta_max)
     return beta_grid(betas, model.beta_max, beta_min_ratio)

@@ -41,18 +41,11 @@ if TYPE_CHECKING:
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
 
 
-def sum_error(rows, terms: int, spread: float, stored: bool = False) -> float:
+def sum_error(rows: GramRows, terms: int, spread: float, stored: bool = False) -> float:
     """Return the error of a sum of kernel rows, relative to the norm of the row that it is the product with.
 
-    Parameters
-    ----------
-    rows : rows.gram.GramRows
-    terms : int
-        Rows that are summed.
-    spread : float
-        ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of itself.
-    stored : bool, default False
-        The sum is formed from the stored values.
+    ``terms`` rows are summed, and ``spread`` is ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of
+    itself. With ``stored``, the sum is formed from the stored values.
     """
     value = rows.stored_error if stored else rows.error
     return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
@@ -65,22 +58,12 @@ def drift(error: float, spread: float) -> float:
 
 @dataclass(slots=True)
 class Multiplied:
-    """A dual point and its products.
+    """A dual point and its products."""
 
-    Parameters
-    ----------
-    theta, total : ndarray of shape (n,)
-        The point and ``Q theta``.
-    updates : int
-        Times ``total`` has been updated since it was last formed from all rows.
-    error : float
-        Each entry of ``total`` is off by at most this times the norm of its row.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  # theta, total: shape (n,): the point and ``Q theta``
     total: np.ndarray
-    updates: int
-    error: float
+    updates: int  # times ``total`` has been updated since it was last formed from all rows
+    error: float  # each entry of ``total`` is off by at most this times the norm of its row
 
     @property
     def product_error(self) -> float:
@@ -90,46 +73,23 @@ class Multiplied:
 
 @dataclass(slots=True)
 class KernelReduced:
-    """What screening left to solve, with ``alpha = C theta``.
-
-    Parameters
-    ----------
-    rows : rows.gram.GramRows
-    index : ndarray of int64 of shape (k,)
-        Surviving samples.
-    c, lo, hi, norms : ndarray of shape (k,)
-        Kinks, ends of the box multiplied by C, and ``sqrt(Q_ii)``.
-    start_alpha : ndarray of shape (k,)
-    start_products : ndarray of shape (k,)
-        ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give.
-    start_error : float
-        Each of these is off by at most this times the norm of its row.
-    reach : float
-        At least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included.
-    start_w_sq : float
-        ``||w||^2`` of that w.
-    offset : float
-        ``sum c_i alpha_i`` over the fixed rows.
-    start : ndarray of shape (n,)
-        Dual variables that the solver starts from (theta scale), fixed rows included.
-    ahead : float
-        ``ahead * start_products`` estimates the products at the optimum.
-    """
+    """What screening left to solve, with ``alpha = C theta``."""
 
     rows: GramRows
-    index: np.ndarray
-    c: np.ndarray
+    index: np.ndarray  # int64 of shape (k,): surviving samples
+    c: np.ndarray  # c, lo, hi, norms: shape (k,): kinks, ends of the box multiplied by C, and ``sqrt(Q_ii)``
     lo: np.ndarray
     hi: np.ndarray
     norms: np.ndarray
-    start_alpha: np.ndarray
+    start_alpha: np.ndarray  # shape (k,)
+    # shape (k,): ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give
     start_products: np.ndarray
-    start_error: float
-    reach: float
-    start_w_sq: float
-    offset: float
-    start: np.ndarray
-    ahead: float
+    start_error: float  # each of these is off by at most this times the norm of its row
+    reach: float  # at least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included
+    start_w_sq: float  # ``||w||^2`` of that w
+    offset: float  # ``sum c_i alpha_i`` over the fixed rows
+    start: np.ndarray  # shape (n,): dual variables that the solver starts from (theta scale), fixed rows included
+    ahead: float  # ``ahead * start_products`` estimates the products at the optimum
 
     @property
     def size(self) -> int:
@@ -138,21 +98,13 @@ class KernelReduced:
 
 
 class KernelModel(BoxModel):
-    """A box model whose rows are known through a kernel.
-
-    Parameters
-    ----------
-    rows : rows.gram.GramRows
-        Signs included.
-    c, lo, hi : ndarray of shape (n,)
-    name : str
-    """
+    """A box model whose rows, signs included, are known through a kernel."""
 
     refines = True
     compiled = False  # a walk of its own would have to read the matrix
     fresh_every = 64  # a pass over a kernel matrix is long
 
-    def __init__(self, rows, c, lo, hi, name="svm"):
+    def __init__(self, rows, c, lo, hi, name: str = "svm"):
         super().__init__(rows, c, lo, hi, name=name)
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for
@@ -257,12 +209,8 @@ class KernelModel(BoxModel):
     ) -> dict[str, Any]:  # fmt: skip
         """Return what a certificate says about a dual point whose products are known.
 
-        Parameters
-        ----------
-        forms : ndarray of shape (n,)
-            Linear forms of the rows; ``floor`` is what an intercept adds to their error.
-        shift, cost : float
-            See :class:`Certificate`.
+        ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept adds to their error.
+        ``shift`` and ``cost`` are those of :class:`Certificate`.
         """
         moved = UNIT * C * spread  # by the rounding of C theta
         off = self._off(C, product_error, spread)

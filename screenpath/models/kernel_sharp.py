@@ -16,18 +16,7 @@ from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 
 def sharpened(model, certificate):
-    """Return the certificate of the same pair with a smaller bound on its gap, or the one that was given.
-
-    Parameters
-    ----------
-    model : models.kernel.KernelModel
-    certificate : models.box_types.Certificate
-        Most of its gap is a bound on rounding.
-
-    Returns
-    -------
-    models.box_types.Certificate
-    """
+    """Return the certificate, most of whose gap is a bound on rounding, with a smaller one, or as it is."""
     alpha, point = certificate.point.vector, certificate.point
     kinks, rest = model.kinks_of(certificate)
     rest = np.broadcast_to(rest, kinks.shape)

@@ -27,15 +27,9 @@ EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, t
 class L1Rounding:
     """Bounds for data of so many samples and features.
 
-    Parameters
-    ----------
-    samples, features : int
-    length : float, optional
-        ``||y||``, of weighted samples; not below the exact one.
-    data : float, default 0
-        Largest relative error of a value of the data; what is up to ``4 UNIT`` is part of ``EXTRA``.
-    doubtful : bool, default False
-        Whether norms of columns hold what is not known of the data, as so many times the rounding of ``column``.
+    ``length`` is ``||y||``, of weighted samples, not below the exact one. ``data`` is the largest relative error of a
+    value of the data; what is up to ``4 UNIT`` is part of ``EXTRA``. With ``doubtful``, norms of columns hold what is
+    not known of the data, as so many times the rounding of ``column``.
     """
 
     def __init__(
@@ -48,15 +42,9 @@ class L1Rounding:
         self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:
-        """Return a bound on the norm of the error of ``s``.
+        """Return a bound on the norm of the error of ``s``, of so many weights that are not 0.
 
-        Parameters
-        ----------
-        terms : int
-            Weights that are not zero.
-        reach : float
-            ``sum |w_j| ||f_j||``.
-        bias : float
+        ``reach`` is ``sum |w_j| ||f_j||``.
         """
         lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
         depth = max(terms, self.samples) if self.doubtful else terms
@@ -67,7 +55,6 @@ class L1Rounding:
 
         Parameters
         ----------
-        lam, scale : float
         hoped : float
             What ``scale`` could be at most if nothing were rounded: what it falls short of that is rounding's.
         sums : tuple of float

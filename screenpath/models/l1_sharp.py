@@ -17,13 +17,7 @@ from screenpath.numbers.rounding import OUTWARD, TINY, UNIT
 
 
 def sharpened(model, c):
-    """Return the certificate of the same weights and bias with a narrower bound on rounding.
-
-    Parameters
-    ----------
-    model : models.l1svm.L1SVM
-    c : models.l1_types.L1Certificate
-    """
+    """Return the certificate of the same weights and bias with a narrower bound on rounding."""
     lam, signs = c.lam, model.signs
     support = np.flatnonzero(c.w)
     slack, off = slacks(model, c, support)
@@ -84,13 +78,8 @@ def slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
 def _products(model, lam: float, r, balance: float, apart: float, support, best: float):
     """Return ``f_j . r'`` and bounds on the errors: of the columns that matter without rounding.
 
-    Parameters
-    ----------
-    r : ndarray of shape (n,)
-    balance, apart : float
-        ``z.r``, and a bound on ``||r' - r||``.
-    best : float
-        Scale of ``r`` where no product reaches ``lam``.
+    ``balance`` is ``z.r`` and ``apart`` a bound on ``||r' - r||``; ``best`` is the scale of ``r`` where no product
+    reaches ``lam``.
     """
     norm = float(np.linalg.norm(r)) * OUTWARD
     products = model.products(r)

@@ -13,48 +13,23 @@ from screenpath.numbers.rounding import Proven
 
 @dataclass(slots=True)
 class L1Certificate(Proven):
-    """What is known about one pair on the full data; the reference of the next step.
+    """What is known about one pair on the full data; the reference of the next step."""
 
-    Parameters
-    ----------
-    lam : float
-        Parameter at which the pair was certified.
-    w : ndarray of shape (m,)
-    bias : float
-        Minimiser of the objective for this ``w``, as near as a double comes.
-    offset : float
-        ``b + m.w``, the minimiser beside centred columns. Where these are none it is the bias.
-    astray : float
-        ``offset - m.w - bias``: the rounding of the bias, of which the slack below knows nothing.
-    slack : ndarray of shape (n,)
-        ``|z_i| - z_i ((x_i - m).w + offset)``.
-    theta : ndarray of shape (n,)
-        Dual point, divided by ``lam``: feasible but for rounding, see ``models/l1_rounding.py``.
-    products : ndarray of shape (m,)
-        ``f_j . theta``, at most 1 in size.
-    scale : float
-        ``theta`` is ``max(slack, 0)`` times this over ``lam``.
-    slip : float
-        How far ``theta`` is from the feasible point that the gap belongs to, relative to its norm.
-    theta_gap : float
-        Upper bound of the gap between ``w`` and that point: what a region around ``theta`` is made of. A sharpened
-        certificate has a dual point of its own, and a smaller ``gap``.
-    primal, primal_error, gap, rounding : float
-        See :class:`screenpath.numbers.rounding.Proven`.
-    """
-
-    lam: float
-    w: np.ndarray
-    bias: float
-    offset: float
-    astray: float
-    slack: np.ndarray
+    lam: float  # parameter at which the pair was certified
+    w: np.ndarray  # shape (m,)
+    bias: float  # minimiser of the objective for this ``w``, as near as a double comes
+    offset: float  # ``b + m.w``, the minimiser beside centred columns. Where these are none it is the bias.
+    astray: float  # ``offset - m.w - bias``: the rounding of the bias, of which the slack below knows nothing
+    slack: np.ndarray  # shape (n,): ``|z_i| - z_i ((x_i - m).w + offset)``
+    # shape (n,); dual point, divided by ``lam``: feasible but for rounding, see ``models/l1_rounding.py``
     theta: np.ndarray
-    products: np.ndarray
-    scale: float
-    slip: float
+    products: np.ndarray  # shape (m,): ``f_j . theta``, at most 1 in size
+    scale: float  # ``theta`` is ``max(slack, 0)`` times this over ``lam``
+    slip: float  # how far ``theta`` is from the feasible point that the gap belongs to, relative to its norm
+    # Upper bound of the gap between ``w`` and that point: what a region around ``theta`` is made of. A sharpened
+    # certificate has a dual point of its own, and a smaller ``gap``.
     theta_gap: float
-    primal: float
+    primal: float  # primal, primal_error, gap, rounding: see :class:`screenpath.numbers.rounding.Proven`
     primal_error: float
     gap: float
     rounding: float
@@ -87,51 +62,29 @@ class KeptFeatures:
 
 @dataclass(slots=True)
 class L1Reduced:
-    """The problem on the surviving features.
+    """The problem on the surviving features."""
 
-    Parameters
-    ----------
-    columns : ndarray of shape (k, n), or tuple (data, indices, begin, end)
-        Signed columns, float64; sparse ones in their order, but not necessarily one right after the other.
-    index : ndarray of int64 of shape (k,)
-        Their numbers in the full problem.
-    signs : ndarray of shape (n,)
-        ``z``, the column of the bias: labels -1 and +1, times the roots of the weights.
-    lam : float
-    norms, spreads : ndarray of shape (k,)
-        Norms of the columns, and of the columns centred at their mean; not below the exact ones.
-    blurs : ndarray of shape (k,)
-        See ``L1SVM.blurs``.
-    means : ndarray of shape (k,)
-        Means of the columns, as computed.
-    rounding : L1Rounding
-    start_w : ndarray of shape (k,)
-    start_bias : float
-    start_slack : ndarray of shape (n,) or None
-        ``|z| - z (x.w + b)`` of the start; None where a weight of the reference was screened away.
-    start_products : ndarray of shape (k,) or None
-        Products of the columns with ``max(start_slack, 0)``, where they are known.
-    inner_products : callable
-        ``f_a . f_b`` and ``f_a . z`` for some of the columns, over all samples; for sparse columns.
-    fresh : bool
-        Whether the starting point comes from another parameter (a cold start may then ignore it).
-    """
-
+    # shape (k, n), or tuple (data, indices, begin, end): signed columns, float64; sparse ones in their order, but not
+    # necessarily one right after the other
     columns: np.ndarray | tuple
-    index: np.ndarray
-    signs: np.ndarray
+    index: np.ndarray  # int64 of shape (k,): their numbers in the full problem
+    signs: np.ndarray  # shape (n,); ``z``, the column of the bias: labels -1 and +1, times the roots of the weights
     lam: float
+    # norms, spreads: shape (k,): norms of the columns, and of these centred at their mean; not below the exact ones
     norms: np.ndarray
     spreads: np.ndarray
-    blurs: np.ndarray
-    means: np.ndarray
+    blurs: np.ndarray  # shape (k,): see ``L1SVM.blurs``
+    means: np.ndarray  # shape (k,): means of the columns, as computed
     rounding: L1Rounding
-    start_w: np.ndarray
+    start_w: np.ndarray  # shape (k,)
     start_bias: float
+    # shape (n,): ``|z| - z (x.w + b)`` of the start; None where a weight of the reference was screened away
     start_slack: np.ndarray | None
+    # shape (k,): products of the columns with ``max(start_slack, 0)``, where they are known
     start_products: np.ndarray | None
+    # ``f_a . f_b`` and ``f_a . z`` for some of the columns, over all samples; for sparse columns
     inner_products: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    fresh: bool
+    fresh: bool  # whether the starting point comes from another parameter (a cold start may then ignore it)
 
     @property
     def sparse(self) -> bool:

@@ -180,15 +180,10 @@ class L1SVM(PathModel, Resumable):
 
         Parameters
         ----------
-        lam : float
         w : ndarray of shape (m,) or None
             None for the closed form ``w = 0``.
         theta, reference
             Not needed by this model.
-
-        Returns
-        -------
-        L1Certificate
         """
         lam = float(lam)
         if w is None:
@@ -368,13 +363,8 @@ class L1SVM(PathModel, Resumable):
 def dual_scale(lam: float, total: float, squares: float, largest: float) -> float:
     """Return the factor that makes ``alpha`` dual feasible and best along its ray.
 
-    Parameters
-    ----------
-    lam : float
-    total, squares : float
-        ``|z|.alpha`` and ``||alpha||^2``.
-    largest : float
-        ``max |f_j . alpha|``, rounding error included.
+    ``total`` is ``|z|.alpha``, ``squares`` is ``||alpha||^2``, and ``largest`` is ``max |f_j . alpha|``, rounding
+    included.
     """
     if squares == 0.0:
         return 0.0

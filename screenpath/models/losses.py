@@ -22,36 +22,19 @@ from screenpath.models.targets import real_targets, sign_targets
 
 @dataclass(frozen=True)
 class Loss:
-    """One loss with an L2 penalty.
+    """One loss with an L2 penalty."""
 
-    Parameters
-    ----------
-    name, title, objective : str
-        See :class:`Spec`.
-    kinks : callable
-        ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss a pair of them, for the
-        rows and for their mirror images. ``o`` has the values of ``options`` as attributes.
-    slopes : callable
-        ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1.
-    options : tuple of models.options.Option
-        Its own numbers.
-    signed : bool, default False
-        Whether targets are -1 and +1 that multiply the rows: ``g_i = y_i x_i``, else ``g_i = x_i``.
-    mirrored : bool, default False
-        Whether each row has two dual variables, the second with ``g = -x``.
-    score, chosen_by, liblinear : str
-        See :class:`Spec`.
-    """
-
-    name: str
+    name: str  # name, title, objective: see :class:`Spec`
     title: str
     objective: str
+    # ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss a pair of them, for the
+    # rows and for their mirror images. ``o`` has the values of ``options`` as attributes
     kinks: Callable
-    slopes: Callable
-    options: tuple = ()
-    signed: bool = False
-    mirrored: bool = False
-    score: str = "mae"
+    slopes: Callable  # ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1
+    options: tuple = ()  # its own numbers
+    signed: bool = False  # whether targets are -1 and +1 that multiply the rows: ``g_i = y_i x_i``, else ``g_i = x_i``
+    mirrored: bool = False  # whether each row has two dual variables, the second with ``g = -x``
+    score: str = "mae"  # score, chosen_by, liblinear: see :class:`Spec`
     chosen_by: str | None = None
     liblinear: str = "L2R_L1LOSS_SVR_DUAL"
 
@@ -69,10 +52,6 @@ class Loss:
             ``free`` for one that is not penalised; any other is a feature of the rows, or not there.
         **values : float
             Of ``options``.
-
-        Returns
-        -------
-        BoxModel
 
         Raises
         ------

@@ -28,52 +28,25 @@ PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a command and keyword of a function.
+    """One option of a command and keyword of a function."""
 
-    Parameters
-    ----------
-    name : str
-        As in Python; the shell writes ``--name`` with dashes.
-    default : object
-    kind : {"number", "positive", "share", "whole", "choice", "flag", "switch", "numbers", "size", "path", "part", \
-"text", "texts", "label"}
-        ``share``: between 0 and 1; ``switch``: a flag that can be turned off; ``texts``: may be given several times.
-    help : str
-        What the shell says.
-    least : int, optional
-        Of a whole number.
-    ends : tuple of bool
-        Of a share: whether 0 and 1 themselves are valid.
-    choices : tuple of str
-    metavar : str, optional
-        What stands for the value in the help.
-    short : str, optional
-        Short flag.
-    stated : bool, default False
-        Whether the help says the default (one of None is said in the text).
-    changes : bool, default False
-        Whether it changes the numbers: ``resume`` compares it.
-    group : str, default "problem"
-        Heading under which the help has it, one of ``GROUPS``.
-    valid, demand, hint : callable and str
-        Of a number: ``valid(value)``, what it must be, and what to write instead.
-    """
-
-    name: str
+    name: str  # as in Python; the shell writes ``--name`` with dashes
     default: Any = None
+    # number, positive, share (between 0 and 1), whole, choice, flag, switch (a flag that can be turned off), numbers,
+    # size, path, part, text, texts (may be given several times), label
     kind: str = "text"
-    help: str = ""
-    least: int | None = None
-    ends: tuple = (False, False)
-    choices: tuple = ()
-    metavar: str | None = None
-    short: str | None = None
-    stated: bool = False
-    changes: bool = False
-    group: str = "problem"
-    valid: Callable | None = None
-    demand: str = ""
-    hint: str | None = None
+    help: str = ""  # what the shell says
+    least: int | None = None  # of a whole number
+    ends: tuple[bool, ...] = (False, False)  # of a share: whether 0 and 1 themselves are valid
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None  # what stands for the value in the help
+    short: str | None = None  # short flag
+    stated: bool = False  # whether the help says the default (one of None is said in the text)
+    changes: bool = False  # whether it changes the numbers: ``resume`` compares it
+    group: str = "problem"  # heading under which the help has it, one of ``GROUPS``
+    valid: Callable | None = None  # of a number: ``valid(value)``
+    demand: str = ""  # what it must be
+    hint: str | None = None  # and what to write instead
 
     def checked(self, value):
         """Return a value as the library takes it; None is the default where that is None.

@@ -126,21 +126,15 @@ SCALE = Option(
     "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
     help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
 )  # fmt: skip
-PREPARATION = (
-    BIAS,
-    SCALE,
-    *grouped(
-        "data",
-    Option(
-        "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
-        choices=("auto", "dense", "sparse"), changes=True,
-    ),
-    Option(
-        "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
-        choices=("float64", "float32"), changes=True,
-    ),
-    ),
+STORAGE = Option(
+    "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
+    choices=("auto", "dense", "sparse"), changes=True, group="data",
 )  # fmt: skip
+DTYPE = Option(
+    "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
+    choices=("float64", "float32"), changes=True, group="data",
+)  # fmt: skip
+PREPARATION = (BIAS, SCALE, STORAGE, DTYPE)
 OUTPUT = grouped(
     "output",
     Option(
@@ -193,15 +187,7 @@ PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
 def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
     """Return the options of rule, solver, accuracy and limits.
 
-    Parameters
-    ----------
-    rule : Option
-    solvers : tuple of str
-        Names for the help.
-    seeded : bool
-        Whether the solver draws random numbers.
-    threaded : bool
-        Whether there is work for several threads.
+    ``seeded``: the solver draws random numbers; ``threaded``: there is work for several threads.
     """
     solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True)
     solver = replace(solver, group="screening and solver")

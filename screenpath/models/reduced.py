@@ -18,46 +18,26 @@ class Reduced:
     ``max_alpha c.alpha + offset - 1/2 ||base + G'alpha||^2``, ``lo <= alpha <= hi``; ``base`` is the sum of the fixed
     rows times their dual variables. Their gap is the full problem's as long as ``w`` leaves the screened rows on their
     side.
-
-    Parameters
-    ----------
-    take : callable
-        Returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr).
-    sparse : bool
-        Whether that is a tuple.
-    place : tuple (rows, where, signs) or None
-        The data's own rows, where compiled code can read them as they are: ``g_r = signs[r] * rows[where[r]]``.
-    index : ndarray of int64 of shape (k,)
-        Their numbers in the full problem.
-    c, norms : ndarray of shape (k,)
-    lo, hi : ndarray of shape (k,)
-        Ends of the box, multiplied by C.
-    offset : float
-        ``sum c_i alpha_i`` over the fixed rows.
-    start_alpha : ndarray of shape (k,)
-    start_sum : ndarray of shape (d,)
-        ``base + G' start_alpha``.
-    start_w : ndarray of shape (d,)
-    start_margins : ndarray of shape (k,)
-        Products of the survivors with ``start_w``, known from the reference's certificate.
-    theta : ndarray of shape (N,)
-        Dual variables (theta scale): of the fixed rows, and where the survivors start.
     """
 
+    # ``take()`` returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr)
     take: Callable
-    sparse: bool
+    sparse: bool  # whether that is a tuple
+    # (rows, where, signs): the data's own rows, where compiled code can read them as they are:
+    # ``g_r = signs[r] * rows[where[r]]``
     place: tuple | None
-    index: np.ndarray
-    c: np.ndarray
-    lo: np.ndarray
+    index: np.ndarray  # int64 of shape (k,): their numbers in the full problem
+    c: np.ndarray  # c, norms: shape (k,)
+    lo: np.ndarray  # lo, hi: shape (k,): ends of the box, multiplied by C
     hi: np.ndarray
     norms: np.ndarray
-    offset: float
-    start_alpha: np.ndarray
-    start_sum: np.ndarray
-    start_w: np.ndarray
+    offset: float  # ``sum c_i alpha_i`` over the fixed rows
+    start_alpha: np.ndarray  # shape (k,)
+    start_sum: np.ndarray  # shape (d,): ``base + G' start_alpha``
+    start_w: np.ndarray  # shape (d,)
+    # shape (k,): products of the survivors with ``start_w``, known from the reference's certificate
     start_margins: np.ndarray
-    theta: np.ndarray
+    theta: np.ndarray  # shape (N,); dual variables (theta scale): of the fixed rows, and where the survivors start
     _rows: np.ndarray | tuple | None = None
 
     @property

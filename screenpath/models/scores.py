@@ -116,27 +116,13 @@ def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
 
 @dataclass(frozen=True)
 class Score:
-    """A score by name.
+    """A score by name."""
 
-    Parameters
-    ----------
-    name : str
-        As ``--score`` has it, with ``_`` in place of ``-`` in columns.
-    function : callable
-        ``function(products, targets, weights=None) -> float``.
-    higher : bool
-        Whether more is better.
-    task : str
-        ``classification`` or ``regression``.
-    two_classes : bool
-        Whether it is defined for two classes only.
-    """
-
-    name: str
-    function: Callable
-    higher: bool
-    task: str
-    two_classes: bool = False
+    name: str  # as ``--score`` has it, with ``_`` in place of ``-`` in columns
+    function: Callable  # ``function(products, targets, weights=None) -> float``
+    higher: bool  # whether more is better
+    task: str  # ``classification`` or ``regression``
+    two_classes: bool = False  # whether it is defined for two classes only
 
     @property
     def column(self) -> str:
@@ -171,23 +157,9 @@ def higher_is_better(column: str) -> bool:
 
 
 def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float | None = None) -> Score:
-    """Return the score of that name, or the model's own.
+    """Return the score of that name, by default the model's own; one that does not fit the task is refused.
 
-    Parameters
-    ----------
-    name : str or None
-        None: what the model is chosen by.
-    spec : models.spec.Spec
-    task : str
-        ``classification`` or ``regression``.
-    classes : int
-    tau : float, optional
-        Level of the pinball loss, by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If the score does not fit the task.
+    ``tau`` is the level of the pinball loss, 0.5 by default.
     """
     if name is None:
         name = spec.chosen_by or spec.score

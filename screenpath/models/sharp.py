@@ -23,17 +23,7 @@ ALONE = 1e-3  # part of the tolerance that a row's loss may be off by, over the 
 def sharpened(model, certificate, tol: float):
     """Return the best certificate found for the pair or for a neighbour of its ``w``.
 
-    Parameters
-    ----------
-    model : models.box.BoxModel
-    certificate : models.box_types.Certificate
-        Would meet ``tol`` but for its bound on rounding.
-    tol : float
-
-    Returns
-    -------
-    models.box_types.Certificate
-        With a smaller bound on its gap, or the one that was given.
+    The given one would meet ``tol`` but for its bound on rounding; it is returned where none has a smaller bound.
     """
     best = certificate
     found = _with_rows(model, certificate, tol, certificate.sum_error, None)
@@ -110,16 +100,7 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
 
 
 def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:
-    """Return the rows whose terms have to be known better.
-
-    Parameters
-    ----------
-    model : models.box.BoxModel
-    certificate : models.box_types.Certificate
-    t, e : ndarray of shape (N,)
-        ``c - g.w`` and bounds of its error.
-    tol : float
-    """
+    """Return the rows whose terms ``t = c - g.w``, shape (N,), off by ``e`` at most, have to be known better."""
     C, up, down = certificate.C, model.hi - certificate.theta, certificate.theta - model.lo
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))
     share = np.maximum(up * (t + e), down * (e - t))
@@ -131,13 +112,9 @@ def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:
 def with_terms(model, certificate, t, e, square, apart):
     """Return the certificate for other values of the same terms, and bounds of their errors.
 
-    Parameters
-    ----------
-    model, certificate
-    t, e : ndarray of shape (N,)
-        ``c - g.w``, and what it is off by but for the rounding of the difference; the latter is overwritten.
-    square, apart : tuple of float
-        ``||w||^2`` and its error; an upper bound of ``1/2 ||w - w_theta||^2``, and what it is as computed.
+    ``t`` is ``c - g.w``, shape (N,), and ``e`` what it is off by but for the rounding of the difference; ``e`` is
+    overwritten. ``square`` has ``||w||^2`` and its error; ``apart`` an upper bound of ``1/2 ||w - w_theta||^2``, and it
+    as computed.
     """
     C, up, down = certificate.C, model.hi - certificate.theta, certificate.theta - model.lo
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))

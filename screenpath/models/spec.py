@@ -20,16 +20,9 @@ GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
 
 @dataclass(frozen=True)
 class Later:
-    """A function that is imported when it is called: declarations load nothing of what they name.
+    """A function that is imported when it is called: declarations load nothing of what they name."""
 
-    Parameters
-    ----------
-    module : str
-        Below ``screenpath``.
-    name : str
-    """
-
-    module: str
+    module: str  # below ``screenpath``
     name: str
 
     def __call__(self, *arguments, **keywords):
@@ -117,113 +110,52 @@ def step_weights(step, labels):
 
 @dataclass(frozen=True)
 class Spec:
-    """A model.
+    """A model."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the command; part of the default run folder.
-    title : str
-        What its solutions are, in the plural, for lists of models.
-    objective : str
-        For run.json.
-    targets : callable
-        ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
-        targets of other data. ``label_map`` is None where there are no labels.
-    build : callable
-        ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None.
-    grid : callable
-        ``grid(model, options) -> sequence`` of parameters in the order of the walk.
-    further : callable or None
-        ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced;
-        None where a grid has no one end.
-    score : str
-        Of ``--test``, by its name in ``scores.SCORES``.
-    chosen_by : str, optional
-        Score that cross-validation takes where none is named; ``score`` by default.
-    liblinear : str
-        LIBLINEAR's name for the loss and the penalty, or the nearest one.
-    options : tuple of models.options.Option
-        Of its paths, besides those of all models (``models.options.PATH``).
-    resolved : callable
-        ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it.
-    example : str
-        Options of the second example on the model's help page.
-    fixed : tuple
-        Pairs (name, value) of options that the others have and this one does not.
-    parameter : str, default "C"
-        What the grid is made of, in words.
-    about : str, optional
-        What ``--help`` says behind the objective.
-    rule, solver : callable
-        ``rule(text) -> screening`` and ``solver(name, seed) -> solver``.
-    contradicted : callable
-        For ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved.
-    toy_grid : tuple
-        Parameters in the order of the walk that give a toy problem something to do.
-    free_bias : bool
-        Whether the model has a bias of its own, the last of its coefficients.
-    columns : tuple of str
-        Columns that the model adds to the step table.
-    weights : callable
-        ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``.
-    walk : callable, optional
-        ``walk(options) -> function`` to take the place of ``path.walk``.
-    rows : callable, optional
-        ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
-        ``--bias`` and ``--dtype`` then are the kernel's, not the data's.
-    kernel_modules : tuple of str
-        Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
-        kernel model all that it needs, since its toy path would have a toy kernel matrix.
-    compiling : float
-        Seconds that a first run usually compiles, with a second processor; for people who wait.
-    spreads : bool
-        Whether a cluster is given parts of its grid, and not passes over shards.
-    selects : bool
-        Whether its penalty leaves features out of the model, one after the other along the path.
-    streams : bool
-        Whether the rows of a shard folder can stay on disk; else they are read into memory.
-    streams_columns : bool
-        Whether the columns of a folder of shards by columns can stay on disk.
-    copies : bool
-        Whether the model has a copy of the rows, and needs them no more once it is built.
-    needs : needs.Needs
-        What a path takes beside the rows.
-    """
-
-    name: str
-    title: str
-    objective: str
+    name: str  # name of the command; part of the default run folder
+    title: str  # what its solutions are, in the plural, for lists of models
+    objective: str  # for run.json
+    # ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
+    # targets of other data. ``label_map`` is None where there are no labels
     targets: Callable
-    build: Callable
-    grid: Callable
-    score: str
-    liblinear: str
+    build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None
+    grid: Callable  # ``grid(model, options) -> sequence`` of parameters in the order of the walk
+    score: str  # of ``--test``, by its name in ``scores.SCORES``
+    liblinear: str  # LIBLINEAR's name for the loss and the penalty, or the nearest one
+    # ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced; None where
+    # a grid has no one end
     further: Callable | None = Later("models.grid", "further_c")
-    chosen_by: str | None = None
-    options: tuple = ()
+    chosen_by: str | None = None  # score that cross-validation takes where none is named; ``score`` by default
+    options: tuple = ()  # of its paths, besides those of all models (``models.options.PATH``)
+    # ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it
     resolved: Callable = chunked
-    fixed: tuple = ()
-    parameter: str = "C"
-    about: str = ""
-    example: str = "`test=test.libsvm`"
-    rule: Callable = box_rule
+    fixed: tuple = ()  # pairs (name, value) of options that the others have and this one does not
+    parameter: str = "C"  # what the grid is made of, in words
+    about: str = ""  # what ``--help`` says behind the objective
+    example: str = "`test=test.libsvm`"  # options of the second example on the model's help page
+    rule: Callable = box_rule  # rule, solver: ``rule(text) -> screening`` and ``solver(name, seed) -> solver``
     solver: Callable = Later("solvers", "make_solver")
+    # for ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved
     contradicted: Callable = Later("walk.audit", "contradicted")
-    toy_grid: tuple = (0.01, 0.3, 10.0)
-    free_bias: bool = False
-    columns: tuple = ()
+    toy_grid: tuple = (0.01, 0.3, 10.0)  # parameters in the order of the walk that give a toy problem something to do
+    free_bias: bool = False  # whether the model has a bias of its own, the last of its coefficients
+    columns: tuple[str, ...] = ()  # columns that the model adds to the step table
+    # ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``
     weights: Callable = step_weights
-    walk: Callable | None = None
+    walk: Callable | None = None  # ``walk(options) -> function`` to take the place of ``path.walk``
+    # ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
+    # ``--bias`` and ``--dtype`` then are the kernel's, not the data's
     rows: Callable | None = None
-    kernel_modules: tuple = ()
-    compiling: float = 18.0
-    selects: bool = False
-    streams: bool = True
-    streams_columns: bool = False
-    spreads: bool = False
-    copies: bool = False
-    needs: Needs = BOX
+    # Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
+    # kernel model all that it needs, since its toy path would have a toy kernel matrix.
+    kernel_modules: tuple[str, ...] = ()
+    compiling: float = 18.0  # seconds that a first run usually compiles, with a second processor; for people who wait
+    selects: bool = False  # whether its penalty leaves features out of the model, one after the other along the path
+    streams: bool = True  # whether the rows of a shard folder can stay on disk; else they are read into memory
+    streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk
+    spreads: bool = False  # whether a cluster is given parts of its grid, and not passes over shards
+    copies: bool = False  # whether the model has a copy of the rows, and needs them no more once it is built
+    needs: Needs = BOX  # what a path takes beside the rows
 
     @property
     def path_options(self) -> tuple:

@@ -202,9 +202,6 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
     return replace(spec, objective=f"for each class against the rest: {spec.objective}", walk=_classes_walk)
 
 
-# -- elastic net ------------------------------------------------------------------------------------------------------
-
-
 L1_SVM = Spec(
     name="l1svm",
     title="L1-regularised squared-hinge SVMs with a free bias",
@@ -282,12 +279,7 @@ def _sparse_grid(model, options):
 
 
 def check_exact_hinge(options: dict) -> None:
-    """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``."""
     if options["smoothing"] != 0.0:
         return
     several = options.get("rules")

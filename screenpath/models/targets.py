@@ -6,13 +6,7 @@ from screenpath.errors import DataError
 
 
 def sign_targets(y, options, known=None):
-    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest.
-
-    Raises
-    ------
-    DataError
-        If ``--positive`` is not among the labels, or test data has a label that the training data lacks.
-    """
+    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest."""
     import numpy as np
 
     from screenpath.data.labels import binary_labels, label_text
@@ -40,13 +34,7 @@ def sign_targets(y, options, known=None):
 
 
 def class_targets(y, options, known=None):
-    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels.
-
-    Raises
-    ------
-    DataError
-        If test data has a label that the training data lacks.
-    """
+    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels."""
     import numpy as np
 
     if known is not None and "classes" not in known:

@@ -32,14 +32,7 @@ def scaled(a: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, float]:
-    """Return ``start + a . b`` and a bound on its error: half a unit in the last place, as a rule.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (k,)
-        Finite.
-    start : float
-    """
+    """Return ``start + a . b``, all finite, and a bound on its error: half a unit in the last place, as a rule."""
     value, _, error = inner_and_rest(a, b, start, rest=False)
     return value, error
 
@@ -64,15 +57,10 @@ def inner_and_rest(a: np.ndarray, b: np.ndarray, start: float = 0.0, rest: bool 
 
 
 def largest(values: np.ndarray, errors: np.ndarray, form) -> float:
-    """Return the largest size of values that are more than rounding; 0 where none is.
+    """Return the largest size of values, shape (m,), that are more than their errors; 0 where none is.
 
-    Parameters
-    ----------
-    values, errors : ndarray of shape (m,)
-        Computed values and bounds on their errors.
-    form : callable
-        ``form(k)`` returns value ``k`` with less error, and a bound on that. It is asked for values that may be nothing
-        but rounding, and may be larger than all others.
+    ``form(k)`` returns value ``k`` with less error, and a bound on that. It is asked for values that may be nothing but
+    rounding, and may be larger than all others.
     """
     sizes = np.abs(values)
     sure = sizes > errors

@@ -51,27 +51,15 @@ def reason(certificate, tol: float) -> str:
 
 
 class Proven:
-    """What all certificates have in common; each has the fields ``primal``, ``primal_error``, ``gap``, ``rounding``.
-
-    Parameters
-    ----------
-    primal : float
-        Objective of the primal point, as computed.
-    primal_error : float
-        Bound on the rounding error of ``primal``.
-    gap : float
-        Upper bound of the exact duality gap of the pair; inf where it could not be bounded (overflow).
-    rounding : float
-        The part of ``gap`` that bounds rounding errors.
-    """
+    """What all certificates have in common; each has the fields ``primal``, ``primal_error``, ``gap``, ``rounding``."""
 
     __slots__ = ()
 
     # Declared, not defined: the classes that follow define them.
-    primal: float
-    primal_error: float
-    gap: float
-    rounding: float
+    primal: float  # objective of the primal point, as computed
+    primal_error: float  # bound on the rounding error of ``primal``
+    gap: float  # upper bound of the exact duality gap of the pair; inf where it could not be bounded (overflow)
+    rounding: float  # the part of ``gap`` that bounds rounding errors
 
     @property
     def dual(self) -> float:

@@ -14,37 +14,19 @@ MEGABYTE = 1e6
 
 @dataclass
 class Activity:
-    """One thing that takes its time.
-
-    Parameters
-    ----------
-    title : str
-    unit : str
-        What is counted; empty where nothing is.
-    total : float
-        Of these units; 0 where it is not known.
-    done : float
-    bound : bool
-        Whether ``total`` is a bound on the number and not the number itself: then nothing is known of the time left.
-    covered : callable, optional
-        ``covered() -> float``, the share of the work that is done, where it is not ``done / total``.
-    look : callable, optional
-        ``look() -> (file, done, total)`` in bytes, or None: asked where nobody counts.
-    pulse : screenpath.solvers.base.Pulse, optional
-        Of the grid point under way.
-    step : screenpath.walk.step.Step, optional
-        The last one that was done.
-    """
+    """One thing that takes its time."""
 
     title: str
-    unit: str = ""
-    total: float = 0.0
+    unit: str = ""  # what is counted; empty where nothing is
+    total: float = 0.0  # of these units; 0 where it is not known
     done: float = 0.0
+    # whether ``total`` is a bound on the number and not the number itself: then nothing is known of the time left
     bound: bool = False
+    # ``covered() -> float``, the share of the work that is done, where it is not ``done / total``
     covered: Callable | None = None
-    look: Callable | None = None
-    pulse: Any = None
-    step: Any = None
+    look: Callable | None = None  # ``look() -> (file, done, total)`` in bytes, or None: asked where nobody counts
+    pulse: Any = None  # ``solvers.base.Pulse`` of the grid point under way
+    step: Any = None  # ``walk.step.Step``: the last one that was done
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self):

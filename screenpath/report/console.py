@@ -30,15 +30,8 @@ DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 class Console:
     """Progress and summary on stderr.
 
-    Parameters
-    ----------
-    quiet : bool
-        Say nothing at all (errors are printed elsewhere).
-    progress : bool or None
-        None: progress unless quiet.
-    words : callable, optional
-        What makes a message one of the shell: ``errors.flags``.
-    log_format : {"text", "json"}
+    A ``quiet`` one says nothing at all (errors are printed elsewhere); there is progress unless quiet, or as
+    ``progress`` says. ``words`` makes a message one of the shell: ``errors.flags``.
     """
 
     def __init__(self, quiet: bool, progress: bool | None, words=str, log_format: str = "text"):
@@ -53,10 +46,10 @@ class Console:
 
     # -- messages ------------------------------------------------------------------------------------------------
 
-    def say(self, text: str, event: str = "message", level: str = "info") -> None:
+    def say(self, text: str, event: str = "message") -> None:
         """Print a line unless quiet."""
         if not self.quiet:
-            self.tell(text, event, level)
+            self.tell(text, event)
 
     def tell(self, text: str, event: str = "message", level: str = "info", **known) -> None:
         """Print a line, or the object of an event; quiet or not."""
@@ -126,19 +119,10 @@ class Console:
 
     @contextlib.contextmanager
     def busy(self, title: str, look=None, unit: str = "", total: float = 0.0):
-        """Show how far something has come until the block ends.
+        """Show how far something has come until the block ends, which is given the Activity.
 
-        Parameters
-        ----------
-        title : str
-        look : callable, optional
-            ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell.
-        unit, total
-            What is counted by :meth:`count`, and how much of it there is.
-
-        Yields
-        ------
-        Activity
+        ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell; ``unit`` is what
+        :meth:`count` counts, ``total`` how much of it there is.
         """
         activity = Activity(title, unit, total, look=look)
         self._begin(activity)
@@ -150,16 +134,8 @@ class Console:
     def start(self, title: str, total: int, done: int, bound: bool = False, covered=None, pulse=None) -> None:
         """Begin the progress of a path of ``total`` steps, ``done`` of which are there already.
 
-        Parameters
-        ----------
-        title : str
-        total, done : int
-        bound : bool
-            Whether there may be fewer steps than ``total``.
-        covered : callable, optional
-            Share of the path that is done, where that is not a share of the steps.
-        pulse : screenpath.solvers.base.Pulse, optional
-            Of the point under way.
+        With ``bound`` there may be fewer steps. ``covered()`` is the share of the path that is done, where that is not
+        a share of the steps.
         """
         self._begin(Activity(title, "steps", total, done, bound, covered, pulse=pulse))
 

@@ -33,27 +33,14 @@ STYLE = {
 
 @dataclass(frozen=True)
 class PathAxis:
-    """Where the steps of a path stand on the horizontal axis.
+    """Where the steps of a path stand on the horizontal axis."""
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_steps,)
-    label : str
-    log : bool
-    reverse : bool
-        Whether the path walks towards smaller values; it is drawn from left to right all the same.
-    groups : list of slice
-        Steps to be joined by lines: one group, or one for each ``beta`` of a grid.
-    names : list of str
-        Names of the steps where they are few.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # shape (n_steps,)
     label: str
     log: bool
-    reverse: bool
-    groups: list
-    names: list
+    reverse: bool  # whether the path walks towards smaller values; it is drawn from left to right all the same
+    groups: list  # list of slice; steps to be joined by lines: one group, or one for each ``beta`` of a grid
+    names: list[str]  # names of the steps where they are few
 
     @property
     def few(self) -> bool:
@@ -76,19 +63,7 @@ class PathAxis:
 
 
 def path_axis(steps: list, parameters: list) -> PathAxis:
-    """Return the axis of a path.
-
-    Parameters
-    ----------
-    steps : list of dict
-        Rows with the parameters, in the order of the walk.
-    parameters : list of str
-
-    Returns
-    -------
-    PathAxis
-        The parameter; with two of them the number of the step, each ``beta`` a group.
-    """
+    """Return the axis of a path: the parameter; of two parameters the number of the step, each ``beta`` a group."""
     n = len(steps)
     if n <= FEW:
         names = ["\n".join(f"{name} = {row[name]:.4g}" for name in parameters) for row in steps]
@@ -105,13 +80,7 @@ def path_axis(steps: list, parameters: list) -> PathAxis:
 
 
 def need_matplotlib():
-    """Import and return matplotlib.
-
-    Raises
-    ------
-    ResourceError
-        If it is not installed, with the command that installs it.
-    """
+    """Import and return matplotlib; the error says how it is installed."""
     try:
         import matplotlib
     except ImportError:
@@ -134,15 +103,7 @@ def new_figure(width: float = 7.0, height: float = 4.0, rows: int = 1, columns: 
 
 
 def to_bytes(figure, kind: str, **style) -> bytes:
-    """Return a figure as PNG, SVG or PDF, the same bytes for the same picture.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    kind : {"png", "svg", "pdf"}
-    style : dict
-        Further matplotlib settings, for example ``{"svg.fonttype": "none"}``.
-    """
+    """Return a figure as PNG, SVG or PDF, the same bytes for the same picture; ``style`` has further settings."""
     matplotlib = need_matplotlib()
     out = io.BytesIO()
     with matplotlib.rc_context({**STYLE, **style}):

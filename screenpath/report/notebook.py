@@ -24,15 +24,9 @@ MEMORY = Path("a path in memory")
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that notebooks show.
+    """A picture that notebooks show."""
 
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    title : str
-    """
-
-    figure: Any
+    figure: Any  # matplotlib Figure
     title: str
 
     def svg(self) -> bytes:
@@ -51,21 +45,7 @@ class Picture:
 
 
 def plot_of(path: Result, kind: str | None = None) -> Picture:
-    """Return a picture of a path.
-
-    Parameters
-    ----------
-    path : Result
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
-        The most telling one by default: ``cv`` where there is one, else ``rejection``.
-
-    Raises
-    ------
-    UsageError
-        For a kind that the path does not have.
-    ResourceError
-        Without matplotlib.
-    """
+    """Return a picture of a path: by default ``cv`` where there is one, else ``rejection``."""
     from screenpath.report.plots import draw
 
     if kind is not None and kind not in series.KINDS:

@@ -52,19 +52,7 @@ svg { max-width: 100%; height: auto; background: #fff; }
 def page(run) -> str:
     """Return the report of a run as HTML.
 
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    str
-        Without any reference to another file or address; a policy in its head forbids browsers to load one.
-
-    Raises
-    ------
-    ResourceError
-        If matplotlib is missing.
+    It refers to no other file or address; a policy in its head forbids browsers to load one.
     """
     record = run.record
     title = f"{run.model} on {PurePath(str(record['data'].get('path', 'data'))).name}"

@@ -13,11 +13,15 @@ from screenpath.report.plots_weights import draw_coefficients
 FLOOR = 1e-17  # relative gaps below it are zero to rounding; a logarithmic axis has no zero
 
 
+def _panel(run) -> tuple:
+    """Return a figure, its only axes, and the axis of the path."""
+    figure, axes = f.new_figure()
+    return figure, axes[0, 0], f.path_axis(run.steps, run.parameters)
+
+
 def draw_rejection(run):
     """Draw stacked areas of what the rule fixed, as in Wang 2014, Fig. 1."""
-    found, axis = series.rejection(run), f.path_axis(run.steps, run.parameters)
-    figure, axes = f.new_figure()
-    axes = axes[0, 0]
+    found, (figure, axes, axis) = series.rejection(run), _panel(run)
     samples = bool(np.nansum(found.R + found.L))
     if samples or found.features is None:
         parts = [(found.R, "fixed at the lower end (R)", f.BLUE), (found.L, "fixed at the upper end (L)", f.ORANGE)]
@@ -41,10 +45,7 @@ def draw_rejection(run):
 
 def draw_gap(run):
     """Draw the relative duality gap of each step against its target."""
-    gap, target = series.gaps(run)
-    axis = f.path_axis(run.steps, run.parameters)
-    figure, axes = f.new_figure()
-    axes = axes[0, 0]
+    (gap, target), (figure, axes, axis) = series.gaps(run), _panel(run)
     certified = np.array([row["status"] == "certified" for row in run.steps])
     zero = gap <= FLOOR
     size = 16 if gap.size <= 200 else 5
@@ -71,9 +72,7 @@ def draw_gap(run):
 
 def draw_time(run):
     """Draw the seconds of each phase, stacked."""
-    axis = f.path_axis(run.steps, run.parameters)
-    figure, axes = f.new_figure()
-    axes = axes[0, 0]
+    figure, axes, axis = _panel(run)
     colors = (f.GREEN, f.ORANGE, f.BLUE, f.PURPLE)
     phases = series.times(run)
     total = sum(seconds for _, seconds in phases)
@@ -150,24 +149,7 @@ DRAW = {
 
 
 def draw(run, kind: str):
-    """Return the picture of a run.
-
-    Parameters
-    ----------
-    run : Run
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
-
-    Returns
-    -------
-    matplotlib Figure
-
-    Raises
-    ------
-    UsageError
-        If the run has no such picture.
-    ResourceError
-        If matplotlib is missing.
-    """
+    """Return the picture of a run as a matplotlib Figure; a kind that the run does not have is refused."""
     matplotlib = f.need_matplotlib()
     series.check_kind(run, kind)
     with matplotlib.rc_context(f.STYLE):
@@ -175,20 +157,7 @@ def draw(run, kind: str):
 
 
 def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
-    """Return the name of a picture's file, and its content.
-
-    Parameters
-    ----------
-    run : Run
-    kind : str, optional
-        The first one that the run has, by default.
-    name : str, optional
-        Ending in .png, .svg or .pdf; default ``RUN/KIND.png``.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the name of a picture's file, ``RUN/KIND.png`` by default, and its content."""
     form = series.picture_form(name)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)

@@ -26,12 +26,7 @@ class Times(ProgressColumn):
 
 
 class Bar:
-    """Progress bar on stderr.
-
-    Parameters
-    ----------
-    activity : Activity
-    """
+    """Progress bar on stderr."""
 
     def __init__(self, activity: Activity):
         console = Console(stderr=True)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import SCORES
-from screenpath.runs.record import is_number, is_whole, strict_json
+from screenpath.runs.record import strict_json
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 FORMS = ("png", "svg", "pdf")
@@ -26,22 +27,12 @@ def column(run, name: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rejection:
-    """Shares of what the rule fixed before the solve, each of shape (n_steps,).
+    """Shares of what the rule fixed before the solve, each of shape (n_steps,)."""
 
-    Parameters
-    ----------
-    R, L : ndarray
-        Dual variables fixed at their lower and at their upper end, over all.
-    at_end : ndarray
-        Dual variables that are at an end at the solution, over all: no rule can fix more.
-    features : ndarray or None
-        Features fixed to zero, over all; None where none ever was.
-    """
-
-    R: np.ndarray
+    R: np.ndarray  # R, L: dual variables fixed at their lower and at their upper end, over all
     L: np.ndarray
-    at_end: np.ndarray
-    features: np.ndarray | None
+    at_end: np.ndarray  # dual variables that are at an end at the solution, over all: no rule can fix more
+    features: np.ndarray | None  # features fixed to zero, over all; None where none ever was
 
 
 def rejection(run) -> Rejection:
@@ -69,27 +60,13 @@ def times(run) -> list:
 
 @dataclass(frozen=True)
 class FeaturePaths:
-    """Weights along the path of the features (of a kernel model: of the samples) that matter most, for one class.
+    """Weights along the path of the features (of a kernel model: of the samples) that matter most, for one class."""
 
-    Parameters
-    ----------
-    title : str
-        The class; empty with two classes and in regressions.
-    features : ndarray of shape (m,)
-        Numbered from 1, the largest absolute weight first.
-    values : ndarray of shape (n_steps, m)
-        In units of the scaled features, so that features can be compared.
-    nonzero : int
-        Features with a weight anywhere on the path.
-    names : list of str or None
-        Of the features, where they have some.
-    """
-
-    title: str
-    features: np.ndarray
-    values: np.ndarray
-    nonzero: int
-    names: list | None = None
+    title: str  # the class; empty with two classes and in regressions
+    features: np.ndarray  # shape (m,): numbered from 1, the largest absolute weight first
+    values: np.ndarray  # shape (n_steps, m): in units of the scaled features, so that features can be compared
+    nonzero: int  # features with a weight anywhere on the path
+    names: list[str] | None = None  # of the features, where they have some
 
 
 def feature_paths(run) -> list:
@@ -116,24 +93,13 @@ def feature_paths(run) -> list:
 
 @dataclass(frozen=True)
 class Grid:
-    """One number for each pair of parameters.
+    """One number for each pair of parameters."""
 
-    Parameters
-    ----------
-    rows : list of float
-        The second parameter (``beta``), in the order of the walk.
-    columns : list of str
-        Names of the columns: the first parameter over its largest value in the row, where that agrees over the rows.
-    label : str
-        What the columns are.
-    values : dict of str to ndarray of shape (n_rows, n_columns)
-        nan where the grid has no such point.
-    """
-
-    rows: list
-    columns: list
-    label: str
-    values: dict
+    rows: list[float]  # the second parameter (``beta``), in the order of the walk
+    # names of the columns: the first parameter over its largest value in the row, where that agrees over the rows
+    columns: list[str]
+    label: str  # what the columns are
+    values: dict  # dict of str to ndarray of shape (n_rows, n_columns): nan where the grid has no such point
 
 
 def grid(run) -> Grid:
@@ -169,33 +135,16 @@ def fold_grid(steps: list, parameters: list, shown: dict) -> Grid:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What ``screenpath cv`` found.
+    """What ``screenpath cv`` found."""
 
-    Parameters
-    ----------
-    record : dict
-        Content of cv.json.
-    steps : list of dict
-        Rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``.
-    bounds : ndarray of shape (m, 3)
-        C_from, C_to and the lower bound on the CV error between them; no rows without ``--certify``.
-    """
-
-    record: dict
-    steps: list
+    record: dict  # content of cv.json
+    steps: list[dict]  # rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``
+    # shape (m, 3): C_from, C_to and the lower bound on the CV error between them; no rows without ``--certify``
     bounds: np.ndarray
 
 
 def read_cv(run) -> CrossValidation:
-    """Read the cross-validation of a run.
-
-    Raises
-    ------
-    UsageError
-        If the run has none.
-    RunFolderError
-        If it is damaged.
-    """
+    """Read and check the cross-validation of a run."""
     if not run.has("cv.json"):
         raise UsageError(f"{run.path} holds no cross-validation", "make one with: screenpath cv MODEL DATA --out DIR")
     file = run.path / "cv.json"
@@ -274,12 +223,7 @@ def available(run) -> list:
 
 
 def picture_form(name: str | None) -> str:
-    """Return the form of a picture's file by the ending of its name; PNG by default.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the form of a picture's file by the ending of its name; PNG by default."""
     form = Path(name).suffix.lower()[1:] if name else FORMS[0]
     if form not in FORMS:
         raise UsageError(f"`out={name}` does not end in .png, .svg or .pdf", "choose one of them by the file's name")
@@ -287,13 +231,7 @@ def picture_form(name: str | None) -> str:
 
 
 def check_kind(run, kind: str) -> None:
-    """Make sure that a run has a kind of picture.
-
-    Raises
-    ------
-    UsageError
-        Naming the kinds that it has.
-    """
+    """Make sure that a run has a kind of picture; the error names those that it has."""
     if kind == "cv":
         read_cv(run)
     elif kind not in available(run):

@@ -15,7 +15,7 @@ import numpy as np
 
 from screenpath.cv.turn import turn_line
 from screenpath.data.labels import label_text
-from screenpath.errors import RunFolderError, shown
+from screenpath.errors import shown
 from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
@@ -374,22 +374,8 @@ def default_step(run) -> str:
 
 
 def summary_of(run: Run, step: str | None = None, top: int = 20) -> RunSummary:
-    """Return what a run is and what one of its steps says.
-
-    Parameters
-    ----------
-    run : Run
-    step : str, optional
-        As of :meth:`Run.choose`; :func:`default_step` by default.
-    top : int, default 20
-        Features shown at most.
-
-    Raises
-    ------
-    UsageError, RunFolderError
-    """
-    if run.model not in SPECS:
-        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
+    """Return what a run is and what a step says, named as for :meth:`Run.choose`, with ``top`` features at most."""
+    run.declared()
     row = run.choose(step or default_step(run))
     features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)
     asked = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.table))

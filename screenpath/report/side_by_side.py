@@ -11,6 +11,7 @@ from pathlib import PurePath
 import numpy as np
 
 from screenpath.data.labels import label_text
+from screenpath.data.values import is_number
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.scores import SCORES, of_rows
 from screenpath.models.specs import SPECS
@@ -21,7 +22,6 @@ from screenpath.runs.new_data import read_new
 from screenpath.runs.open import Run
 from screenpath.runs.predict import decision_values, known_rows
 from screenpath.runs.reading import ARRAYS
-from screenpath.runs.record import is_number
 from screenpath.runs.training import found_path
 
 CLEAR = 2.0  # standard errors from which a difference is called clear
@@ -214,12 +214,8 @@ def _check(runs) -> None:
             )
 
 
-def _sides(run) -> list:
-    return run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
-
-
 def _named(run) -> str:
-    return " and ".join(label_text(label) for label in _sides(run))
+    return " and ".join(label_text(label) for label in run.sides)
 
 
 def _side(run, step: dict, score: float, parts) -> Side:
@@ -335,8 +331,7 @@ def _row_parts(run, row: dict, test: str | None, score: str) -> np.ndarray:
     if test is None and data.fingerprint() != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
-    known = np.isfinite(data.y) if run.labels is None else known_rows(run, data.y)
+    known = known_rows(run, data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")
-    targets = SPECS[run.model].targets(data.y[known], run.target_options, run.labels)[0]
-    return of_rows(score, values[known], np.asarray(targets))
+    return of_rows(score, values[known], run.targets(data.y[known]))

@@ -25,13 +25,7 @@ ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
 
 
 def show(run, kind: str) -> None:
-    """Print the picture of a run.
-
-    Parameters
-    ----------
-    run : Run
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}
-    """
+    """Print the picture of a run."""
     console = Console(highlight=False, file=_encodable(sys.stdout))
     console.print(shown(f"{run.model}: {kind} of {run.path}"), soft_wrap=True, markup=False)
     width = max(10, min(WIDTH, console.width - NUMBERS))
@@ -73,11 +67,12 @@ def _where(row: dict, parameters) -> list:
     return [f"{row[name]:.4g}" for name in parameters]
 
 
-def _table(parameters, *columns) -> Table:
+def _table(right, *left) -> Table:
+    """Return a table with columns that are aligned to the right, then some to the left."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("step", *parameters):
+    for name in right:
         table.add_column(name, justify="right", no_wrap=True)
-    for name in columns:
+    for name in left:
         table.add_column(name, no_wrap=True)
     return table
 
@@ -85,7 +80,7 @@ def _table(parameters, *columns) -> Table:
 def _rejection(run, width):
     found = series.rejection(run)
     samples = bool(np.nansum(found.R + found.L)) or found.features is None
-    table = _table(run.parameters, *(["R", "L"] if samples else ["features"]), "")
+    table = _table(("step", *run.parameters), *(["R", "L"] if samples else ["features"]), "")
     for k in _chosen(len(run.steps)):
         row = run.steps[k]
         first, second = (found.R[k], found.L[k]) if samples or found.features is None else (found.features[k], 0.0)
@@ -112,8 +107,7 @@ def _coefficients(run, width):
     columns = _chosen(len(run.steps), width + 10)
     for path in series.feature_paths(run):
         named = path.values[:, : series.LABELLED]
-        table = _table([], "path", "last")
-        table.columns[0].header = f"{run.unit} ({path.title})" if path.title else run.unit
+        table = _table([f"{run.unit} ({path.title})" if path.title else run.unit], "path", "last")
         low, high = (float(named.min()), float(named.max())) if named.size else (0.0, 0.0)
         for k in range(named.shape[1]):
             table.add_row(
@@ -127,7 +121,7 @@ def _coefficients(run, width):
 
 def _gap(run, width):
     gap, target = series.gaps(run)
-    table = _table(run.parameters, "relative gap", "target", "status", "digits")
+    table = _table(("step", *run.parameters), "relative gap", "target", "status", "digits")
     for k in _chosen(len(run.steps)):
         row = run.steps[k]
         digits = 16.0 if gap[k] <= 1e-16 else -math.log10(gap[k]) if math.isfinite(gap[k]) else 0.0
@@ -141,9 +135,7 @@ def _gap(run, width):
 def _time(run, width):
     phases = series.times(run)
     whole = sum(float(seconds.sum()) for _, seconds in phases) or 1.0
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("phase", "seconds", "a step", "share", ""):
-        table.add_column(name, no_wrap=True)
+    table = _table((), "phase", "seconds", "a step", "share", "")
     for name, seconds in phases:
         total = float(seconds.sum())
         bar = Text("█" * round(width * total / whole), style="blue")
@@ -160,7 +152,7 @@ def _cv(run, width):
     low, high = float(np.nanmin(mean - np.nan_to_num(se))), float(np.nanmax(mean + np.nan_to_num(se)))
     best, one_se = (int(cv.record[key]["step"]) for key in ("best", "one_se"))
     shown = {*_chosen(len(cv.steps)), *(k for k, row in enumerate(cv.steps) if int(row["step"]) in (best, one_se))}
-    table = _table(names, score, "se", "", "")
+    table = _table(("step", *names), score, "se", "", "")
     for k in sorted(shown):
         row = cv.steps[k]
         ends = [
@@ -187,9 +179,7 @@ def _grid(run, width):
         low, high = (
             (0.0, 1.0) if not name.startswith(("test", "cv")) else (float(np.nanmin(values)), float(np.nanmax(values)))
         )
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column(run.parameters[1], justify="right", no_wrap=True)
-        table.add_column(name, no_wrap=True)
+        table = _table([run.parameters[1]], name)
         for r in _chosen(len(grid.rows)):
             cells = [_shade(values[r, c], low, high) * 3 for c in columns]
             table.add_row(f"{grid.rows[r]:.3g}", "".join(cells))

@@ -15,43 +15,21 @@ import numpy as np
 
 @runtime_checkable
 class Counted(Protocol):
-    """Data of which every operation counts what it touches: all that the walk asks of it.
+    """Data of which every operation counts what it touches: all that the walk asks of it."""
 
-    Attributes
-    ----------
-    n : int
-        Rows, or other units of one pass over the data.
-    touched : int or float
-        Units touched so far by any operation; ``touched / n`` is the number of passes.
-    moved : int or None
-        Bytes sent to other machines and back so far; None where the data is here.
-    """
-
-    n: int
-    touched: float
-    moved: int | None = None
+    n: int  # rows, or other units of one pass over the data
+    touched: float  # int or float: units touched so far by any operation; ``touched / n`` is the number of passes
+    moved: int | None = None  # bytes sent to other machines and back so far; None where the data is here
 
 
 @runtime_checkable
 class Rows(Counted, Protocol):
-    """Sample rows ``x_i``, prepared; those of a linear model.
+    """Sample rows ``x_i``, ``n`` of them, prepared; those of a linear model."""
 
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns.
-    sparse : bool
-        Form of the rows that :meth:`take` gives.
-    norms : ndarray of shape (n,)
-        Euclidean norms.
-    inexact : float
-        Largest relative error of a value, as the preparation left it.
-    """
-
-    d: int
-    sparse: bool
-    norms: np.ndarray
-    inexact: float
+    d: int  # columns
+    sparse: bool  # form of the rows that :meth:`take` gives
+    norms: np.ndarray  # shape (n,): Euclidean norms
+    inexact: float  # largest relative error of a value, as the preparation left it
 
     @property
     @abstractmethod
@@ -106,18 +84,10 @@ class Rows(Counted, Protocol):
 
 @runtime_checkable
 class WalkedRows(Rows, Protocol):
-    """Rows that a compiled walk may read where they are.
+    """Rows that a compiled walk may read where they are."""
 
-    Attributes
-    ----------
-    threads : int
-        Threads that may share the work.
-    pool : ThreadPoolExecutor or None
-        Of all threads but the caller's.
-    """
-
-    threads: int
-    pool: Any
+    threads: int  # threads that may share the work
+    pool: Any  # ThreadPoolExecutor or None: of all threads but the caller's
 
     @property
     @abstractmethod
@@ -131,28 +101,16 @@ class WalkedRows(Rows, Protocol):
 
 @runtime_checkable
 class KernelRows(Counted, Protocol):
-    """Rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``; ``touched`` counts its rows.
+    """Rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``; ``touched`` counts its rows."""
 
-    Attributes
-    ----------
-    d : int
-        Columns of the data behind the kernel.
-    signs : ndarray of shape (n,)
-    norms : ndarray of shape (n,)
-        ``sqrt(Q_ii)``, rounded up.
-    error, stored_error : float
-        ``Q_ij`` is off by at most this times ``norms_i norms_j`` in sums that certify or screen, and in those of a
-        solver.
-    plan : rows.budget.GramPlan
-        How much of the matrix is kept.
-    """
-
-    d: int
-    signs: np.ndarray
-    norms: np.ndarray
+    d: int  # columns of the data behind the kernel
+    signs: np.ndarray  # shape (n,)
+    norms: np.ndarray  # shape (n,): ``sqrt(Q_ii)``, rounded up
+    # error, stored_error: ``Q_ij`` is off by at most this times ``norms_i norms_j`` in sums that certify or screen, and
+    # in those of a solver
     error: float
     stored_error: float
-    plan: Any
+    plan: Any  # rows.budget.GramPlan: how much of the matrix is kept
 
     @property
     @abstractmethod
@@ -188,25 +146,15 @@ class KernelRows(Counted, Protocol):
 class FeatureColumns(Counted, Protocol):
     """Signed feature columns ``f_j = y * (x^j - m_j)`` of a model that screens features; ``touched`` counts columns.
 
-    Attributes
-    ----------
-    n, d : int
-        Features and samples.
-    sparse : bool
-    signs : ndarray of shape (d,)
-    norms : ndarray of shape (n,)
-    centres : ndarray of shape (n,)
-        ``m``: subtracted without rounding.
-    inexact : float
-        Largest relative error of a value before that.
+    There are ``n`` of them, of ``d`` samples.
     """
 
     d: int
     sparse: bool
-    signs: np.ndarray
-    norms: np.ndarray
-    centres: np.ndarray
-    inexact: float
+    signs: np.ndarray  # shape (d,)
+    norms: np.ndarray  # shape (n,)
+    centres: np.ndarray  # shape (n,): ``m``, subtracted without rounding
+    inexact: float  # largest relative error of a value before that
 
     @abstractmethod
     def products(self, v: np.ndarray) -> np.ndarray:
@@ -243,25 +191,14 @@ class FeatureColumns(Counted, Protocol):
 
 @runtime_checkable
 class TwoViews(Protocol):
-    """The same data by rows and by columns, for models that screen samples and features at once.
+    """The same data by rows and by columns, for models that screen samples and features at once."""
 
-    Attributes
-    ----------
-    n, d : int
-        Samples and features.
-    dense : bool
-    by_row, by_column : tuple of ndarray
-        ``(data, indices, indptr)`` each, see :class:`rows.views.Views`.
-    row_sqnorms, column_sqnorms : ndarray of shape (n,), (d,)
-    meter : Counted
-    """
-
-    n: int
+    n: int  # n, d: samples and features
     d: int
     dense: bool
-    by_row: tuple
-    by_column: tuple
-    row_sqnorms: np.ndarray
+    by_row: tuple[np.ndarray, ...]  # by_row, by_column: ``(data, indices, indptr)`` each, see :class:`rows.views.Views`
+    by_column: tuple[np.ndarray, ...]
+    row_sqnorms: np.ndarray  # row_sqnorms, column_sqnorms: shape (n,), (d,)
     column_sqnorms: np.ndarray
     meter: Counted
 

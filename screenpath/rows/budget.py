@@ -46,21 +46,11 @@ def show_bytes(count: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a kernel matrix may take, as a part of a limit on more than that.
+    """What a kernel matrix may take, as a part of a limit on more than that."""
 
-    Parameters
-    ----------
-    size : int
-        Bytes for this matrix and the work on it.
-    beside : int, default 0
-        Bytes of the limit that are not for matrices.
-    shares : int, default 1
-        Matrices that share the rest.
-    """
-
-    size: int
-    beside: int = 0
-    shares: int = 1
+    size: int  # bytes for this matrix and the work on it
+    beside: int = 0  # bytes of the limit that are not for matrices
+    shares: int = 1  # matrices that share the rest
 
     @classmethod
     def of(cls, limit: int, beside: int, shares: int = 1) -> Allowance:
@@ -74,32 +64,15 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class GramPlan:
-    """How a kernel matrix is kept.
+    """How a kernel matrix is kept."""
 
-    Parameters
-    ----------
-    full : bool
-        All of it; else ``rows`` of its rows in a cache.
-    need, allowed : int
-        Bytes of the plan and bytes that may be taken.
-    rows : int
-        Rows of the cache (n for a full matrix).
-    block : int
-        Bytes of the rows that are computed at once.
-    square : int
-        Largest working set whose square part may be copied.
-    free : int
-        Most coordinates whose part of the matrix may be factorised.
-    n, itemsize : int
-    """
-
-    full: bool
-    need: int
+    full: bool  # all of it; else ``rows`` of its rows in a cache
+    need: int  # need, allowed: bytes of the plan and bytes that may be taken
     allowed: int
-    rows: int
-    block: int
-    square: int
-    free: int
+    rows: int  # rows of the cache (n for a full matrix)
+    block: int  # bytes of the rows that are computed at once
+    square: int  # largest working set whose square part may be copied
+    free: int  # most coordinates whose part of the matrix may be factorised
     n: int
     itemsize: int
 
@@ -119,22 +92,9 @@ class GramPlan:
 
 
 def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str = "auto") -> GramPlan:
-    """Decide how a kernel matrix of ``n`` rows is kept.
+    """Decide how a kernel matrix of ``n`` rows is kept: ``full``, a ``cache``, or ``auto``, full where it fits.
 
-    Parameters
-    ----------
-    n : int
-    itemsize : int
-        Bytes of a stored value.
-    max_memory : int or Allowance, optional
-        Bytes; half of the free memory by default.
-    keep : {"auto", "full", "cache"}
-        ``auto`` precomputes the matrix where it fits.
-
-    Raises
-    ------
-    ResourceError
-        If what is asked for does not fit.
+    By default half of the free memory is allowed. What is asked for and does not fit is an error.
     """
     if keep not in CHOICES:
         raise UsageError(f"unknown way '{keep}' of keeping the kernel matrix", f"use one of {', '.join(CHOICES)}")

@@ -17,18 +17,9 @@ FEW = 8  # samples that are looked at before all others
 
 
 def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return what is subtracted from the columns of dense data, 0 from most.
+    """Return what is subtracted from the columns of dense data, shape (m,) and of the type of the data: 0 from most.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, m)
-        float64 or float32.
-    weights : ndarray of shape (n,), optional
-        Of the samples; the values of those without weight do not matter.
-
-    Returns
-    -------
-    ndarray of shape (m,), of the type of the data
+    ``weights``, shape (n,), are those of the samples; the values of those without weight do not matter.
     """
     centres = np.zeros(X.shape[1], dtype=X.dtype)
     rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights > 0.0)
@@ -53,14 +44,7 @@ def blocks(index: np.ndarray, samples: int):
 def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | None = None) -> np.ndarray:
     """Return what :func:`dense_centres` of the same data returns, of sparse columns.
 
-    A column of which it is not 0 has a stored value for each sample.
-
-    Parameters
-    ----------
-    data, indices, indptr
-        Of the columns, no sample twice in one of them.
-    samples : int
-    weights : ndarray of shape (samples,), optional
+    No sample stands twice in a column. A column of which it is not 0 has a stored value for each sample.
     """
     there = np.ones(samples, dtype=bool) if weights is None else weights > 0.0
     count, row = np.count_nonzero(there), np.zeros(samples, dtype=data.dtype)
@@ -76,19 +60,7 @@ def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | No
 
 
 def signed_dense(X: np.ndarray, signs: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Return the columns of dense data one after the other, centred, times the signs of the samples.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, m)
-    signs : ndarray of shape (n,)
-        Of the type of the data, as the centres.
-    centres : ndarray of shape (m,)
-
-    Returns
-    -------
-    ndarray of shape (m, n)
-    """
+    """Return the columns of dense data, shape (m, n), centred, times the signs of the samples, all of one type."""
     columns = np.multiply(X.T, signs, order="C")
     for index in blocks(np.flatnonzero(centres), X.shape[0]):
         columns[index] = (X[:, index] - centres[index]).T * signs

@@ -29,23 +29,8 @@ _folders: dict = {}  # of a worker process: shard folders by path and run
 def run_task(path: str, stamp: str, run: tuple, k: int, task, plan, arguments):
     """Run one task of a pass on a worker, which looks at a shard when a run first takes it there.
 
-    Parameters
-    ----------
-    path : str
-    stamp : str
-        Of the folder (``ShardFolder.stamp``).
-    run : tuple (str, bool)
-        Tells the run from others: workers outlive runs, and files may change between them. And whether the content is
-        compared with its SHA-256.
-    k : int
-    task : callable
-    plan : Plan
-    arguments : tuple
-
-    Raises
-    ------
-    DataError
-        Where the worker sees another folder under the same path, or a damaged one.
+    ``stamp`` is that of the folder: another one under the same path is an error. ``run`` tells the run from others, for
+    workers outlive runs, and files may change between them; and whether the content is compared with its SHA-256.
     """
     folder = _folders.get((path, run))
     if folder is None:

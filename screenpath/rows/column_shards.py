@@ -22,12 +22,12 @@ from screenpath.data.shards import Shard
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels import rows as sums
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
+from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
 from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
 from screenpath.rows.memory import sum_blocks, usable_threads
-from screenpath.rows.ordered import in_order
 
 COPIES = 4  # of a block that is prepared: from the form on disk, scaled, signed, and what is on its way
 SPARE = 2  # times the columns asked for that may be kept in memory
@@ -38,7 +38,6 @@ class ColumnShards(Counted):
 
     Parameters
     ----------
-    folder : ColumnFolder
     scale : {"none", "maxabs", "standard"}
     storage : {"auto", "dense", "sparse"}
         Form of the columns; ``auto`` by the density of the whole.
@@ -46,7 +45,6 @@ class ColumnShards(Counted):
         How often each sample counts in what the scaling measures.
     penalties : ndarray of shape (features,), optional
         Further divisors of the columns.
-    threads : int, default 1
 
     Attributes
     ----------
@@ -64,7 +62,9 @@ class ColumnShards(Counted):
     moved = None
     touched = 0
 
-    def __init__(self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads=1):
+    def __init__(
+        self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads: int = 1
+    ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
         self.folder, self.n, self.d = folder, folder.n, folder.columns.n
@@ -124,14 +124,7 @@ class ColumnShards(Counted):
         yield from in_order(self._pool, self.threads, function, tasks)
 
     def block(self, k: int, chosen=None) -> Any:
-        """Return columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr).
-
-        Parameters
-        ----------
-        k : int
-        chosen : ndarray of int, optional
-            Columns of the shard, from its first one; all by default.
-        """
+        """Return (chosen) columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr)."""
         shard, start = self.folder.columns.shard(k), int(self.folder.columns.starts[k])
         columns = start + (np.arange(shard.rows) if chosen is None else chosen)
         p = self.preparation
@@ -196,7 +189,6 @@ class ShardColumns(KeptProducts):
 
     Parameters
     ----------
-    source : ColumnShards
     signs : ndarray of shape (samples,)
         Labels -1 and +1.
     weights : ndarray of shape (samples,), optional
@@ -247,12 +239,12 @@ class ShardColumns(KeptProducts):
         out, means = np.empty(self.n), np.empty(self.n)
         spread = kernels.sparse_spreads if self.sparse else kernels.dense_spreads
 
-        def one(columns, count):
-            found = np.empty(count), np.empty(count)
-            spread(*columns, self.signs, *found)
+        def one(k: int):
+            found = np.empty((2, int(self._starts[k + 1] - self._starts[k])))
+            spread(*self._signed(k), self.signs, *found)
             return found
 
-        for part, *found in self._over(self._of_signed(one)):
+        for part, *found in self._over(one):
             out[part], means[part] = found
         self.touched += self.n
         return out, means
@@ -271,10 +263,6 @@ class ShardColumns(KeptProducts):
             return None
         shard = self.source.folder.columns.shard(k)
         return shard if (shard.dense is None) == self.sparse else None
-
-    def _of_signed(self, function):
-        """Return what gives ``function(columns, count)`` for the signed columns of a shard."""
-        return lambda k: function(self._signed(k), int(self._starts[k + 1] - self._starts[k]))
 
     def _measured(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the centres of the columns of a shard, and their squared norms once they are subtracted."""
@@ -383,8 +371,7 @@ class ShardColumns(KeptProducts):
         """Return room for columns in memory."""
         if not self.sparse:
             return (np.empty((count, self.d)),)
-        indptr = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
+        indptr = row_pointers(counts)
         return np.empty(indptr[-1]), np.empty(indptr[-1], dtype=self.source.kinds[1]), indptr
 
     def _copy(self, to: tuple, places, of: tuple, rows) -> None:

@@ -72,7 +72,6 @@ class Columns(MemoryRows, KeptProducts):
         float64 or float32; copied column by column.
     signs : ndarray of shape (samples,)
         Labels -1 and +1.
-    threads : int, default 1
     weights : ndarray of shape (samples,), optional
         ``s``, at least 0.
     inexact : float, default 0

@@ -22,22 +22,9 @@ ATTEMPTS = 5  # of a task whose worker is lost
 def connect(scheduler: str | None = None, local: int | None = None, wait: float = ANSWER, tell=None):
     """Return a Dask client and the cluster that it owns (None where it belongs to somebody else).
 
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address of a running scheduler, such as ``tcp://node:8786``.
-    local : int, optional
-        Start this many worker processes on this machine instead.
-    wait : float
-        Seconds that the scheduler may take to answer.
-    tell : callable, optional
-        Hears what is waited for.
-
-    Raises
-    ------
-    ResourceError
-        If Dask (or cryptography, for a cluster of this machine) is not installed, no worker answers, or one has another
-        version of this package.
+    That is the scheduler at an address such as ``tcp://node:8786``, which may take ``wait`` seconds to answer, or so
+    many ``local`` worker processes of this machine. A worker of another version of this package is refused. ``tell``
+    hears what is waited for.
     """
     try:
         import distributed
@@ -111,13 +98,7 @@ def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
 
 @contextlib.contextmanager
 def tasks_on(scheduler: str | None, local: int | None, wait: float = ANSWER, tell=None):
-    """Give a :class:`Spread` over the cluster that the options name; None where they name none.
-
-    Parameters
-    ----------
-    scheduler, local, wait, tell
-        As of :func:`connect`.
-    """
+    """Give a :class:`Spread` over the cluster of the options, see :func:`connect`; None where they name none."""
     if scheduler is None and local is None:
         yield None
         return
@@ -129,12 +110,7 @@ def tasks_on(scheduler: str | None, local: int | None, wait: float = ANSWER, tel
 
 
 class Spread:
-    """Tasks on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """Tasks on the workers of a cluster."""
 
     def __init__(self, client):
         self.client = client

@@ -15,21 +15,11 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class Deadline:
-    """The moment.
+    """The moment."""
 
-    Parameters
-    ----------
-    at : float
-        ``time.monotonic()`` value on the machine it was made on.
-    machine : str
-        What tells that machine, since it was started, from others; empty where nothing does.
-    left, made : float
-        Seconds that were left, and the time of day, when it was made.
-    """
-
-    at: float
-    machine: str
-    left: float
+    at: float  # ``time.monotonic()`` value on the machine it was made on
+    machine: str  # what tells that machine, since it was started, from others; empty where nothing does
+    left: float  # left, made: seconds that were left, and the time of day, when it was made
     made: float
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,22 +24,14 @@ FLOAT32 = 2.0**-23  # more than the relative error of a value that is rounded to
 TILE = 256  # rows and columns of one block while the matrix is precomputed
 
 
+@dataclass(eq=False, slots=True)
 class SquarePart:
-    """The square part of a kernel matrix that belongs to some rows, each copied when it is first needed.
+    """The square part of a kernel matrix that belongs to some rows, each copied when it is first needed."""
 
-    Parameters
-    ----------
-    source : ndarray of float64 or float32 of shape (n, n)
-        Stored matrix.
-    index : ndarray of int64 of shape (m,)
-        Rows and columns of the part.
-    values : ndarray of float64 of shape (m, m)
-        Holds the rows of the part that ``filled`` marks.
-    filled : ndarray of int8 of shape (m,)
-    """
-
-    def __init__(self, source, index, values, filled):
-        self.source, self.index, self.values, self.filled = source, index, values, filled
+    source: np.ndarray  # float64 or float32 of shape (n, n): the stored matrix
+    index: np.ndarray  # int64 of shape (m,): rows and columns of the part
+    values: np.ndarray  # shape (m, m): holds the rows of the part that ``filled`` marks
+    filled: np.ndarray  # int8 of shape (m,)
 
     @property
     def parts(self) -> tuple:
@@ -169,15 +162,7 @@ class GramRows(KernelRows):
         return out
 
     def add_sum(self, index: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add ``sum_k weights[k] Q[index[k]]`` to ``out``, in float64.
-
-        Parameters
-        ----------
-        index : ndarray of int64 of shape (m,)
-            Ascending.
-        weights : ndarray of shape (m,)
-        out : ndarray of shape (n,)
-        """
+        """Add ``sum_k weights[k] Q[index[k]]``, the index ascending, to ``out`` of shape (n,), in float64."""
         self.touched += index.size
         if self.whole:
             kernels.add_rows(self._store, index, weights, out)
@@ -195,19 +180,9 @@ class GramRows(KernelRows):
         return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
 
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return some entries of products of Q from the data, as sums of two doubles.
+        """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
 
-        Parameters
-        ----------
-        target : ndarray of int64 of shape (m,)
-        weights : ndarray of shape (q, n)
-            What Q is multiplied with.
-
-        Returns
-        -------
-        sums : ndarray of shape (q, 2, m)
-        error : float
-            They are off by at most this times ``norms[target] (|weights| @ norms)``.
+        They are off by at most the second number returned times ``norms[target] (|weights| @ norms)``.
         """
         support = np.flatnonzero(weights.any(axis=0))
         self.touched += support.size * target.size / self.n
@@ -230,10 +205,7 @@ class GramRows(KernelRows):
     def square(self, index: np.ndarray) -> SquarePart:
         """Return ``Q[index][:, index]``. It shares its memory with the last one, which is no longer valid.
 
-        Parameters
-        ----------
-        index : ndarray of int64 of shape (m,)
-            Ascending; at most ``plan.square`` rows, or all of them where a float64 matrix is stored.
+        The index ascends; it has at most ``plan.square`` rows, or all of them where a float64 matrix is stored.
         """
         m = index.size
         if self.whole and m == self.n:
@@ -311,10 +283,6 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
     What was allowed follows from data and options alone, so that a command takes the same steps each time. Where more
     has been taken before than was thought (another interpreter, other libraries), what is left counts, in large units
     for the same reason. To refuse would be no answer: a larger limit would allow a larger matrix, and refuse it too.
-
-    Raises
-    ------
-    ResourceError
     """
     plan, limit = plan_gram(n, itemsize, max_memory, keep), in_force()
     if limit.left is not None and plan.most > limit.left:
@@ -327,16 +295,11 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
     return plan
 
 
+@dataclass(eq=False)
 class TrainedRows:
-    """Training rows behind their kernel without the matrix: all that predictions need of them.
+    """Training rows behind their kernel without the matrix: all that predictions need of them."""
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    """
-
-    def __init__(self, blocks: KernelBlocks):
-        self.blocks = blocks
+    blocks: KernelBlocks
 
     def held_out(self, X) -> HeldOutRows:
         """Return other rows, see :meth:`GramRows.held_out`."""
@@ -344,14 +307,7 @@ class TrainedRows:
 
 
 class HeldOutRows:
-    """Rows outside the training data, behind the same kernel.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        Of the training data.
-    X : ndarray or scipy.sparse of shape (m, d)
-    """
+    """Rows outside the training data, shape (m, d), behind the same kernel."""
 
     def __init__(self, blocks: KernelBlocks, X):
         self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
@@ -364,14 +320,7 @@ class HeldOutRows:
     def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
         """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n,) or (n + 1,)
-            Of the training rows, signs included; and an intercept.
-
-        Returns
-        -------
-        ndarray of shape (m,)
+        The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept.
         """
         n = self.blocks.n
         support = np.flatnonzero(coefficients[:n])

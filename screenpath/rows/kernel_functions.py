@@ -26,25 +26,13 @@ LIBRARY = 8.0 * UNIT  # relative error of an exponential or a power: a few units
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """A kernel with its parameters.
+    """A kernel with its parameters."""
 
-    Parameters
-    ----------
-    name : {"linear", "poly", "rbf"}
-        ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``.
-    gamma : float, default 1
-        Not used by the linear kernel.
-    degree : int, default 3
-    coef0 : float, default 0
-    constant : float, default 0
-        Added to the kernel: a penalised bias of value ``sqrt(constant)``.
-    """
-
-    name: str
-    gamma: float = 1.0
+    name: str  # {"linear", "poly", "rbf"}: ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``
+    gamma: float = 1.0  # not used by the linear kernel
     degree: int = 3
     coef0: float = 0.0
-    constant: float = 0.0
+    constant: float = 0.0  # added to the kernel: a penalised bias of value ``sqrt(constant)``
 
     def __post_init__(self):
         if self.name not in NAMES:
@@ -63,12 +51,7 @@ class KernelFunction:
 
 
 def parse_gamma(text, d: int) -> float:
-    """Return the value of ``1/d``, ``0.1/d``, ... or of a plain number, for ``d`` features.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the value of ``1/d``, ``0.1/d``, ... or of a plain number, for ``d`` features."""
     if not isinstance(text, str):
         return float(text)
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(/\s*d)?\s*", text)
@@ -87,7 +70,6 @@ class KernelBlocks:
     Parameters
     ----------
     X : ndarray or scipy.sparse of shape (n, d)
-    function : KernelFunction
     inexact : float, default 0
         Largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
 
@@ -224,19 +206,7 @@ class KernelBlocks:
     # -- values --------------------------------------------------------------------------------------------------
 
     def block(self, rows, columns=None, others=None) -> np.ndarray:
-        """Return the kernel between chosen data rows and the data rows ``columns`` (all by default).
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-        columns : slice or ndarray of int, optional
-        others : prepared rows, optional
-            Take ``rows`` from these instead of the data.
-
-        Returns
-        -------
-        ndarray of float64 of shape (rows, columns)
-        """
+        """Return the kernel between chosen rows of the data, or of ``others``, and data rows ``columns`` (or all)."""
         A = (self.X if others is None else others)[rows]
         a = self.squares[rows] if others is None else squares_of(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])

@@ -36,10 +36,6 @@ class LocalWorker(NoPages, Worker):
 class LocalCluster(SpecCluster):
     """Worker processes of this machine.
 
-    Parameters
-    ----------
-    n_workers : int
-
     Raises
     ------
     ResourceError

@@ -153,17 +153,7 @@ class MemoryRows(WalkedRows):
         return partial.sum(axis=0)  # block by block in a fixed order: the same bytes whatever the number of threads
 
     def take(self, index: np.ndarray, signs: np.ndarray):
-        """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``.
-
-        Parameters
-        ----------
-        index : ndarray of int64 of shape (k,)
-        signs : ndarray of shape (k,)
-
-        Returns
-        -------
-        ndarray of shape (k, d), or tuple (data, indices, indptr) for sparse rows
-        """
+        """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``, or (data, indices, indptr)."""
         self.touched += index.size
         if not self.sparse:
             out = np.empty((index.size, self.d))

@@ -21,31 +21,21 @@ from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation
 from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
+from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
-from screenpath.rows.ordered import in_order
 
 ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows of a shard become rows of a model.
+    """How rows of a shard become rows of a model."""
 
-    Parameters
-    ----------
-    dense : bool
-        Form of the model's rows.
-    raw_d : int
-        Columns of the data set.
-    preparation : Preparation
-        Of the columns that the rows of the shard count.
-    """
-
-    dense: bool
-    raw_d: int
-    preparation: Preparation
+    dense: bool  # form of the model's rows
+    raw_d: int  # columns of the data set
+    preparation: Preparation  # of the columns that the rows of the shard count
 
     @property
     def d(self) -> int:
@@ -164,7 +154,6 @@ class ShardRows(Rows):
 
     Parameters
     ----------
-    folder : ShardFolder
     scale : {"none", "maxabs", "standard", "l2"}
     bias : float
         Value of a constant feature behind the others; 0 for none.
@@ -241,15 +230,7 @@ class ShardRows(Rows):
         return np.dtype(np.float64), np.dtype(indices) if self.sparse else None
 
     def needs(self, model, prepared: bool, classes: int = 1) -> int:
-        """Return the bytes of a path's vectors, and of the shards that are prepared at once on the way.
-
-        Parameters
-        ----------
-        model : needs.BoxNeeds
-        prepared : bool
-            Whether rows are scaled or have a bias.
-        classes : int
-        """
+        """Return the bytes of a path's vectors, and of shards on the way; ``prepared``: scaled, or with a bias."""
         largest = max((shard["nnz"] if self.sparse else 0 for shard in self.folder.meta["shards"]), default=0)
         passing = 12 * ON_ITS_WAY * largest if prepared else 0
         passing += 0 if self.sparse else ON_ITS_WAY * F8 * CHUNK_CELLS
@@ -298,13 +279,7 @@ class ShardRows(Rows):
         return total
 
     def take(self, index: np.ndarray, signs: np.ndarray):
-        """Return a contiguous float64 copy of the prepared rows ``signs[k] * x_index[k]``.
-
-        Raises
-        ------
-        ResourceError
-            Where the copy and what a solver needs beside it cross the limit.
-        """
+        """Return a contiguous float64 copy of the prepared rows ``signs[k] * x_index[k]``, if memory allows."""
         signs, d = np.asarray(signs, dtype=np.float64), self.d
         if not self.sparse:
             self._ask(index.size, F8 * index.size * d, 0)
@@ -317,8 +292,7 @@ class ShardRows(Rows):
         total, kind = int(counts.sum()), self.kinds[1]
         self._ask(index.size, (F8 + kind.itemsize) * total, index.size)
         self.touched += index.size
-        data, indices, indptr = np.empty(total), np.empty(total, dtype=kind), np.zeros(index.size + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
+        data, indices, indptr = np.empty(total), np.empty(total, dtype=kind), row_pointers(counts)
         for where, rows in self._taken(index, signs):
             part = slice(indptr[where.start], indptr[where.stop])
             data[part], indices[part] = rows[0], rows[1]

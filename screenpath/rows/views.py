@@ -14,13 +14,7 @@ NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 
 
 class Meter(Counted):
-    """Count of the stored values that were touched; ``touched / n`` is the number of data passes.
-
-    Parameters
-    ----------
-    n : int
-        Stored values of the data.
-    """
+    """Count of the stored values, ``n`` in all, that were touched; ``touched / n`` is the number of data passes."""
 
     def __init__(self, n: int):
         self.n, self.touched = n, 0
@@ -92,12 +86,7 @@ class Views(TwoViews):
         return sum(part.nbytes for view in (self.by_row, self.by_column) for part in view)
 
     def check_not_zero(self) -> None:
-        """Raise where every value is zero.
-
-        Raises
-        ------
-        DataError
-        """
+        """Raise where every value is zero."""
         if not self.column_sqnorms.any():
             raise DataError("every feature is zero in every sample: there is nothing to fit", "check the data file")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from screenpath.errors import ScreenpathError
+from screenpath.walk.step import CERTIFIED
 
 ROUNDING = 1e-12  # relative; two intervals [dual, primal] may miss each other by this much
 
@@ -18,23 +19,12 @@ class DisagreementError(ScreenpathError):
 
 @dataclass(eq=False)
 class Variant:
-    """One way to walk the path, and what it took.
+    """One way to walk the path, and what it took."""
 
-    Parameters
-    ----------
-    rule : str
-        Rule or configuration.
-    marks : tuple of str
-        What else distinguishes it.
-    runs : list of dict
-        Measurements, one a repeat; ``cpu_s`` is among them.
-    intervals : ndarray of shape (n_steps, 2)
-        Dual and primal value of every step that was reached.
-    """
-
-    rule: str
-    marks: tuple = ()
-    runs: list = field(default_factory=list)
+    rule: str  # rule or configuration
+    marks: tuple[str, ...] = ()  # what else distinguishes it
+    runs: list[dict] = field(default_factory=list)  # measurements, one a repeat; ``cpu_s`` is among them
+    # shape (n_steps, 2): dual and primal value of every step that was reached
     intervals: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
 
     @property
@@ -46,6 +36,22 @@ class Variant:
         """Return the median of a measurement over the repeats."""
         return statistics.median(run[column] for run in self.runs)
 
+    def note(self, reached: list, cpu_s: float, **more) -> None:
+        """Keep what a walk took that reached these steps, and what else was measured of it."""
+        rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in reached) for n in ("screen_s", "solve_s", "certify_s"))
+        self.runs.append(
+            {
+                "points": len(reached), "certified": sum(s.status == CERTIFIED for s in reached), "cpu_s": cpu_s,
+                "total_s": sum(s.seconds for s in reached), "rule_s": rule_s, "solve_s": solve_s,
+                "certify_s": certify_s, "epochs": sum(s.epochs for s in reached), **more,
+            }
+        )  # fmt: skip
+        self.intervals = np.array([[s.dual, s.primal] for s in reached])
+
+    def row(self, columns) -> dict:
+        """Return the medians of measurements, and the points that every run has certified."""
+        return {name: self.median(name) for name in columns} | {"certified": min(run["certified"] for run in self.runs)}
+
     def speedup(self, base: Variant) -> float:
         """Return the speed-up against another variant that took the same turns, see
         :data:`screenpath.runs.studies.SPEEDUP`."""
@@ -56,19 +62,7 @@ class Variant:
 def alternate(variants, repeats: int, run, progress=None) -> None:
     """Run the variants in turn, so many times each, and check that all certified the same values.
 
-    Parameters
-    ----------
-    variants : sequence of Variant
-    repeats : int
-    run : callable
-        ``run(variant)`` appends to the variant's ``runs`` and sets its ``intervals``.
-    progress : callable, optional
-        Called with a line of text before each run.
-
-    Raises
-    ------
-    DisagreementError
-        If two variants' certified values contradict each other.
+    ``run(variant)`` appends to the variant's ``runs`` and sets its ``intervals``.
     """
     for repeat in range(repeats):
         for variant in variants:

@@ -24,14 +24,7 @@ class Damaged(ValueError):
 
 
 def save_archive(path: Path, arrays: dict) -> None:
-    """Write arrays by name, in place of an older file.
-
-    Parameters
-    ----------
-    path : Path
-    arrays : dict of str to ndarray
-        Of numbers or bytes, not of objects.
-    """
+    """Write arrays of numbers or bytes by name, in place of an older file."""
     with replacing(path) as file:
         with zipfile.ZipFile(file, "w") as archive:
             archive.comment = bytes(HASH)  # its place
@@ -46,13 +39,7 @@ def save_archive(path: Path, arrays: dict) -> None:
 
 
 def load_archive(path: Path) -> dict:
-    """Return the arrays of :func:`save_archive`.
-
-    Raises
-    ------
-    Damaged
-        If the hash differs, or the content is no archive of ours.
-    """
+    """Return the arrays of :func:`save_archive`; :class:`Damaged` if the hash differs, or it is no archive of ours."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size - HASH
@@ -67,16 +54,7 @@ def load_archive(path: Path) -> dict:
 
 
 def read_npz(file) -> dict:
-    """Return the arrays of an NPZ file: plain ones only, none larger than the file says it is.
-
-    Parameters
-    ----------
-    file : path or binary file
-
-    Raises
-    ------
-    ValueError, zipfile.BadZipFile and others of ``FAULTS``
-    """
+    """Return the arrays of an NPZ file: plain ones only, none larger than the file says; else one of ``FAULTS``."""
     found = {}
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
@@ -92,13 +70,7 @@ def read_npz(file) -> dict:
 
 
 def array_header(member, size: int) -> tuple:
-    """Return shape and type of an array in a file of ``size`` bytes, before room is made for it.
-
-    Raises
-    ------
-    ValueError
-        For objects, and for an array of another size than its file has room for.
-    """
+    """Return shape and type of an array in a file of ``size`` bytes, before room is made for it."""
     version = np.lib.format.read_magic(member)
     reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
     if reader is None:

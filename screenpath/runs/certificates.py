@@ -86,19 +86,7 @@ class CertificateFile:
         return form.frame(form.STEP, fields, arrays)
 
     def finish(self, skipped) -> tuple[str, dict]:
-        """Append the steps that were not reached and the end, and give the file its final name.
-
-        Parameters
-        ----------
-        skipped : iterable of dict
-            Records of these steps.
-
-        Returns
-        -------
-        name : str
-        entry : dict
-            What run.json says about the file: its size and its SHA-256.
-        """
+        """Append the steps that were not reached and the end; return the final name and the entry of run.json."""
         for row in skipped:
             self.out.append(form.frame(form.STEP, {**row, "status": SKIPPED}, {}))
             self.count += 1
@@ -196,15 +184,7 @@ def decided_of(state: dict, model) -> np.ndarray:
 
 
 def check_resumed(folder, model, state: dict) -> None:
-    """Make sure, changing nothing, that the file of a checkpoint is there as it was; parameters as of the class.
-
-    Raises
-    ------
-    ValueError
-        If the checkpoint does not say where the file goes on.
-    RunFolderError
-        If the file is another.
-    """
+    """Make sure, changing nothing, that the file of a checkpoint is there as it was; parameters as of the class."""
     size, _, sha256 = place_of(state)
     if isinstance(model, BoxModel):
         decided_of(state, model)
@@ -218,15 +198,7 @@ def open_certificate(folder, model, header: dict, state: dict | None = None, ref
 
 
 def header_of(model: str, options: dict, data) -> dict:
-    """Return the problem of a run as the file's first frame has it.
-
-    Parameters
-    ----------
-    model : str
-    options : dict
-    data : Training
-        The data of the run.
-    """
+    """Return the problem of a run as the file's first frame has it."""
     preparation = data.preparation
     header = {
         "model": model,

@@ -12,22 +12,15 @@ from screenpath.errors import ResourceError
 
 @dataclass(frozen=True)
 class Choice:
-    """Scores over a grid and what follows from them.
+    """Scores over a grid and what follows from them."""
 
-    Parameters
-    ----------
-    mean, se : ndarray of shape (steps,)
-        Mean over the folds (of all repeats) and its standard error, ``std(ddof=1) / sqrt(number of folds)``. nan where
-        a fold has no score. Folds share training samples, so that the standard error is a convention, not a guarantee.
-    best : int
-        Step of the best mean; of equal ones the first in the order of the walk, the most regularised.
-    one_se : int
-        Most regularised step whose mean is within one standard error of the best (Breiman et al. 1984, section 3.4.3).
-    """
-
+    # mean, se: shape (steps,): mean over the folds (of all repeats) and its standard error, ``std(ddof=1) / sqrt(number
+    # of folds)``. nan where a fold has no score. Folds share training samples, so that the standard error is a
+    # convention, not a guarantee.
     mean: np.ndarray
     se: np.ndarray
-    best: int
+    best: int  # step of the best mean; of equal ones the first in the order of the walk, the most regularised
+    # most regularised step whose mean is within one standard error of the best (Breiman et al. 1984, section 3.4.3)
     one_se: int
 
 
@@ -40,19 +33,7 @@ def choose(scores, higher: bool) -> Choice:
     """Choose a step; the first in the order of the walk is the most regularised.
 
     Paths of C go upwards, those of lambda downwards; a grid of (alpha, beta) counts the larger beta, then the larger
-    alpha, as the more regularised.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (folds, steps)
-        nan where a fold did not get to the step.
-    higher : bool
-        Whether more is better.
-
-    Raises
-    ------
-    ResourceError
-        If no step has the scores of all folds.
+    alpha, as the more regularised. ``scores``, shape (folds, steps), are nan where a fold did not get to the step.
     """
     scores = np.asarray(scores, dtype=np.float64)
     mean = scores.mean(axis=0)
@@ -73,11 +54,7 @@ def best_and_one_se(mean, se, higher: bool) -> tuple[int, int]:
 def at_boundary(grid: list[dict], best: int) -> str | None:
     """Say which parameter of the best step stands at an end of its values; None for an inner one.
 
-    Parameters
-    ----------
-    grid : list of dict
-        Parameters of every step. Of two parameters, the first varies within the rows of the second.
-    best : int
+    ``grid`` has the parameters of every step; of two, the first varies within the rows of the second.
     """
     names = list(grid[0])
     said = []

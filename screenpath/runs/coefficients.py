@@ -20,14 +20,8 @@ RECORD = np.dtype([("step", "<i8"), ("feature", "<i8"), ("value", "<f8")])
 def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercept: bool, numbers=None):
     """Return features (1-based as in the file, 0 for the intercept) and values of the non-zero coefficients.
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (d,)
-    intercept : float
-    has_intercept : bool
-        Whether to name the intercept even where it is 0.
-    numbers : ndarray of shape (d,), optional
-        Of the features; 1 to d by default.
+    The intercept is named even where it is 0 if ``has_intercept``; ``numbers`` are those of the features, 1 to d by
+    default.
     """
     where = np.flatnonzero(coefficients)
     features, values = where + 1 if numbers is None else numbers[where], coefficients[where]
@@ -105,12 +99,7 @@ class NpzCoefficients(Appender):
 def save_matrix(file, records: np.ndarray, shape: tuple) -> None:
     """Write records as a CSR matrix for ``scipy.sparse.load_npz``, a part at a time: all of them may be much memory.
 
-    Parameters
-    ----------
-    file : binary file
-    records : ndarray of RECORD
-        In the order of their steps.
-    shape : tuple of int
+    They are in the order of their steps.
     """
     kind = np.int32 if max(records.size, *shape) <= np.iinfo(np.int32).max else np.int64
     counts = np.zeros(shape[0] + 1, dtype=np.int64)
@@ -139,17 +128,7 @@ def open_coefficients(
 ):  # fmt: skip
     """Return the writer of that kind; None for ``none``.
 
-    Parameters
-    ----------
-    kind : {"csv", "npz", "none"}
-    folder : Path
-    n_features : int
-    keep : int
-        Bytes of an earlier run to continue behind, whose SHA-256 is ``sha256``.
-    classes : list of float, optional
-        Labels of a model with weights for each.
-    unit : {"feature", "sample"}
-    names : sequence of str, optional
-        Of all features of the data.
+    ``keep`` bytes of an earlier run, whose SHA-256 is ``sha256``, are continued. A model with weights for each of some
+    ``classes`` has their labels; weights belong to the ``unit`` feature or sample; ``names`` are those of all features.
     """
     return WRITERS[kind](folder, n_features, keep, classes, unit, sha256, names) if kind != "none" else None

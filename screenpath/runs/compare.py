@@ -6,8 +6,6 @@ import statistics
 import time
 from collections import defaultdict
 
-import numpy as np
-
 from screenpath.errors import UsageError
 from screenpath.rules import parse_rule, takes_chunks
 from screenpath.rules.sparse import parse_sparse_rule
@@ -15,7 +13,6 @@ from screenpath.runs.alternate import Variant, alternate
 from screenpath.solvers import make_solver
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
-from screenpath.walk.step import CERTIFIED
 
 MEASURED = (
     "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes", "epochs",
@@ -90,7 +87,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
     _walks(list(settings), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
     base = next(iter(settings))
     return [
-        {"rule": v.rule, "shrinking": on, "start": start, **_row(v, base, BOX_MEASURED)}
+        {"rule": v.rule, "shrinking": on, "start": start, **v.row(BOX_MEASURED), "speedup": v.speedup(base)}
         for v, (on, start) in settings.items()
     ]
 
@@ -128,7 +125,10 @@ def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", 
 
     _walks(variants, make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
     bases = {v.marks: v for v in reversed(variants)}
-    return [{"rule": v.rule, "start": v.marks[0], **_row(v, bases[v.marks], SPARSE_MEASURED)} for v in variants]
+    return [
+        {"rule": v.rule, "start": v.marks[0], **v.row(SPARSE_MEASURED), "speedup": v.speedup(bases[v.marks])}
+        for v in variants
+    ]
 
 
 def _walks(variants, make_model, grid, prepared, options: PathOptions, repeats: int, progress) -> None:
@@ -154,28 +154,17 @@ def _run(variant: Variant, model, grid, screening, solver, options: PathOptions)
         step.coefficients = None  # of many grid points they would be many times the data
         found.append(step)
     cpu_s = time.process_time() - since
-    rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
-    # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
-    init_s = found[0].seconds
-    variant.runs.append(
-        {
-            "points": len(found),
-            "certified": sum(s.status == CERTIFIED for s in found),
-            "total_s": sum(s.seconds for s in found),
-            "cpu_s": cpu_s,
-            "rule_s": rule_s,
-            "init_s": init_s,
-            "solve_s": solve_s,
-            "certify_s": certify_s,
-            "passes": sum(s.passes for s in found) / len(found),
-            "epochs": sum(s.epochs for s in found),
-            "mean_rejection": statistics.fmean(s.rejection_ratio for s in found),
-            "mean_scaling": statistics.fmean(s.extras.get("scaling_ratio", s.rejection_ratio) for s in found),
-            "search_s": getattr(screening, "search_s", 0.0),
-            "wasted_s": sum(sum(seconds[:-1]) for seconds in solves.values()),
-        }
+    variant.note(
+        found,
+        cpu_s,
+        # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
+        init_s=found[0].seconds,
+        passes=sum(s.passes for s in found) / len(found),
+        mean_rejection=statistics.fmean(s.rejection_ratio for s in found),
+        mean_scaling=statistics.fmean(s.extras.get("scaling_ratio", s.rejection_ratio) for s in found),
+        search_s=getattr(screening, "search_s", 0.0),
+        wasted_s=sum(sum(seconds[:-1]) for seconds in solves.values()),
     )
-    variant.intervals = np.array([[s.dual, s.primal] for s in found])
     return [values[k] for k in range(len(values))]
 
 
@@ -191,13 +180,6 @@ def _watched(solver) -> dict[int, list[float]]:
 
     solver.solve = timed
     return seconds
-
-
-def _row(variant: Variant, base: Variant, columns) -> dict:
-    row = {name: variant.median(name) for name in columns}
-    row["certified"] = min(run["certified"] for run in variant.runs)
-    row["speedup"] = variant.speedup(base)
-    return row
 
 
 def to_markdown(rows) -> str:

@@ -13,7 +13,7 @@ from screenpath.rules.l1svm import parse_feature_rule
 from screenpath.runs.alternate import Variant, alternate
 from screenpath.runs.result import run_l1_path
 from screenpath.solvers.l1cd import FeatureDescent
-from screenpath.walk.step import CERTIFIED, SKIPPED
+from screenpath.walk.step import SKIPPED
 
 # name: rule, shrinking, warm start. All sweep over every feature they are given, as the paper's solver does.
 STUDY = {
@@ -34,13 +34,7 @@ COLUMNS = ("configuration", *MEASURED, "speedup")
 
 
 def configured(name: str) -> tuple:
-    """Return the screening and the solver of a configuration.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name.
-    """
+    """Return the screening and the solver of a configuration."""
     if name == DEFAULT:
         return parse_feature_rule("vi+gap"), FeatureDescent()
     if name not in STUDY:
@@ -92,22 +86,8 @@ def _run(variant: Variant, model: L1SVM, values: np.ndarray, options: dict) -> N
     reached = [step for step in found if step.status != SKIPPED]
     for step in found:
         step.coefficients = None  # of many configurations they would be many times the data
-    rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in reached) for n in ("screen_s", "solve_s", "certify_s"))
-    variant.runs.append(
-        {
-            "steps": reached,
-            "points": len(found),
-            "certified": sum(step.status == CERTIFIED for step in found),
-            "total_s": sum(step.seconds for step in reached),
-            "cpu_s": cpu_s,
-            "rule_s": rule_s,
-            "solve_s": solve_s,
-            "certify_s": certify_s,
-            "epochs": sum(step.epochs for step in reached),
-            "over_hits": sum(over_hits(model, step) for step in reached),
-        }
-    )
-    variant.intervals = np.array([[step.dual, step.primal] for step in reached])
+    hits = sum(over_hits(model, step) for step in reached)
+    variant.note(reached, cpu_s, points=len(found), steps=reached, over_hits=hits)
 
 
 def over_hits(model: L1SVM, step) -> int:
@@ -129,8 +109,7 @@ def totals(variants: list[Variant]) -> list[dict]:
     base = variants[0]
     rows = []
     for variant in variants:
-        row = {"configuration": variant.rule, **{name: variant.median(name) for name in MEASURED}}
-        row["certified"] = min(run["certified"] for run in variant.runs)
+        row = {"configuration": variant.rule, **variant.row(MEASURED)}
         row["speedup"] = variant.speedup(base) if finished(base) and finished(variant) else None
         rows.append(row)
     return rows

@@ -91,7 +91,6 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
 
     Parameters
     ----------
-    run : Run
     step : dict
         Row of the step table.
     training : str, optional
@@ -108,8 +107,7 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     """
     _check(run)
     data = training_data(run, training)
-    if run.labels is not None:
-        known_rows(run, data.y)  # labels that the run does not know are an error
+    known_rows(run, data.y)  # labels that the run does not know are an error
     loss = LOSSES.get(run.model)
     free = run.record["options"].get("intercept") == "free"  # whose certificates say nothing about rows
     if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED and not free:
@@ -118,7 +116,7 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     else:
         theta, states, sure = _again(run, step, training_path(run, training))
         source = AGAIN
-    signs = 1.0 if run.labels is None else SPECS[run.model].targets(data.y, run.target_options, run.labels)[0]
+    signs = 1.0 if run.labels is None else run.targets(data.y)
     if loss is not None and loss.mirrored:
         (theta, mirror), (states, other) = np.split(theta, 2), np.split(states, 2)
         theta, (first, second) = theta - mirror, np.split(sure, 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from screenpath.data.labels import label_text, rest_label, whole_label
 from screenpath.data.tables import dump_json, readable_json
-from screenpath.errors import ResourceError, RunFolderError, UsageError
+from screenpath.errors import ResourceError, UsageError
 from screenpath.models.spec import Later
 from screenpath.models.specs import SPECS
 from screenpath.runs.describe import description
@@ -24,17 +24,6 @@ def liblinear_text(run: Run, step: dict) -> str:
 
     The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is the one of positive
     linear forms; a form of 0 gives the second, as in ``screenpath predict``.
-
-    Parameters
-    ----------
-    run : Run
-    step : dict
-        Row of the step table.
-
-    Raises
-    ------
-    UsageError
-        For ``--scale l2``, which LIBLINEAR cannot repeat, and labels that are not whole numbers.
     """
     if run.record["preparation"].get("scaling") == "l2":
         raise UsageError(
@@ -85,8 +74,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     numbers, from 1.
     """
     weights, intercepts = run.coefficients(step)
-    labels = run.classes or ([run.labels["-1"], run.labels["+1"]] if run.labels else [])
-    names = np.array([label_text(v) for v in labels], dtype=np.str_)
+    names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
     file = io.BytesIO()
     about = np.array(dump_json(description(run, step)))
     more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}
@@ -95,13 +83,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
 
 
 def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
-    """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`.
-
-    Raises
-    ------
-    ResourceError
-        Without scikit-learn or skops.
-    """
+    """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`."""
     try:
         return Later("sklearn.export", "skops_bytes")(run, step, training)
     except ImportError as error:
@@ -120,24 +102,11 @@ KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
-    """Return a step as a model file of a kind of ``FORMATS``.
+    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
 
-    Parameters
-    ----------
-    run : Run
-    step : dict
-        Row of the step table.
-    kind : str
-    training : str, optional
-        Training data of a kernel run, where they are not where the run read them.
-
-    Raises
-    ------
-    RunFolderError, UsageError
-        For a run that has no weights of features, and a format that asks for them.
+    ``training`` has the training data of a kernel run, where they are not where the run read them.
     """
-    if run.model not in SPECS:
-        raise RunFolderError(f"{run.path} holds a run of the model '{run.model}'", f"this works for {', '.join(SPECS)}")
+    run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
         raise UsageError("`training` has the support vectors of a kernel run", "leave it out")
     if run.kernel and kind not in KERNEL:

@@ -17,13 +17,8 @@ def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
     """Return the model file that LIBSVM's ``svm-predict`` reads, with the same decisions on the same data file.
 
     A constant in the kernel, which LIBSVM's have not, is a part of ``rho``: it adds the sum of the coefficients to each
-    form. The first label is the one of positive forms.
-    The parameters are those of :func:`screenpath.runs.export.exported`.
-
-    Raises
-    ------
-    UsageError
-        For a linear run, a run on scaled data, which LIBSVM does not scale, and labels that are not whole numbers.
+    form. The first label is the one of positive forms. The parameters are those of
+    :func:`screenpath.runs.export.exported`.
     """
     if not run.kernel:
         raise UsageError(f"{run.path} is a run without a kernel", "export `to=liblinear`")

@@ -41,13 +41,8 @@ class Graph:
 def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     """Return a model that takes ``X`` (float64, rows in the units of the data) and decides as ``predict`` does.
 
-    Its outputs are ``label`` (whole numbers, or texts) and ``decision`` of a classifier, ``value`` of a regression.
-    The parameters are those of :func:`screenpath.runs.export.exported`.
-
-    Raises
-    ------
-    ResourceError
-        Without the package onnx.
+    Its outputs are ``label`` (whole numbers, or texts) and ``decision`` of a classifier, ``value`` of a regression. The
+    parameters are those of :func:`screenpath.runs.export.exported`.
     """
     try:
         import onnx
@@ -120,7 +115,7 @@ def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
 
 def _labels(g: Graph, run: Run) -> int:
     """Add the labels by the decisions and return their type."""
-    labels: list = run.classes or [run.labels["-1"], run.labels["+1"]]
+    labels = run.sides
     if any(isinstance(label, str | NamedLabel) for label in labels):
         names, kind = g.constant([label_text(label) for label in labels], np.object_), g.types.STRING
     elif all(float(label).is_integer() for label in labels):

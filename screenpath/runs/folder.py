@@ -40,38 +40,18 @@ OPENING = b'{\n  "schema_version": '  # of every run.json that this program has 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a path can continue.
+    """Where a path can continue."""
 
-    Parameters
-    ----------
-    progress : Progress
-        Steps done; bytes and hashes of the step table and of the coefficients at that moment.
-    tally : ndarray
-        Totals so far (``report.tally.Tally.array``).
-    state : dict
-        Arrays of the reference certificate (``model.state``).
-    """
-
-    progress: Progress
-    tally: np.ndarray
-    state: dict
+    progress: Progress  # steps done; bytes and hashes of the step table and of the coefficients at that moment
+    tally: np.ndarray  # totals so far (``report.tally.Tally.array``)
+    state: dict  # arrays of the reference certificate (``model.state``)
 
 
 class RunFolder:
-    """Sink of a path.
+    """Sink of a path: a folder, made if it is missing, that no other process writes to.
 
-    Parameters
-    ----------
-    path : Path
-        Created if missing.
-    format : {"csv", "json", "parquet"}
-        ``parquet``: CSV, and when the run is complete the same table as Parquet beside it.
-    coefficients : {"csv", "npz", "none"}
-
-    Raises
-    ------
-    RunFolderError
-        If another process writes to the folder.
+    The format ``parquet`` is CSV, and when the run is complete the same table as Parquet beside it. Coefficients are
+    kept as ``csv``, ``npz``, or ``none``.
     """
 
     _table: CsvTable
@@ -99,15 +79,7 @@ class RunFolder:
     def previous(self, replace: bool = False) -> dict | None:
         """Return the run.json of an earlier run; None where there is none.
 
-        Parameters
-        ----------
-        replace : bool
-            Whether the run is to be replaced: it may then be damaged, but it must be one of ours.
-
-        Raises
-        ------
-        RunFolderError
-            If the run is damaged or of another version, or what is there is no run folder.
+        One that is to be replaced may be damaged, but it must be one of ours.
         """
         try:
             record = records.read_record(self.path)
@@ -183,28 +155,11 @@ class RunFolder:
         )
 
     def check_identity(self, previous: dict, identity: dict) -> None:
-        """Make sure that resuming would give the same numbers.
-
-        Raises
-        ------
-        RunFolderError
-            Naming each option, the data or the version that differs.
-        """
+        """Make sure that resuming would give the same numbers; the error names all that differs."""
         check_same(self.path, previous["identity"], identity)
 
     def load_checkpoint(self, identity: dict) -> Checkpoint | None:
-        """Return where the earlier run can continue; None if it has to start at the first step.
-
-        Parameters
-        ----------
-        identity : dict
-            Of this run, which is that of the earlier one.
-
-        Raises
-        ------
-        RunFolderError
-            If the checkpoint is damaged, or belongs to another run.
-        """
+        """Return where the earlier run, of this identity, can continue; None if it has to start at the first step."""
         file = self.path / records.CHECKPOINT
         if not os.path.lexists(file):
             return None
@@ -229,13 +184,7 @@ class RunFolder:
         return RunFolderError(f"{self.path / records.CHECKPOINT} is damaged ({why})", "start again with `force`")
 
     def fold_folder(self, number: int) -> Path:
-        """Return the folder for the files of the folds over one grid, which are kept until the run is complete.
-
-        Raises
-        ------
-        RunFolderError
-            If something else has its name.
-        """
+        """Return the folder for the files of the folds over one grid, which are kept until the run is complete."""
         folder = self.path / records.PARTS / str(number)
         for place in (folder.parent, folder):
             mode = _mode(place)
@@ -285,21 +234,9 @@ class RunFolder:
     ) -> None:  # fmt: skip
         """Start writing, behind the checkpoint's steps or from nothing; run.json is there already.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Of the step table.
-        n_features : int
-            Coefficients of a step without the intercept.
-        checkpoint : Checkpoint, optional
-        classes : list of float, optional
-            Labels of a model that has weights for each of them.
-        unit : {"feature", "sample"}
-            What the coefficients belong to.
-        numbers : ndarray, optional
-            Numbers of the features that coefficients are given for, from 1; all by default.
-        names : sequence of str, optional
-            Of all features of the data.
+        A step has ``n_features`` coefficients without the intercept, for each of the ``classes`` where there are some;
+        they belong to the ``unit`` feature or sample. ``numbers`` are those of the features that coefficients are given
+        for, from 1, all by default; ``names`` are those of all features of the data.
         """
         self._numbers = numbers
         remove_temporaries(self.path, RESERVED.__contains__)
@@ -313,16 +250,9 @@ class RunFolder:
             self._progress.append(kept.line(self._key))
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", kept.table_bytes, sha256=kept.table_sha256)
-        self._coefficients = open_coefficients(
-            self.kind,
-            self.path,
-            n_features,
-            kept.coefficient_bytes,
-            classes,
-            unit,
-            kept.coefficient_sha256,
-            None if unit == "sample" else names,
-        )
+        names = None if unit == "sample" else names
+        keep, sha256 = kept.coefficient_bytes, kept.coefficient_sha256
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep, classes, unit, sha256, names)
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())
         else:
@@ -340,14 +270,7 @@ class RunFolder:
             file.write((readable_json(whole) + "\n").encode("utf-8", "backslashreplace"))
 
     def write_output(self, name: str, content: str | bytes) -> None:
-        """Write a further file of the run; the next run.json has its hash.
-
-        Parameters
-        ----------
-        name : str
-            One of ``record.OUTPUTS``.
-        content : str or bytes
-        """
+        """Write a further file of the run, one of ``record.OUTPUTS``; the next run.json has its hash."""
         with replacing(self.path / name) as file:
             file.write(content.encode() if isinstance(content, str) else content)
         self._files[name] = records.file_entry(self.path / name)
@@ -359,13 +282,8 @@ class RunFolder:
     def add(self, row: dict, coefficients=None) -> None:
         """Append a step as soon as it is done.
 
-        Parameters
-        ----------
-        row : dict
-            Record of the step table.
-        coefficients : tuple (ndarray, float, bool), optional
-            Weights and intercept in the units of the data, and whether the model has an intercept; with several
-            classes one row of weights and one intercept each.
+        ``coefficients`` are weights and intercept in the units of the data, and whether the model has an intercept;
+        with several classes one row of weights and one intercept each.
         """
         found = []
         if self._coefficients is not None and coefficients is not None:
@@ -396,15 +314,7 @@ class RunFolder:
         return time.monotonic() - self._saved >= EVERY
 
     def checkpoint(self, state: dict, tally: np.ndarray) -> None:
-        """Write where the path can continue.
-
-        Parameters
-        ----------
-        state : dict
-            Arrays of the reference of the next step.
-        tally : ndarray
-            Totals so far.
-        """
+        """Write where the path can continue: arrays of the reference of the next step, and the totals so far."""
         self._steps.sync()
         if self._coefficients is not None:
             self._coefficients.sync()
@@ -414,15 +324,7 @@ class RunFolder:
         self._saved = time.monotonic()
 
     def finish(self, record: dict, skipped) -> None:
-        """Complete all files: rows for the steps that were not reached, final names, run.json, then the cleaning up.
-
-        Parameters
-        ----------
-        record : dict
-            Content of run.json.
-        skipped : iterable of dict
-            Records of the steps that were not reached.
-        """
+        """Complete all files: rows for the steps that were not reached, final names, run.json, then the cleaning up."""
         complete = record["status"] == COMPLETE
         for row in skipped:
             self._add_row(row)

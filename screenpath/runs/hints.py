@@ -88,17 +88,7 @@ def _end_of_grid(session):
 
 
 def wider(options: dict, points: list[dict], best: int, at: str) -> str:
-    """Return what to type where the best step is at an end of the grid.
-
-    Parameters
-    ----------
-    options : dict
-    points : list of dict
-        Parameters of every step.
-    best : int
-    at : str
-        As ``choose.at_boundary`` says it.
-    """
+    """Return what to type where the best step is at an end of the grid, as ``choose.at_boundary`` says."""
     given = options.get("c_list") is not None or options.get("lambda_list") is not None
     C = points[best].get("C")
     more = "a wider grid"

@@ -10,13 +10,7 @@ from collections.abc import Callable
 
 
 class Stopped(BaseException):
-    """Raised in the main thread by the first signal.
-
-    Parameters
-    ----------
-    number : int
-        Signal number; the exit code of a command is 128 plus this.
-    """
+    """Raised in the main thread by the first signal, whose number and 128 are the exit code of a command."""
 
     def __init__(self, number: int):
         super().__init__(f"signal {number}")
@@ -47,7 +41,7 @@ class Interrupts:
     def __init__(self):
         self.received, self.keeping = None, False
         self.kept = "finished steps are kept"
-        self.softly: Callable[[], bool] = _never
+        self.softly: Callable[[], bool] = lambda: False
         self._held = self._told = False
         self._before = {}
 
@@ -111,7 +105,3 @@ class Interrupts:
         if not self._held and not self.softly():
             self._told = True
             raise Stopped(number)
-
-
-def _never() -> bool:
-    return False

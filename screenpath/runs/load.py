@@ -68,14 +68,8 @@ def say_notices(data: Dataset, source, tell) -> None:
 def load_training(spec, options: dict, tell=None, data=None) -> Training:
     """Read and prepare the training data; the limit in force promises what the path will take.
 
-    Parameters
-    ----------
-    spec : models.spec.Spec
-    options : dict
-    tell : callable, optional
-        Hears of what is ignored in the data, and what a kernel model says about its memory.
-    data : Dataset, optional
-        What :func:`read_training` has returned already, and somebody keeps.
+    ``tell`` hears of what is ignored in the data, and what a kernel model says about its memory. ``data`` is what
+    :func:`read_training` has returned already, and somebody keeps.
     """
     limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
@@ -130,12 +124,7 @@ def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
 
 
 def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
-    """Return the targets of a model and the map of labels, those that have names with their names.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return the targets of a model and the map of labels, those that have names with their names."""
     names = options["label_names"]
     targets, labels = spec.targets(y, options)
     if names is not None and labels is None:
@@ -176,22 +165,8 @@ def kernel_options(options: dict, data: Dataset) -> dict:
 def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: bool, limit: MemoryLimit) -> int:
     """Ask for what preparing the data and walking a path on them takes, and promise what of it is taken later.
 
-    Returns the bytes of the path's vectors; 0 without a limit.
-
-    Parameters
-    ----------
-    spec : models.spec.Spec
-    options : dict
-    data : Dataset
-    labels : dict or None
-        Map of the labels; more than two classes have weights each.
-    kept : bool
-        Whether the data stays in memory when its prepared rows are there.
-    limit : MemoryLimit
-
-    Raises
-    ------
-    ResourceError
+    Returns the bytes of the path's vectors; 0 without a limit. ``kept``: the data stays in memory when its prepared
+    rows are there.
     """
     if not limit:
         return 0

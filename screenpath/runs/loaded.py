@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Described:
-    """What is said about rows that are gone.
-
-    Parameters
-    ----------
-    sparse : bool
-    nbytes : int
-    """
+    """What is said about rows that are gone."""
 
     sparse: bool
     nbytes: int
@@ -34,49 +28,22 @@ class Described:
 
 @dataclass(frozen=True)
 class Training:
-    """Data of a run.
-
-    Parameters
-    ----------
-    path : str
-    rows : MemoryRows, ShardRows, ColumnShards, GramRows or Described
-    targets : ndarray of shape (n,), or None once the model has been built
-    labels : dict or None
-        Map from +1 and -1 to the labels of the file.
-    weights : ndarray of shape (n,) or None
-        Class and sample weights together.
-    preparation : Preparation
-    sha256 : str
-        Fingerprint of the values read.
-    shape : tuple of int
-        Samples, and features of the file.
-    nnz : int
-    vectors : int
-        Bytes that a path's vectors take, as far as there is a limit.
-    names : tuple of str or None
-        Of the features, where the data was a table.
-    label_names : tuple of str or None
-        Of the labels 0, 1, ..., where they are texts.
-    form : Form or None
-        What the columns of a file with named columns are.
-    penalties : ndarray or None
-        Weights in the penalty of the features that have a column.
-    """
+    """Data of a run."""
 
     path: str
     rows: MemoryRows | ShardRows | ColumnShards | GramRows | Described
-    targets: np.ndarray | None
-    labels: dict | None
-    weights: np.ndarray | None
+    targets: np.ndarray | None  # shape (n,), or None once the model has been built
+    labels: dict | None  # map from +1 and -1 to the labels of the file
+    weights: np.ndarray | None  # shape (n,): class and sample weights together
     preparation: Preparation
-    sha256: str
-    shape: tuple
+    sha256: str  # fingerprint of the values read
+    shape: tuple[int, ...]  # samples, and features of the file
     nnz: int
-    vectors: int = 0
-    names: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
-    form: Form | None = None
-    penalties: np.ndarray | None = None
+    vectors: int = 0  # bytes that a path's vectors take, as far as there is a limit
+    names: tuple[str, ...] | None = None  # of the features, where the data was a table
+    label_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., where they are texts
+    form: Form | None = None  # what the columns of a file with named columns are
+    penalties: np.ndarray | None = None  # weights in the penalty of the features that have a column
 
     @property
     def weights_sha256(self) -> str | None:
@@ -139,20 +106,12 @@ class Training:
 
 @dataclass(frozen=True)
 class TestData:
-    """Data of ``--test``, prepared like the training data.
-
-    Parameters
-    ----------
-    path : str
-    X : ndarray or csr_array of shape (m, d) or (m, d + 1), or HeldOutRows
-        What the weights of a step are multiplied with.
-    targets : ndarray of shape (m,)
-    sha256 : str
-    """
+    """Data of ``--test``, prepared like the training data."""
 
     path: str
+    # ndarray or csr_array of shape (m, d) or (m, d + 1), or HeldOutRows: what the weights of a step are multiplied with
     X: Any
-    targets: np.ndarray
+    targets: np.ndarray  # shape (m,)
     sha256: str
 
     def description(self) -> dict:

@@ -23,34 +23,16 @@ TOGETHER = "screenpath runs compares runs of different problems side by side"
 
 @dataclass(frozen=True)
 class Plan:
-    """What the merged run is made of.
+    """What the merged run is made of."""
 
-    Parameters
-    ----------
-    runs : list of Run
-        In the order of the parts.
-    rows : list of (Run, dict)
-        Steps in the order of the grid, and where each comes from.
-    changed : dict
-        Options of the merged run that are not those of its parts.
-    counted : list of Run
-        Those whose steps count in the totals.
-    """
-
-    runs: list
-    rows: list
-    changed: dict
-    counted: list
+    runs: list[Run]  # in the order of the parts
+    rows: list  # list of (Run, dict): steps in the order of the grid, and where each comes from
+    changed: dict  # options of the merged run that are not those of its parts
+    counted: list[Run]  # those whose steps count in the totals
 
 
 def open_parts(folders) -> list[Run]:
-    """Return the runs of several folders, all of them complete.
-
-    Raises
-    ------
-    UsageError
-        Where there are none to put together, or one is not finished.
-    """
+    """Return the runs of several folders, two or more, all of them complete."""
     runs = [open_run(folder) for folder in folders]
     if len(runs) < 2:
         raise UsageError("there is nothing to put together", "name the folders of two or more runs")
@@ -69,13 +51,7 @@ def open_parts(folders) -> list[Run]:
 
 
 def check_alike(runs: list, but: tuple) -> None:
-    """Make sure that runs differ in nothing that decides their numbers, but for the options that may.
-
-    Raises
-    ------
-    UsageError
-        Naming all that differs.
-    """
+    """Make sure that runs differ in nothing that decides their numbers, but for the options that may."""
     first = runs[0]
     for run in runs[1:]:
         a, b = first.record["identity"], run.record["identity"]
@@ -89,13 +65,7 @@ def check_alike(runs: list, but: tuple) -> None:
 
 
 def in_order(runs: list) -> list:
-    """Return the runs of ``part=1/K`` to ``part=K/K`` in their order.
-
-    Raises
-    ------
-    UsageError
-        If one is missing or there twice, or they are parts of different wholes.
-    """
+    """Return the runs of ``part=1/K`` to ``part=K/K`` in their order, each there once."""
     found: dict[int, Run] = {}
     parts = [numbers_of(run.record["options"]["part"]) for run in runs]
     count = parts[0][1]
@@ -113,13 +83,7 @@ def in_order(runs: list) -> list:
 
 
 def plan_of(runs: list) -> Plan:
-    """Return how runs of paths are put together.
-
-    Raises
-    ------
-    UsageError
-        If they are not parts of one run.
-    """
+    """Return how runs of paths, which must be parts of one, are put together."""
     parts = [run.record["options"].get("part") for run in runs]
     if all(parts):
         runs = in_order(runs)
@@ -155,20 +119,9 @@ def merge_paths(runs: list, out, force: bool, command: list) -> Path:
 
 
 def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, outputs=()) -> None:
-    """Write a run folder of stored steps.
+    """Write a run folder of stored steps, each given by the run and row that it comes from, and its row here.
 
-    Parameters
-    ----------
-    plan : Plan
-    rows : list of (Run, dict, dict)
-        Run and row that a step comes from, and its row here.
-    out : path-like
-    force : bool
-    command : list of str
-    more : dict, optional
-        Further entries of run.json.
-    outputs : sequence of (str, str)
-        Names and texts of further files.
+    ``more`` are further entries of run.json, ``outputs`` names and texts of further files.
     """
     out, first = Path(out), plan.runs[0]
     refuse_inputs(out, [str(run.path) for run in plan.runs])

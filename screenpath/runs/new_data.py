@@ -18,28 +18,11 @@ from screenpath.runs.open import Run
 def read_new(
     run: Run, path, zero_based: bool | None = None, *, labelled: bool = True, target: str | None = None
 ) -> Dataset:
-    """Read data to be predicted.
+    """Read data to be predicted: LIBSVM text, a table or a folder of shards; labels have the numbers of the run.
 
-    Parameters
-    ----------
-    run : Run
-    path : path-like
-        LIBSVM text, a table or a folder of shards.
-    zero_based : bool, optional
-        Of LIBSVM text; as in the run by default.
-    labelled : bool, default True
-        Whether labels mean something; one that is not known is nan in any case.
-    target : str, optional
-        Column of labels in a table, where it is not called as in the training data.
-
-    Returns
-    -------
-    Dataset
-        Its labels have the numbers of the run.
-
-    Raises
-    ------
-    DataError, UsageError
+    Indices count from where they do in the run by default. Unless ``labelled``, labels mean nothing; one that is not
+    known is nan in any case. ``target`` is the column of labels in a table, where it is not called as in the training
+    data.
     """
     if is_shard_folder(path):
         refuse_columns(str(path), target)

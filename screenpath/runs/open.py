@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from screenpath.data.atomic import prefix_sha256
 from screenpath.data.labels import NamedLabel
 from screenpath.data.table import Form
-from screenpath.data.wide import find
+from screenpath.data.wide import WIDEST, find
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import higher_is_better
+from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
 from screenpath.runs import record as records
 from screenpath.runs.archive import FAULTS
@@ -35,29 +36,15 @@ TRIES = 3  # to read a folder that a run is changing
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder that has been read.
-
-    Parameters
-    ----------
-    path : Path
-    record : dict
-        Content of run.json.
-    steps : list of dict
-        Rows of the step table that have a solution, numbers as numbers; missing values are None.
-    stored : tuple (Path, int) or None
-        File of the coefficients, and how many of its bytes belong to the steps; None where there is none.
-    notices : list of str
-        Things a user should know.
-    table : list of dict
-        All rows of the step table.
-    """
+    """A run folder that has been read."""
 
     path: Path
-    record: dict
-    steps: list
+    record: dict  # content of run.json
+    steps: list[dict]  # rows of the step table that have a solution, numbers as numbers; missing values are None
+    # (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None where there is none
     stored: tuple | None = None
-    notices: list = field(default_factory=list)
-    table: list = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)  # things a user should know
+    table: list[dict] = field(default_factory=list)  # all rows of the step table
 
     def has(self, name: str) -> bool:
         """Tell whether a further file (``cv.json``) belongs to the run; one that run.json does not name does not."""
@@ -101,11 +88,24 @@ class Run:
         table = self.record["data"].get("table")
         return None if table is None else Form.of_record(table)
 
+    def declared(self) -> Spec:
+        """Return the declaration of the model; one that this version does not know is an error."""
+        if self.model not in SPECS:
+            raise RunFolderError(
+                f"{self.path} holds a run of the model '{self.model}'", f"this works for {', '.join(SPECS)}"
+            )
+        return SPECS[self.model]
+
     @property
-    def target_options(self) -> dict:
-        """Return the options that make signs of labels: the number of the one that was set against the rest."""
+    def sides(self) -> list:
+        """Return the labels of a classifier, of two the one behind -1 first; none of a regression."""
+        return self.classes or ([self.labels["-1"], self.labels["+1"]] if self.labels else [])
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """Return labels or targets of new data, all of them known, as those that the model was trained on."""
         rest = self.labels is not None and self.labels.get("-1") == "rest"
-        return {"positive": self.labels["+1"] if rest else None}
+        positive = self.labels["+1"] if rest else None  # the one that was set against the rest
+        return np.asarray(SPECS[self.model].targets(y, {"positive": positive}, self.labels)[0])
 
     @property
     def classes(self) -> list | None:
@@ -361,7 +361,7 @@ class Run:
         if table.shape[1] != width:
             raise ValueError(f"the lines do not have {width} numbers")
         whole = table[:, [0, -2]]
-        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > records.WIDEST):
+        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > WIDEST):
             raise ValueError(f"a step or {self.unit} is not a whole number")
         rows, features = whole.astype(np.int64).T
         if self.classes:
@@ -376,19 +376,7 @@ class Run:
 def open_run(path) -> Run:
     """Read a run folder and make sure that it is as it was written.
 
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    Run
-        Of a run that was stopped or is still going on: the steps done so far, and a notice.
-
-    Raises
-    ------
-    RunFolderError
-        If there is no run, it is damaged, or a newer version wrote it.
+    Of a run that was stopped or is still going on it has the steps done so far, and a notice.
     """
     path = Path(path)
     for _ in range(TRIES - 1):

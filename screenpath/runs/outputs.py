@@ -25,19 +25,8 @@ OTHER = "choose another file with -o"
 class Output:
     """A file to be written, checked before any work is done and again before it gets its name.
 
-    Parameters
-    ----------
-    name : str
-        As the user has it; ``-`` for standard output.
-    force : bool, default False
-        Whether an existing file may be replaced.
-    inputs : sequence of path-like
-        Files and folders that the command reads, run folders among them; ``-`` is none of them.
-
-    Raises
-    ------
-    UsageError
-        If it must not be written.
+    ``name`` is as the user has it, ``-`` for standard output. ``inputs`` are files and folders that the command reads,
+    run folders among them; ``-`` is none of them.
     """
 
     def __init__(self, name: str, force: bool = False, inputs=()):
@@ -78,17 +67,9 @@ class Output:
 
     @contextlib.contextmanager
     def open(self, parents: bool = False):
-        """Open the output; a file appears whole, under its name, when the block ends without an error.
+        """Open the output for writing; a file appears whole, under its name, when the block ends without an error.
 
-        Parameters
-        ----------
-        parents : bool, default False
-            Whether to make the folders above it.
-
-        Yields
-        ------
-        file : binary file
-            For writing.
+        With ``parents``, the folders above it are made.
         """
         if self.descriptor is not None:
             with failures_named("standard output" if self.stdout else self.name):
@@ -131,23 +112,13 @@ class Output:
             raise UsageError(f"{self.name} is not open: {error.strerror}", OTHER) from None
 
     def write(self, text: str | bytes) -> None:
-        """Write all there is to write.
-
-        Parameters
-        ----------
-        text : str or bytes
-        """
+        """Write all there is to write."""
         with self.open() as file:
             file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
 
 
 def refuse_inputs(folder: Path, inputs) -> None:
-    """Make sure that a folder to be written is not read by the same command, and holds nothing under our names that is.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Make sure that a folder to be written is not read by the same command, nor a file of ours in it."""
     names = [folder / name for name in (*FILES, LOCK)]
     for one in (Path(one) for one in inputs if str(one) != "-"):
         for path in [folder] if one.is_dir() else names:

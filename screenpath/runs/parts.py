@@ -34,13 +34,7 @@ def numbers_of(part: str) -> tuple[int, int]:
 
 
 def stretch(part: str, count: int, what: str) -> range:
-    """Return the units, of ``count``, that a part has: the parts follow one another and differ by one at most.
-
-    Raises
-    ------
-    UsageError
-        If there are more parts than units.
-    """
+    """Return the units, of ``count``, that a part has: the parts follow one another and differ by one at most."""
     number, parts = numbers_of(part)
     if parts > count:
         raise UsageError(f"`part={part}`: {count} {what} make at most {count} parts", f"use `part=1/{count}` and so on")

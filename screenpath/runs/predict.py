@@ -19,7 +19,6 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
 
     Parameters
     ----------
-    run : Run
     step : dict
         Row of the step table.
     X : csr_array of shape (m, any)
@@ -66,25 +65,12 @@ def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
 
 
 def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
-    """Tell which rows carry a label of the run; nan stands for none, and 0 where it is not a label.
+    """Tell which rows carry a label, or a target; nan stands for none, and 0 where it is not a label.
 
-    Parameters
-    ----------
-    run : Run
-        Of a classifier.
-    y : ndarray of shape (m,)
-
-    Returns
-    -------
-    ndarray of bool of shape (m,)
-
-    Raises
-    ------
-    DataError
-        For any other label: the file belongs to another task.
+    A label that is not one of a classifier's own is an error: the file belongs to another task.
     """
-    labels = run.classes or [run.labels["+1"], run.labels["-1"]]
-    if "rest" in labels:
+    labels = run.sides
+    if not labels or "rest" in labels:
         return np.isfinite(y)
     known = np.isin(y, labels)
     strange = y[~known & (y != UNLABELLED) & np.isfinite(y)]

@@ -17,25 +17,10 @@ from screenpath.runs.training import training_data
 
 
 def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.ndarray:
-    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b`` for new data.
+    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), for new data.
 
-    Parameters
-    ----------
-    run, step, training
-        As of :func:`screenpath.runs.predict.decision_values`.
-    X : csr_array of shape (m, d)
-        In the units of the data file, with the columns that the run has.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-
-    Raises
-    ------
-    DataError
-        If the training data are not there, or are not those of the run.
-    RunFolderError
-        If the run's record of its kernel is damaged.
+    ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
+    :func:`screenpath.runs.predict.decision_values`.
     """
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
@@ -46,25 +31,13 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
 
 @dataclass(frozen=True)
 class Support:
-    """The part of the training data that a step's decisions are made of.
-
-    Parameters
-    ----------
-    function : KernelFunction
-    preparation : Preparation
-        Of new rows.
-    rows : ndarray or csr_array of shape (m, d)
-        Prepared support vectors.
-    coefficients : ndarray of shape (m,)
-    intercept : float
-        0 where there is none.
-    """
+    """The part of the training data that a step's decisions are made of."""
 
     function: KernelFunction
-    preparation: Preparation
-    rows: Any
-    coefficients: np.ndarray
-    intercept: float
+    preparation: Preparation  # of new rows
+    rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
+    coefficients: np.ndarray  # shape (m,)
+    intercept: float  # 0 where there is none
 
 
 def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:

@@ -16,22 +16,12 @@ LINE = re.compile(rb"([0-9]{1,18}) ([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]{1,18}) ([
 
 @dataclass(frozen=True)
 class Progress:
-    """Steps done, and what proves them.
-
-    Parameters
-    ----------
-    steps : int
-    table_bytes : int
-        Of the step table, its opening included.
-    table_sha256 : str
-        Of these bytes.
-    coefficient_bytes, coefficient_sha256
-        The same of the coefficients; nothing where none are written.
-    """
+    """Steps done, and what proves them."""
 
     steps: int = 0
-    table_bytes: int = 0
-    table_sha256: str = NONE
+    table_bytes: int = 0  # of the step table, its opening included
+    table_sha256: str = NONE  # of these bytes
+    # coefficient_bytes, coefficient_sha256: the same of the coefficients; nothing where none are written
     coefficient_bytes: int = 0
     coefficient_sha256: str = NONE
 

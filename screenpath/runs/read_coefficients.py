@@ -41,17 +41,8 @@ def csv_parts(file: Path, size: int):
 def table_of(body: bytes, named: Sequence[NamedLabel] | None, width: int | None = None) -> np.ndarray:
     """Return lines of ``coefficients.csv`` as numbers.
 
-    Parameters
-    ----------
-    body : bytes
-    named : sequence of NamedLabel or None
-        The classes, where the second cell of a line is the name of one.
-    width : int, optional
-        Cells of a line that are read, where the names of features stand behind them.
-
-    Raises
-    ------
-    ValueError
+    ``named`` are the classes, where the second cell of a line is the name of one; ``width`` is how many cells of a line
+    are read, where the names of features stand behind them.
     """
     if not named:
         columns = None if width is None else range(width)
@@ -84,13 +75,7 @@ def record_parts(file: Path, dtype, size: int):
 
 
 def npz_parts(file: Path, width: int):
-    """Yield rows, columns and values of a matrix as ``scipy.sparse.save_npz`` writes it.
-
-    Raises
-    ------
-    ValueError, zipfile.BadZipFile and others of ``archive.FAULTS``
-        If it is another matrix, or not one of ``width`` columns.
-    """
+    """Yield rows, columns and values of a matrix of ``width`` columns as ``scipy.sparse.save_npz`` writes it."""
     with zipfile.ZipFile(file) as archive:
         if len(set(archive.namelist())) < len(archive.namelist()):
             raise ValueError("a part of it stands there twice")

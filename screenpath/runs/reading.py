@@ -73,32 +73,14 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
 
 
 def coded(options: dict, names) -> dict:
-    """Return options in which labels are numbers; ``label_names`` has their names, for messages.
-
-    Parameters
-    ----------
-    options : dict
-    names : tuple of str or None
-        Of the labels of the training data, where they are texts.
-
-    Raises
-    ------
-    UsageError
-        For a label that the data do not have.
-    """
+    """Return options in which labels are numbers; ``label_names`` has their names, for messages."""
     positive = options.get("positive")
     positive = None if positive is None else label_number(positive, names, "positive")
     return {**options, "positive": positive, "label_names": names}
 
 
 def class_weights(given, names=None):
-    """Return the values of ``class_weight`` as :func:`row_weights` takes them; ``names`` as of :func:`coded`.
-
-    Raises
-    ------
-    UsageError
-        For anything but ``balanced`` alone or LABEL=WEIGHT with every label once.
-    """
+    """Return the values of ``class_weight`` as :func:`row_weights` takes them; ``names`` as of :func:`coded`."""
     if not given:
         return None
     if tuple(given) == ("balanced",):
@@ -119,13 +101,7 @@ def class_weights(given, names=None):
 
 
 def read_weights(path):
-    """Return the numbers of a weights file, one a line; arrays, and None, as they are.
-
-    Raises
-    ------
-    DataError
-        With file, line and token, for a file that cannot be read or a line that is not a number.
-    """
+    """Return the numbers of a weights file, one a line; arrays, and None, as they are."""
     if path is None or not isinstance(path, str):
         return path
     weights = array("d")

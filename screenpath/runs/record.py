@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 from functools import partial
 from pathlib import Path
 
 from screenpath.data.table import is_form
-from screenpath.data.wide import WIDEST
+from screenpath.data.values import are_words, is_flag, is_mapping, is_number, is_text, is_whole, list_of
 from screenpath.errors import RunFolderError
 from screenpath.models.scores import SCORES
 
@@ -69,10 +70,6 @@ def check_files(path: Path, record: dict) -> None:
     """Make sure that the finished files of a run folder are those that run.json speaks of.
 
     A file that is not there is left to whoever needs it: large tables may be removed.
-
-    Raises
-    ------
-    RunFolderError
     """
     for name, entry in record.get("files", {}).items():
         file = path / name
@@ -104,15 +101,7 @@ def strict_json(data: bytes):
 
 
 def read_record(path: Path) -> dict:
-    """Return the checked content of the run.json of a folder.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    RunFolderError
-        If it is damaged, or a newer version wrote it.
-    """
+    """Return the checked content of the run.json of a folder; a FileNotFoundError where there is none."""
     file = path / RUN
     try:
         record = strict_json(file.read_bytes())
@@ -140,7 +129,7 @@ def _check_seal(file: Path, record: dict) -> None:
         raise damaged(file, "it was changed after it was written (its hash differs)")
     files = record.get("files")
     good = isinstance(files, dict) and all(
-        name in OUTPUTS and isinstance(entry, dict) and is_whole(0)(entry.get("bytes")) and _text(entry.get("sha256"))
+        name in OUTPUTS and isinstance(entry, dict) and is_whole(0)(entry.get("bytes")) and is_text(entry.get("sha256"))
         for name, entry in files.items()
     )
     if not good:
@@ -150,97 +139,57 @@ def _check_seal(file: Path, record: dict) -> None:
 # -- entries: what each may be ---------------------------------------------------------------------------------------
 
 
-def _text(value) -> bool:
-    return isinstance(value, str)
-
-
-def is_whole(low: int):
-    """Return a function that tells whether a value is a whole number from ``low`` up."""
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= WIDEST
-
-
-def is_number(value) -> bool:
-    """Tell whether a value is a number that arithmetic can live with."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e308
-
-
-def _flag(value) -> bool:
-    return isinstance(value, bool)
-
-
 def _entry_of(names):
-    return lambda value: isinstance(value, str) and value in names
+    return lambda value: is_text(value) and value in names
 
 
 def _names(value) -> bool:
     """Tell whether a value is a list of column names, each once."""
-    good = isinstance(value, list) and all(isinstance(name, str) and name.isidentifier() for name in value)
+    good = are_words(value) and all(name.isidentifier() for name in value)
     return good and 0 < len(value) == len(set(value))
 
 
 def _rule(value) -> bool:
-    return isinstance(value, str) and value.replace("+", "").replace("-", "").isalnum()
+    return is_text(value) and value.replace("+", "").replace("-", "").isalnum()
 
 
-def _list_of(good):
-    return lambda value: isinstance(value, list) and all(map(good, value))
+def _labels(value, names: list | None = None) -> bool:
+    """Tell whether a value is a map of +1 and -1, or a list of classes in their order; ``names`` are those of texts."""
 
+    def number(label):
+        return label if names is None else names.index(label) if label in names else None
 
-def _mapping(value) -> bool:
-    return isinstance(value, dict)
-
-
-def _labels(value) -> bool:
-    """Tell whether a value is a map of +1 and -1, or a list of classes in their order."""
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         return False
     if set(value) == {"classes"}:
-        classes = value["classes"]
-        return _list_of(is_number)(classes) and len(classes) > 1 and all(map(float.__lt__, *_neighbours(classes)))
-    return set(value) == {"+1", "-1"} and is_number(value["+1"]) and (value["-1"] == "rest" or is_number(value["-1"]))
-
-
-def _named_labels(value, names) -> bool:
-    """Tell whether a map of labels is made of the names that there are."""
-    if not isinstance(value, dict):
+        classes = [number(label) for label in value["classes"]] if isinstance(value["classes"], list) else []
+        return len(classes) > 1 and all(map(is_number, classes)) and all(map(operator.lt, classes, classes[1:]))
+    if set(value) != {"+1", "-1"}:
         return False
-    found = value["classes"] if set(value) == {"classes"} else [value.get("+1"), value.get("-1")]
-    if not isinstance(found, list) or len(found) < 2 or (len(value) != 1 and set(value) != {"+1", "-1"}):
-        return False
-    rest = set(value) == {"+1", "-1"} and found[1] == "rest"
-    known = found[:1] if rest else found
-    if not all(name in names for name in known):
-        return False
-    places = [names.index(name) for name in known]
-    return "classes" not in value or all(a < b for a, b in zip(places, places[1:], strict=False))
+    return is_number(number(value["+1"])) and (value["-1"] == "rest" or is_number(number(value["-1"])))
 
 
 def _label(value) -> bool:
-    return is_number(value) or isinstance(value, str)
-
-
-def _neighbours(values: list) -> tuple:
-    values = [float(v) for v in values]
-    return values[:-1], values[1:]
+    return is_number(value) or is_text(value)
 
 
 NEEDED = {
-    "model": _text, "status": _entry_of(STATUSES), "data": _mapping, "preparation": _mapping, "parameters": _names,
-    "columns": _names, "options": _mapping, "data.n_features": is_whole(1),
+    "model": is_text, "status": _entry_of(STATUSES), "data": is_mapping, "preparation": is_mapping,
+    "parameters": _names, "columns": _names, "options": is_mapping, "data.n_features": is_whole(1),
 }  # fmt: skip
 POSSIBLE = {
-    "labels": _labels, "kernel": _mapping, "command": _list_of(_text), "versions": _mapping, "totals": _mapping,
-    "identity": _mapping, "folds_certified": _flag, "files": _mapping,
-    "data.path": _text, "data.sha256": _text, "data.storage": _text, "data.n_samples": is_whole(1),
-    "data.nnz": is_whole(0), "data.feature_names": _list_of(_text),
-    "data.label_names": _list_of(_text), "data.table": is_form,
+    "labels": _labels, "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
+    "identity": is_mapping, "folds_certified": is_flag, "files": is_mapping,
+    "data.path": is_text, "data.sha256": is_text, "data.storage": is_text, "data.n_samples": is_whole(1),
+    "data.nnz": is_whole(0), "data.feature_names": are_words,
+    "data.label_names": are_words, "data.table": is_form,
     "preparation.scaling": _entry_of(SCALINGS), "preparation.bias": is_number,
-    "preparation.features": _list_of(is_whole(1)),
-    "preparation.scale": _list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": _list_of(is_number),
-    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": _label, "options.zero_based": _flag,
-    "options.rule": _rule, "options.solver": _rule, "options.audit": _flag,
-    "test": _mapping, "test.path": _text, "test.sha256": _text, "test.n_samples": is_whole(1),
-    "totals.seconds": _mapping, "options.weights": _text, "options.class_weight": _list_of(_text),
+    "preparation.features": list_of(is_whole(1)),
+    "preparation.scale": list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": list_of(is_number),
+    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": _label, "options.zero_based": is_flag,
+    "options.rule": _rule, "options.solver": _rule, "options.audit": is_flag,
+    "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
+    "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
     "totals.unsafe": is_whole(0),
     "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,
@@ -260,7 +209,7 @@ def _check_entries(file: Path, record: dict) -> None:
         if value is None and name in NEEDED and record.get("status") != EMPTIED:
             raise damaged(file, f"there is no {name}")
         if name == "labels" and names is not None and isinstance(value, dict):
-            good = partial(_named_labels, names=names)
+            good = partial(_labels, names=names)
         if value is not None and not good(value):
             raise damaged(file, f"the entry {name} has the wrong type or value")
     if record["status"] != EMPTIED:

@@ -322,22 +322,7 @@ class PathResult(Result):
 
 
 def path_options(tol: float, max_epochs: int, time_limit: float | None, began: float | None = None) -> PathOptions:
-    """Return the limits of a path.
-
-    Parameters
-    ----------
-    tol : float
-    max_epochs : int
-    time_limit : float or None
-        Seconds from ``began``.
-    began : float, optional
-        ``time.monotonic()`` value; now by default.
-
-    Raises
-    ------
-    UsageError
-        For a tolerance outside (0, 1).
-    """
+    """Return the limits of a path; ``time_limit`` counts from ``began``, a ``time.monotonic()`` value, or now."""
     if not 0.0 < tol < 1.0:
         raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
     since = time.monotonic() if began is None else began
@@ -346,16 +331,9 @@ def path_options(tol: float, max_epochs: int, time_limit: float | None, began: f
 
 
 def walked(model, grid, *how, blank, walk=batches) -> Steps:
-    """Walk a grid and return a step for each of its points.
+    """Walk a grid, as :func:`screenpath.walk.loop.batches` or ``walk``, and return a step for each of its points.
 
-    Parameters
-    ----------
-    model, grid, *how
-        As of :func:`screenpath.walk.loop.batches`.
-    blank : ndarray or SparseVector
-        Coefficients of a step that was not reached.
-    walk : callable, optional
-        In place of ``batches``.
+    ``blank`` are the coefficients of a step that was not reached.
     """
     return completed([found for found, _ in walk(model, grid, *how)], model, grid, blank)
 

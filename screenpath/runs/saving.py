@@ -14,21 +14,12 @@ from screenpath.walk.step import SKIPPED
 
 @dataclass(frozen=True)
 class Origin:
-    """What a path was computed from.
-
-    Parameters
-    ----------
-    model : str
-    X, y : array_like
-        As they were passed in; not copied.
-    options : dict
-        By the names of the model's options.
-    """
+    """What a path was computed from."""
 
     model: str
-    X: object
+    X: object  # X, y: array_like: as they were passed in; not copied
     y: object
-    options: dict
+    options: dict  # by the names of the model's options
 
 
 class SavedSession(Session):

@@ -46,7 +46,6 @@ class Session:
         The value of every option, and ``data``: a path, or arrays (X, y).
     console : report.console.Console
         Hears of progress.
-    signals : Interrupts, optional
     began : float, optional
         ``time.monotonic()`` value from which ``time_limit`` counts; now by default.
     command : list of str, optional
@@ -62,7 +61,7 @@ class Session:
         The signal that ended it.
     """
 
-    def __init__(self, spec: Spec, options: dict, console, signals=None, began=None, command=()):
+    def __init__(self, spec: Spec, options: dict, console, signals: Interrupts = None, began=None, command=()):
         check_options(options)
         self.spec, self.options, self.console, self.command = spec, options, console, list(command)
         self.signals = Interrupts() if signals is None else signals

@@ -11,7 +11,7 @@ class Silent:
     quiet = True
     progress = False
 
-    def say(self, text: str, event: str = "message", level: str = "info") -> None:
+    def say(self, text: str, event: str = "message") -> None:
         """Keep quiet."""
 
     def start(self, title: str, total: int, done: int, bound: bool = False, covered=None, pulse=None) -> None:

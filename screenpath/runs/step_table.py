@@ -17,18 +17,7 @@ STATUSES = (CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED)
 def read_steps(file: Path, size: int, record: dict) -> list:
     """Return the rows of a step table, numbers as numbers; missing values are None.
 
-    Parameters
-    ----------
-    file : Path
-        A ``.partial`` one may lack its end.
-    size : int
-        Bytes of it that belong to the steps.
-    record : dict
-        Checked content of run.json.
-
-    Raises
-    ------
-    RunFolderError
+    ``size`` bytes of it belong to the steps; a ``.partial`` one may lack its end. ``record`` is the checked run.json.
     """
     try:
         data = file.read_bytes()

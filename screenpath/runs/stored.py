@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from screenpath.data.dataset import FileLike
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
+from screenpath.data.wide import spread
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
 from screenpath.runs.result import Result
@@ -65,7 +66,8 @@ class StoredPath(Result):
     ----------
     coefficients : ndarray of shape (n_steps, d) or (n_steps, classes, d), or csr_array of shape (n_steps, d)
         In the units of the data; rows of nan for grid points that were not reached. Sparse where the data have many
-        times more features than values. Of a kernel run ``y_i alpha_i``, one a sample.
+        times more features than values, of several classes a list of one csr_array a step. Of a kernel run ``y_i
+        alpha_i``, one a sample.
     intercepts : ndarray of shape (n_steps,) or (n_steps, classes)
     """
 
@@ -91,25 +93,27 @@ class StoredPath(Result):
         return stacked if self.run.classes else stacked[:, 0]
 
     @property
-    def coefficients(self) -> np.ndarray | sp.csr_array:
+    def coefficients(self) -> np.ndarray | sp.csr_array | list[sp.csr_array]:
         """Return the weights of all steps."""
-        return self._wide(self._each(0)) if self.run.numbers is not None else self._each(0)
+        return self._widened(self._each(0))
 
     @property
     def intercepts(self) -> np.ndarray:
         """Return the intercepts of all steps."""
         return self._each(1)
 
-    def _wide(self, weights) -> sp.csr_array:
-        narrow = sp.csr_array(np.atleast_2d(weights))
-        features = (self.run.numbers - 1)[narrow.indices]
-        return sp.csr_array((narrow.data, features, narrow.indptr), shape=(narrow.shape[0], self.run.n_features))
+    def _widened(self, weights: np.ndarray) -> Any:
+        """Return weights of all features: as they are, or as sparse arrays where few have a column."""
+        if self.run.numbers is None or self.run.kernel:
+            return weights
+        if weights.ndim == 3:
+            return [self._widened(some) for some in weights]
+        return spread(np.atleast_2d(weights), self.run.numbers - 1, self.run.n_features)
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
         weights = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[0]
-        weights = weights if self.run.classes else weights[0]
-        return weights if self.run.numbers is None or self.run.kernel else self._wide(weights)
+        return self._widened(weights if self.run.classes else weights[0])
 
     def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step, or one for each class, see :meth:`position`."""
@@ -183,10 +187,7 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     """
     run = open_run(folder)
     steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
-    labels = None
-    if run.labels is not None:
-        found = run.classes or [run.labels["-1"], run.labels["+1"]]
-        labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in found)
+    labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in run.sides) or None
     p = run.record["preparation"]
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
     training = None if training is None else str(training)

@@ -7,15 +7,7 @@ from screenpath.errors import failures_named
 
 
 class Stream:
-    """Sink of a path without a run folder; the methods are those of ``RunFolder``.
-
-    Parameters
-    ----------
-    file : text file
-    format : {"csv", "json"}
-        ``json`` writes one JSON object a line.
-    columns : sequence of str
-    """
+    """Sink of a path without a run folder; methods are those of ``RunFolder``; ``json`` is one object a line."""
 
     def __init__(self, file, format: str, columns):
         self.file = file

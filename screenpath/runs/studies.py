@@ -75,34 +75,17 @@ def study_options(model: str) -> tuple:
 
 
 def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
-    """Compare the rules, or the configurations, of a model.
+    """Compare the rules, or the configurations, of a model, by all options of :func:`study_options` and ``data``.
 
-    Parameters
-    ----------
-    model : str
-    options : dict
-        The value of every option of :func:`study_options`, and ``data``.
-    console : report.console.Console
-
-    Returns
-    -------
-    rows : list of dict
-        One a variant, see :mod:`screenpath.runs.compare` and :mod:`screenpath.runs.compare_l1`.
-    certified : bool
-        Whether every variant certified every grid point.
+    Returns a row for each variant, see :mod:`screenpath.runs.compare` and :mod:`screenpath.runs.compare_l1`, and
+    whether every variant certified every grid point.
     """
     found = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
     return found(options, console)
 
 
 def listed(text: str, option: str, example: str) -> list[str]:
-    """Return the names of a comma-separated option.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+    """Return the names of a comma-separated option."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise UsageError(f"`{option}` is empty", f"give for example `{option}={example}`")

@@ -57,13 +57,7 @@ class Tally:
 
     @classmethod
     def restored(cls, array) -> Tally:
-        """Return the tally of :meth:`array`.
-
-        Raises
-        ------
-        ValueError
-            If the array is none of ours.
-        """
+        """Return the tally of :meth:`array`; a ValueError if the array is none of ours."""
         tally = cls()
         array = np.asarray(array)
         if array.shape != tally.array().shape or array.dtype != np.float64 or not np.all(array >= 0.0):

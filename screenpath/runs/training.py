@@ -15,20 +15,9 @@ HINT = "name the training data with `training`"
 
 
 def training_path(run: Run, path: str | None = None) -> str:
-    """Return where the training data of a run are.
+    """Return where the training data of a run are; ``path`` is what the user says.
 
     A relative name is looked up as :func:`found_path` does: data and run may have been moved together.
-
-    Parameters
-    ----------
-    run : Run
-    path : str, optional
-        What the user says.
-
-    Raises
-    ------
-    DataError
-        If the run read them from standard input.
     """
     if path is not None:
         return path
@@ -49,12 +38,7 @@ def found_path(run: Run, named: str) -> str:
 
 
 def training_data(run: Run, path: str | None = None) -> Dataset:
-    """Read the training data of a run and check that they are the same; ``path`` as of :func:`training_path`.
-
-    Raises
-    ------
-    DataError
-    """
+    """Read the training data of a run and check that they are the same; ``path`` as of :func:`training_path`."""
     where = training_path(run, path)
     zero_based = run.record["options"].get("zero_based", False)
     try:

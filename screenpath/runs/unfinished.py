@@ -23,21 +23,11 @@ REASON = "the run was stopped within this step"
 
 @dataclass
 class Unfinished:
-    """A step that was cut short.
+    """A step that was cut short."""
 
-    Parameters
-    ----------
-    step : Step or None
-        None where it was taken up from a checkpoint and has not been reached again.
-    certificate : Certificate
-        Of the pair.
-    work : list of float
-        By ``WORK``, that of earlier runs included.
-    """
-
-    step: steps.Step | None
-    certificate: object
-    work: list
+    step: steps.Step | None  # None where it was taken up from a checkpoint and has not been reached again
+    certificate: object  # Certificate: of the pair
+    work: list[float]  # by ``WORK``, that of earlier runs included
 
     def arrays(self, model) -> dict:
         """Return what a checkpoint holds of it."""
@@ -51,13 +41,7 @@ class Unfinished:
 
     @classmethod
     def restored(cls, model, state: dict, parameter) -> Unfinished | None:
-        """Take :meth:`arrays` out of the arrays of a checkpoint; None where there are none.
-
-        Raises
-        ------
-        ValueError
-            If they are not those of a pair at the grid point.
-        """
+        """Take :meth:`arrays`, those of a pair at the grid point, out of a checkpoint; None where there are none."""
         found = {name.removeprefix(MARK): state.pop(name) for name in list(state) if name.startswith(MARK)}
         if not found:
             return None

@@ -35,12 +35,7 @@ def tiny_rows(rows) -> MemoryRows:
 def warm_model(spec, options: dict, rows) -> None:
     """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
-    Parameters
-    ----------
-    spec : models.spec.Spec
-    options : dict
-    rows : MemoryRows or ShardRows
-        Of the run: the toy rows get the same storage and types.
+    The toy rows get the storage and the types of the run's.
     """
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)

@@ -71,9 +71,8 @@ def _linear(run: Run, step: dict, weights, intercepts):
         estimator.coef_, estimator.intercept_ = weights[0], intercepts if one_row else float(intercepts[0])
         return estimator
     estimator.coef_, estimator.intercept_ = weights, intercepts
-    labels = run.classes or [run.labels["-1"], run.labels["+1"]]
-    texts = any(isinstance(label, str | NamedLabel) for label in labels)
-    estimator.classes_ = np.array([label_text(label) if texts else float(label) for label in labels])
+    texts = any(isinstance(label, str | NamedLabel) for label in run.sides)
+    estimator.classes_ = np.array([label_text(label) if texts else float(label) for label in run.sides])
     return estimator
 
 

@@ -21,24 +21,14 @@ ENTRIES = 1 << 18  # values of one block, or some more
 
 @dataclass
 class Block:
-    """Rows of the data, scaled: ``values + tails`` are the entries, row by row, of the columns ``columns``.
+    """Rows of the data, scaled: ``values + tails`` are the entries, row by row, of the columns ``columns``."""
 
-    Parameters
-    ----------
-    first : int
-        Number of the first row, from 0.
-    labels : ndarray of shape (rows,)
-    indptr : ndarray of int64 of shape (rows + 1,)
-    columns, values : ndarray of shape (entries,)
-    tails : ndarray of shape (entries,) or None
-        None where the values are exact; else entries to ``16 UNIT^2`` of them.
-    """
-
-    first: int
-    labels: np.ndarray
-    indptr: np.ndarray
-    columns: np.ndarray
+    first: int  # number of the first row, from 0
+    labels: np.ndarray  # shape (rows,)
+    indptr: np.ndarray  # int64 of shape (rows + 1,)
+    columns: np.ndarray  # columns, values: shape (entries,)
     values: np.ndarray
+    # shape (entries,): None where the values are exact; else entries to ``16 UNIT^2`` of them
     tails: np.ndarray | None = None
 
     def __post_init__(self):

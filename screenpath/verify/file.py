@@ -53,13 +53,7 @@ def frame(kind: bytes, fields: dict, arrays: dict) -> bytes:
 
 
 def frames(path):
-    """Yield kind, fields and arrays of every frame of a file.
-
-    Raises
-    ------
-    DataError
-        For a file that is not there, cut short, or damaged.
-    """
+    """Yield kind, fields and arrays of every frame of a file."""
     try:
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
@@ -101,19 +95,7 @@ def damaged(path, why: str) -> DataError:
 
 
 def read_certificate(path) -> tuple[dict, list]:
-    """Read a certificate file.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    header : dict
-        Fields and arrays of the problem.
-    steps : list of dict
-        Fields and arrays of every step, claims by the step after it joined to its own.
-    """
+    """Return fields and arrays of the problem, and of every step, claims by the step after it joined to its own."""
     header: dict = {}
     steps: list[dict] = []
     end = None

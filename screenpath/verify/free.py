@@ -28,19 +28,11 @@ DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum
 
 @dataclass
 class Residue:
-    """What a dual point's signed sum is, and what is found to take it.
+    """What a dual point's signed sum is, and what is found to take it."""
 
-    Parameters
-    ----------
-    value, error : float
-        The sum, and what it may be off by.
-    found : dict
-        For each way that a sum can go: a bound of the distance from its kink of the nearest row with room, and a bound
-        of its norm.
-    """
-
-    value: float
+    value: float  # value, error: the sum, and what it may be off by
     error: float
+    # For each way that a sum can go: of the nearest row with room, bounds of the distance from its kink and of its norm
     found: dict = field(default_factory=dict)
 
     @property

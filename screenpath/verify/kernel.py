@@ -193,14 +193,10 @@ def _dense(block: Block, d: int) -> np.ndarray:
 
 
 def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the kernel between rows, and bounds of the errors.
+    """Return the kernel between rows, shapes (n, d) and (m, d), and bounds of the errors.
 
-    Parameters
-    ----------
-    kernel : dict
-        ``kernel`` (its name), its parameters, and ``constant``, which is added.
-    X, Z : ndarray of shape (n, d) and (m, d)
-        Every value is good to ``LAST`` of it.
+    ``kernel`` has its name (``kernel``), its parameters, and ``constant``, which is added. Every value of the rows is
+    good to ``LAST`` of it.
     """
     name, constant, d = kernel["kernel"], kernel["constant"], X.shape[1]
     sizes = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None], np.sqrt(np.einsum("ij,ij->i", Z, Z))

@@ -30,31 +30,19 @@ from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, two
 
 @dataclass
 class L1Pair:
-    """What the passes find out about one step.
-
-    Parameters
-    ----------
-    sums : ColumnSums
-        ``f_j.g``, and ``y.g`` for the last column.
-    sizes : ndarray of shape (d + 1,)
-        Upper bounds of ``|f_j|.g``.
-    alpha, error, weights : list of ndarray
-        ``a`` of each block, bounds of the errors of ``s``, and ``v``.
-    misplaced : list of float
-        Upper bounds of the blocks' shares in ``v_i a_i max(0, -s_i)``.
-    shares : list of (float, float)
-        Sums of ``g`` over the rows of each class.
-    """
+    """What the passes find out about one step."""
 
     entry: dict
-    sums: ColumnSums
+    sums: ColumnSums  # ``f_j.g``, and ``y.g`` for the last column
     solution: np.ndarray
-    sizes: np.ndarray
-    alpha: list = field(default_factory=list)
-    error: list = field(default_factory=list)
-    weights: list = field(default_factory=list)
-    misplaced: list = field(default_factory=list)
-    shares: list = field(default_factory=list)
+    sizes: np.ndarray  # shape (d + 1,): upper bounds of ``|f_j|.g``
+    # alpha, error, weights: ``a`` of each block, bounds of the errors of ``s``, and ``v``
+    alpha: list[np.ndarray] = field(default_factory=list)
+    error: list[np.ndarray] = field(default_factory=list)
+    weights: list[np.ndarray] = field(default_factory=list)
+    # upper bounds of the blocks' shares in ``v_i a_i max(0, -s_i)``
+    misplaced: list[float] = field(default_factory=list)
+    shares: list = field(default_factory=list)  # list of (float, float): sums of ``g`` over the rows of each class
     faults: list = field(default_factory=list)
     claims: int = 0
     digits = 2.0**-40  # the dual point is the checker's own

@@ -13,7 +13,7 @@ A region that the kernels do not form is asked of the screening before the call.
 from __future__ import annotations
 
 import time
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from itertools import repeat
 from typing import Any
 
@@ -58,7 +58,6 @@ class CompiledWalk:
     ----------
     model : BoxModel
     grid : walk.grid.FixedGrid or EpsilonGrid
-    screening : PathScreening
     options : path.PathOptions
     aim : float
         Relative gap of the reduced problems.
@@ -83,17 +82,8 @@ class CompiledWalk:
     def points(self, reference, rank: int) -> tuple:
         """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
 
-        Parameters
-        ----------
-        reference : Certificate
-            Of the point before ``grid[rank]``.
-        rank : int
-
-        Returns
-        -------
-        Batch, or list of Step
-        list of Certificate or None
-            Unless all certificates are wanted, only the last one is there.
+        ``reference`` is the certificate of the point before ``grid[rank]``. Unless all certificates are wanted, only
+        the last one is there.
         """
         C = self.grid[rank]
         if rank == self.refused or not C > reference.C or ends.known(self.model, reference, C):
@@ -192,25 +182,16 @@ def _workspace(model, blocks: int) -> tuple:
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table
 
 
+@dataclass(eq=False)
 class Batch:
-    """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over.
+    """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over."""
 
-    Parameters
-    ----------
-    rank : int
-        Number of the first one.
-    parameters : list of dict
-    numbers : ndarray of shape (k, len(kernels.FIELDS))
-    coefficients : ndarray of shape (k, d)
-    tol : float
-        Relative gap asked for.
-    n : int
-        Rows of the data.
-    """
-
-    def __init__(self, rank: int, parameters: list, numbers, coefficients, tol: float, n: int):
-        self.rank, self.parameters, self.numbers, self.coefficients = rank, parameters, numbers, coefficients
-        self.tol, self.n = tol, n
+    rank: int  # number of the first one
+    parameters: list[dict]
+    numbers: np.ndarray  # shape (k, len(kernels.FIELDS))
+    coefficients: np.ndarray  # shape (k, d)
+    tol: float  # relative gap asked for
+    n: int  # rows of the data
 
     def __len__(self) -> int:
         return len(self.parameters)

@@ -22,13 +22,7 @@ class FixedGrid(list):
 
 
 def as_grid(points) -> FixedGrid | EpsilonGrid:
-    """Return grid points as a walk takes them: with ``grows`` and ``high``.
-
-    Parameters
-    ----------
-    points : sequence, ndarray or EpsilonGrid
-        The rows of an array of two dimensions stay arrays.
-    """
+    """Return grid points as a walk takes them: with ``grows`` and ``high``; rows of an array stay arrays."""
     if isinstance(points, EpsilonGrid):
         return points
     return FixedGrid(points.tolist() if isinstance(points, np.ndarray) and points.ndim == 1 else points)

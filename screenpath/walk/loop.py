@@ -36,31 +36,18 @@ MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given 
 
 @dataclass(frozen=True, slots=True)
 class PathOptions:
-    """How a path is walked.
+    """How a path is walked."""
 
-    Parameters
-    ----------
-    tol : float
-        Relative gap of every grid point.
-    max_epochs : int
-        Sweeps or Newton iterations of one grid point.
-    deadline : float
-        ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified.
-    audit : callable, optional
-        ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
-        clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``).
-    certificates : bool, default True
-        Whether each step comes with its certificate. Without, it is None for most points of a stretch.
-    pulse : Pulse, optional
-        Hears of the point under way, and may end it as the deadline would.
-    """
-
-    tol: float = 1e-6
-    max_epochs: int = 100_000
+    tol: float = 1e-6  # relative gap of every grid point
+    max_epochs: int = 100_000  # sweeps or Newton iterations of one grid point
+    # ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified
     deadline: float = float("inf")
+    # ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
+    # clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``)
     audit: Callable | None = None
+    # whether each step comes with its certificate. Without, it is None for most points of a stretch.
     certificates: bool = True
-    pulse: Pulse | None = None
+    pulse: Pulse | None = None  # hears of the point under way, and may end it as the deadline would
 
     @property
     def late(self) -> bool:
@@ -99,11 +86,7 @@ class _Clock:
 def walk(*arguments, **more):
     """Walk a grid and yield one Step and its certificate per point; arguments as those of :func:`batches`.
 
-    Yields
-    ------
-    step : Step
-    certificate : Certificate or None
-        Of the pair the step reports; the next point's reference.
+    The certificate, or None, is that of the pair the step reports: the next point's reference.
     """
     for found, certificates in batches(*arguments, **more):
         yield from zip(found, certificates, strict=True)
@@ -117,12 +100,8 @@ def batches(
 
     Parameters
     ----------
-    model : PathModel
     grid : sequence or EpsilonGrid
         Parameters in the order of the walk; an :class:`screenpath.models.grid.EpsilonGrid` grows with it.
-    screening : PathScreening
-    solver : Solver
-    options : PathOptions
     reference : Certificate, optional
         Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
     first : int, default 0
@@ -180,17 +159,8 @@ def walk_state(model, screening, certificate) -> dict:
 def restore_walk(model, screening, state: dict, parameter):
     """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own.
 
-    Parameters
-    ----------
-    model, screening
-    state : dict
-    parameter
-        Grid point of the reference; None where it is not known.
-
-    Raises
-    ------
-    ValueError
-        If the state is not one that a walk of this model can have left.
+    ``parameter`` is the grid point of the reference; None where it is not known. A ValueError if the state is not one
+    that a walk of this model can have left.
     """
     screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
     reference = model.restore(state)
@@ -203,12 +173,7 @@ def restore_walk(model, screening, state: dict, parameter):
 
 
 def far_end(model, grid, solver, options: PathOptions):
-    """Solve the largest parameter of a grid without screening, for rules that need it (the papers' "Init.").
-
-    Returns
-    -------
-    Step, Certificate
-    """
+    """Solve the largest parameter of a grid without screening, for rules that need it (the papers' "Init.")."""
     last = as_grid(grid).high
     plain = replace(options, audit=None, tol=FAR * options.tol)
     return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
@@ -218,16 +183,12 @@ def solve_point(
     model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions,
     begun=None,
 ):  # fmt: skip
-    """Screen, solve and certify one grid point.
+    """Screen, solve and certify one grid point; return its Step and its Certificate.
 
     The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
-    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new
-    certificate to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are
-    corrected instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
-
-    Returns
-    -------
-    Step, Certificate
+    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new certificate
+    to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are corrected
+    instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
     """
     clock = _Clock(model.rows)
     if options.pulse is not None:

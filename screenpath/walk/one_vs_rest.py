@@ -81,7 +81,6 @@ class L1OneVsRest(OneVsRest):
     codes : ndarray of int of shape (n,)
         Class numbers from 0.
     weights : ndarray of shape (n,), optional
-    threads : int, default 1
     """
 
     of_features = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
+from typing import Any
 
 import numpy as np
 
@@ -19,21 +20,12 @@ CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED = "certified", "budget", "rounding"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the step table.
+    """A column of the step table."""
 
-    Parameters
-    ----------
-    name : str
-        Also the field of :class:`Step`.
-    missing : float, int or str
-        What stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done.
-    summed : bool, default False
-        Whether one-vs-rest adds it up over the classes.
-    """
-
-    name: str
+    name: str  # also the field of :class:`Step`
+    # what stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done
     missing: object
-    summed: bool = False
+    summed: bool = False  # whether one-vs-rest adds it up over the classes
 
 
 # The columns behind `step` and the parameters, in this order.
@@ -182,25 +174,21 @@ class Steps(Sequence[Step]):
         return np.concatenate(found)
 
 
+@dataclass(eq=False)
 class Missing:
     """Steps of grid points that a walk did not reach, made when they are iterated over.
 
     What is not known is nan: objective, gap, counts, ratios, coefficients. The work is 0, as none was done.
-
-    Parameters
-    ----------
-    rank : int
-        Number of the first one.
-    parameters : list of dict
-    blank : ndarray or SparseVector
-        Coefficients of each; shared by all, so an array is made read-only.
-    reason : str
     """
 
-    def __init__(self, rank: int, parameters: list, blank, reason: str):
-        self.rank, self.parameters, self.blank, self.reason = rank, parameters, blank, reason
-        if isinstance(blank, np.ndarray):
-            blank.flags.writeable = False
+    rank: int  # number of the first one
+    parameters: list[dict]
+    blank: Any  # ndarray or SparseVector: coefficients of each; shared by all, so an array is made read-only
+    reason: str
+
+    def __post_init__(self):
+        if isinstance(self.blank, np.ndarray):
+            self.blank.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -226,7 +214,6 @@ def at_point(
     ----------
     model : BoxModel or another model
     parameter : float or tuple
-    rank : int
     certificate : Certificate
         Of the pair that is reported.
     screened : Screened

@@ -12,6 +12,7 @@ import signal
 import tempfile
 import threading
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -20,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from screenpath.data.atomic import save_arrays
+from screenpath.data.atomic import load_array, save_arrays
 from screenpath.data.memory import MemoryLimit, in_force
 from screenpath.data.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
@@ -54,7 +55,6 @@ def walk_grid(
 
     Parameters
     ----------
-    model : SparseGrid
     pairs : sequence of (float, float)
         The rows one after the other.
     screening, solver, options, reference, first
@@ -131,15 +131,7 @@ class Workers:
         self.pipes = pipes
 
     def map(self, function, tasks):
-        """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free.
-
-        Raises
-        ------
-        ResourceError
-            If a process dies.
-        Exception
-            What the function raises.
-        """
+        """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free."""
         tasks = list(tasks)
         todo, results = iter(enumerate(tasks)), {}
         busy: dict[Connection, int] = {}
@@ -150,18 +142,11 @@ class Workers:
                 for pipe in cast("list[Connection]", wait(list(busy))):
                     with _watched():
                         value = pipe.recv()
-                    if isinstance(value, _Raised):
-                        raise value.error
+                    if isinstance(value, Exception):
+                        raise value
                     results[busy.pop(pipe)] = value
                     _hand_over(pipe, function, todo, busy)
             yield results.pop(rank)
-
-
-class _Raised:
-    """An exception on its way from a worker process."""
-
-    def __init__(self, error):
-        self.error = error
 
 
 @contextlib.contextmanager
@@ -192,7 +177,7 @@ def _serve(pipe, initializer, arguments) -> None:
         try:
             value = function(task)
         except Exception as error:  # for the parent to raise
-            value = _Raised(error)
+            value = error
         try:
             pipe.send(value)
         except OSError:
@@ -217,13 +202,7 @@ def _put_off():
 def workers(jobs: int, initializer, arguments: tuple):
     """Give some processes; whatever ends the block ends them too.
 
-    Parameters
-    ----------
-    jobs : int
-    initializer : callable
-        Called in each process first; it should call :func:`follow_parent`.
-    arguments : tuple
-        Of the initializer.
+    The initializer is called in each process first; it should call :func:`follow_parent`.
     """
     context: Any = multiprocessing.get_context(START)  # the type of all contexts lacks `Process`
     started = []
@@ -293,14 +272,7 @@ def _open(share: MemoryLimit | None, folder: str, *how) -> None:
     global _worker
     follow_parent()
     (share or MemoryLimit()).begin()
-
-    def load(name):
-        path = Path(folder) / f"{name}.npy"
-        # Mapped copy-on-write: shared, and yet an ordinary array to the compiled code.
-        stored = np.load(path, mmap_mode="c") if path.stat().st_size > 1024 else np.load(path)
-        return np.asarray(stored)
-
-    _worker = _model(load), how
+    _worker = _model(partial(load_array, Path(folder))), how
 
 
 def _walk_mapped_row(task) -> list:

@@ -226,3 +226,17 @@ def test_python_functions(files):
     kernels = [screenpath.kernel_svm_path(d.X, d.y, grid=2, gamma=0.5) for d in (wide, narrow)]
     unseen = read_libsvm(files / "unseen").X
     assert np.array_equal(kernels[0].decision_function(unseen), kernels[1].decision_function(narrow.X))
+
+
+def test_stored_paths(files):
+    """What is read from a run folder has the features of the file, whatever it is that has the weights."""
+    columns, wide = NUMBERS - 1, read_libsvm(files / "wide")
+    several = screenpath.sparse_svm_path(wide.X, np.arange(24) % 3, betas=1, alphas=2)
+    kernel = screenpath.kernel_svm_path(wide.X, wide.y, grid=2, gamma=0.5)
+    for path, name in ((several, "several"), (kernel, "kernel")):
+        path.save(files / name)
+    stored = screenpath.load_run(files / "several").coefficients
+    for found, expected in zip(stored, several.coefficients, strict=True):
+        assert found.shape == (3, NUMBERS[-1])
+        assert np.array_equal(found[:, columns].toarray(), expected[:, columns].toarray())
+    assert np.array_equal(screenpath.load_run(files / "kernel").coefficients, kernel.dual_coefficients)

@@ -53,7 +53,7 @@ def test_cold_starts_certify_the_same_with_more_sweeps():
 def test_a_point_that_one_repeat_missed_is_not_certified():
     runs = [dict.fromkeys(module.MEASURED, 1.0) | {"points": 3, "certified": found} for found in (3, 2, 3)]
     variant = Variant("none", runs=runs)
-    assert module._row(variant, variant, module.MEASURED)["certified"] == 2
+    assert variant.row(module.MEASURED)["certified"] == 2
 
 
 def test_a_chunk_applies_to_the_rules_that_can_serve_one():

@@ -6,17 +6,7 @@ from collections import deque
 
 
 def in_order(pool, most: int, function, tasks):
-    """Yield ``function(*arguments)`` for each of ``tasks``, in order.
-
-    Parameters
-    ----------
-    pool : ThreadPoolExecutor or None
-        None for this thread.
-    most : int
-        Tasks that are under way or waited for at once.
-    function : callable
-    tasks : iterable of tuple
-    """
+    """Yield ``function(*arguments)`` for each of ``tasks``, in order: ``most`` at once in a pool, or in this thread."""
     if pool is None:
         for arguments in tasks:
             yield function(*arguments)
