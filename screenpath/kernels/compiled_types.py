@@ -4,6 +4,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Columns of `numbers`, see `box_walk`.
+FIELDS = (
+    "w_sq", "total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding",
+    "sum_error", "updates", "n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors", "nnz_w", "epochs",
+    "touched", "rejection_ratio", "screening_rate", "screen_s", "solve_s", "certify_s", "intercept", "low", "high",
+    "residue", "shift", "cost",
+)  # fmt: skip
+XI, ELL, SLACK, ERROR, PRIMAL, GAP = map(FIELDS.index, ("xi", "ell", "slack", "error", "primal", "gap"))
+# What screens the points of a walk: nothing, the ball of the reference's pair, or decisions that the caller has made.
+NOTHING, PAIR_BALL, GIVEN = range(3)
+SUM_ERROR, UPDATES, COUNTS = FIELDS.index("sum_error"), FIELDS.index("updates"), FIELDS.index("n_R")
+SCREENED = FIELDS.index("screened_R")  # and screened_L
+NNZ, EPOCHS, RATIO, SECONDS = (FIELDS.index(name) for name in ("nnz_w", "epochs", "rejection_ratio", "screen_s"))
+# Of a free intercept, else 0: see `models.free_base.FreeCertificate`.
+INTERCEPT, LOW, HIGH, RESIDUE, SHIFT, COST = (FIELDS.index(name) for name in FIELDS[SECONDS + 3 :])
+
 
 class Problem(NamedTuple):
     """A box model on its rows.
@@ -77,6 +93,8 @@ class Settings(NamedTuple):
         Seconds after which no further point is begun.
     marked : bool
         Write to ``decided`` also what the dynamic rule has fixed.
+    lever : float
+        With a free intercept: relative rounding of a lever's centre.
     """
 
     tol: float
@@ -90,6 +108,7 @@ class Settings(NamedTuple):
     gap_rounding: float
     slice_s: float
     marked: bool
+    lever: float
 
 
 class Changes(NamedTuple):
@@ -107,3 +126,32 @@ class Changes(NamedTuple):
     listed: np.ndarray
     held: np.ndarray
     sums: np.ndarray
+
+
+class Free(NamedTuple):
+    """What a problem with a free intercept is beside a :class:`Problem`: its rows without their signs.
+
+    Attributes
+    ----------
+    kinks, lo, hi, width, spread : ndarray of shape (n,)
+        As of ``models.intercept.Signless``; and at least the distance of each row from ``mean``.
+    mean : ndarray of shape (d,)
+    level, slack : float
+        ``sum hi``, and what rounding may have added to a sum of widths.
+    typical : float
+        A typical distance of the rows from ``mean``, above 0.
+    largest, largest_kink : float
+        Of the ends of the boxes, and of the kinks.
+    """
+
+    kinks: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    width: np.ndarray
+    spread: np.ndarray
+    mean: np.ndarray
+    level: float
+    slack: float
+    typical: float
+    largest: float
+    largest_kink: float

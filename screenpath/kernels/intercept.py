@@ -8,11 +8,13 @@ intercept adds the same ``b`` to every linear form. A row ``g_i = s_i x_i`` of a
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.box import UNIT
-from screenpath.kernels.double import two_sum
+from screenpath.kernels.box import TINY, UNIT, product_errors
 
 MANY, SAMPLE, MARGIN = 4096, 256, 0.12  # rows from which a sample is looked at, its size, and how sure it is
 FEW = 32  # entries that are sorted rather than parted
+GROUP, BLOCK = 256, 1024  # rows that are looked at together before any of them is, and summed up together
+ROUNDED = 1e-9  # sums up to this part of a dual variable's range are rounding: one row takes them
+TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
 
 @kernel
@@ -81,18 +83,46 @@ def _spanned(beta, rows):
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def _lower(beta, width, least, most, start, stop):
+    """Return the width of all keys below ``least``, and how many are not, but not above ``most``."""
+    before, found = 0.0, 0.0
+    for i in range(at(start), at(stop)):
+        lower, within = 1.0 if beta[i] < least else 0.0, 1.0 if beta[i] <= most else 0.0
+        before += lower * width[i]
+        found += within - lower
+    return before, found
+
+
+@kernel
 def _between(beta, width, least, most, keys, weights):
     """Copy the keys between two others, and their widths; return how many, and the width of all that are lower."""
     n, before = 0, 0.0
-    for i in range(at(beta.size)):  # no branches: nobody could predict them
-        keys[at(n)], weights[at(n)] = beta[i], width[i]
-        n += (beta[i] >= least) & (beta[i] <= most) & (width[i] > 0.0)
-        before += width[i] if beta[i] < least else 0.0
+    for s in range(0, beta.size, GROUP):  # most groups have none of them
+        e = min(s + GROUP, beta.size)
+        lower, found = _lower(beta, width, least, most, s, e)
+        before += lower
+        if found == 0.0:
+            continue
+        for i in range(at(s), at(e)):  # no branches: nobody could predict them
+            keys[at(n)], weights[at(n)] = beta[i], width[i]
+            n += (beta[i] >= least) & (beta[i] <= most) & (width[i] > 0.0)
     return n, before
 
 
 @kernel
-def best_interval(beta, width, level, slack, rows):
+def _next(keys, weights, n, high):
+    """Return the next key beyond another that has a weight, and the weight of all such; inf where there is none."""
+    following, more = np.inf, 0.0
+    for i in range(at(n)):
+        if keys[i] > high and weights[i] > 0.0:
+            if keys[i] < following:
+                following, more = keys[i], 0.0
+            more += weights[i] if keys[i] == following else 0.0
+    return following, more
+
+
+@kernel
+def best_interval(beta, width, level, slack, rows, room):
     """Return both ends of ``argmin_b sum_i phi_i(beta_i - b)``, a weighted quantile, in O(n).
 
     The slope of the sum at ``b`` is ``sum_{beta_i < b} width_i - level``, up to the widths of the rows at ``b``.
@@ -109,12 +139,13 @@ def best_interval(beta, width, level, slack, rows):
         A slope of at most this size counts as 0, which can only widen the interval.
     rows : ndarray of int64
         Those whose kinks the interval is likely to lie between; none where nothing is known.
+    room : ndarray of shape (2, n)
 
     Returns
     -------
     low, high : float
     """
-    keys, weights = np.empty(beta.size), np.empty(beta.size)
+    keys, weights = room[0], room[1]
     need, n, before = level - slack, 0, 0.0
     for source in range(3):
         if (source == 0 and rows.size == 0) or (source == 1 and beta.size <= MANY):
@@ -162,22 +193,20 @@ def best_interval(beta, width, level, slack, rows):
             start = over
     if stop - start <= FEW:
         _sort_pairs(keys, weights, start, stop)
-    low = keys[stop - 1]
+    low, passed = keys[stop - 1], False
     for i in range(start, stop):
-        before += weights[i]
-        if before >= need:
-            low = keys[i]
+        if passed and keys[i] != low:
             break
-    high, reached = low, _up_to(beta, width, low)
+        before += weights[i]
+        if not passed and before >= need:
+            low, passed = keys[i], True
+    high, reached = low, before if passed else _up_to(beta, width, low)
     while reached <= level + slack:
-        following, more = np.inf, 0.0
-        for i in range(at(beta.size)):
-            if beta[i] > high and width[i] > 0.0 and beta[i] < following:
-                following = beta[i]
+        following, more = _next(keys, weights, n, high)
+        if following == np.inf:  # none of those copied
+            following, more = _next(beta, width, beta.size, high)
         if following == np.inf:
             break
-        for i in range(at(beta.size)):
-            more += width[i] if beta[i] == following else 0.0
         high, reached = following, reached + more
     return low, high
 
@@ -186,39 +215,56 @@ def best_interval(beta, width, level, slack, rows):
 
 
 @kernel
+def _parts(signs, theta, large, start, stop, high, low):
+    """Write what ``signs theta`` are as a multiple of ``large``'s last digit, and what that leaves."""
+    for i in range(at(start), at(stop)):
+        value = signs[i] * theta[i]
+        part = (value + large) - large
+        high[i - at(start)], low[i - at(start)] = part, value - part
+
+
+@kernel(fastmath={"reassoc", "nsz"})
+def _sums(high, low, count):
+    """Return the sums of both parts, and of the sizes of the second."""
+    total, rest, size = 0.0, 0.0, 0.0
+    for i in range(at(count)):
+        total += high[i]
+        rest += low[i]
+        size += abs(low[i])
+    return total, rest, size
+
+
+@kernel(fastmath={"reassoc", "nsz"})
+def _size(theta):
+    total = 0.0
+    for i in range(at(theta.size)):
+        total += abs(theta[i])
+    return total
+
+
+@kernel
 def excess(theta, signs):
     """Return ``sum_i signs_i theta_i`` and a bound on its error, 0 where every addition was exact.
 
-    Four sums that keep what they lose, since one waits for itself at each addition.
+    Each term is parted at a digit so high that the sums of the upper parts are exact in whatever order, so that loops
+    vectorise (Demmel and Nguyen 2013); the lower parts are so small that the rounding of their sum hardly is one.
     """
-    a, b, c, d, size, lost = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    rest_a, rest_b, rest_c, rest_d = 0.0, 0.0, 0.0, 0.0
-    whole = theta.size - theta.size % 4
-    for i in range(0, at(whole), 4):
-        w, x, y, z = (
-            signs[i] * theta[i], signs[i + 1] * theta[i + 1], signs[i + 2] * theta[i + 2], signs[i + 3] * theta[i + 3],
-        )  # fmt: skip
-        a, of_a = two_sum(a, w)
-        b, of_b = two_sum(b, x)
-        c, of_c = two_sum(c, y)
-        d, of_d = two_sum(d, z)
-        rest_a += of_a
-        rest_b += of_b
-        rest_c += of_c
-        rest_d += of_d
-        size += (abs(w) + abs(x)) + (abs(y) + abs(z))
-        lost += (abs(of_a) + abs(of_b)) + (abs(of_c) + abs(of_d))
-    rest = (rest_a + rest_b) + (rest_c + rest_d)
-    for i in range(whole, theta.size + 3):
-        term = b if i == theta.size else (c if i == theta.size + 1 else d)
-        if i < theta.size:
-            term = signs[i] * theta[i]
-            size += abs(term)
-        a, of_a = two_sum(a, term)
-        rest += of_a
-        lost += abs(of_a)
-    found, n = a + rest, theta.size + 8.0
-    return found, 0.0 if lost == 0.0 else UNIT * abs(found) + 2.0 * n * n * UNIT * UNIT * size
+    size = _size(theta)
+    if not 0.0 < size < 2.0**960:
+        return (0.0, 0.0) if size == 0.0 else (np.inf, np.inf)
+    large, high, low = 3.0, np.empty(BLOCK), np.empty(BLOCK)
+    while large < 8.0 * size:  # its last digit is 2^-51 of it: sums of up to `size` are multiples with 50 digits
+        large *= 2.0
+    while large > 16.0 * size:
+        large *= 0.5
+    found, rest, lost = 0.0, 0.0, 0.0
+    for s in range(0, theta.size, BLOCK):
+        e = min(s + BLOCK, theta.size)
+        _parts(signs, theta, large, s, e, high, low)
+        one, two, three = _sums(high, low, e - s)
+        found, rest, lost = found + one, rest + two, lost + three
+    error = UNIT * abs(found + rest) + 2.0 * (theta.size + 8.0) * UNIT * lost
+    return found + rest, 0.0 if lost == 0.0 else error
 
 
 @kernel
@@ -244,19 +290,121 @@ def _nearest(i, t, theta, lo, hi, signs, least, found, sizes):
 
 
 @kernel
-def nearest_movable(t, theta, lo, hi, signs, least, rows):
+def nearest_movable(t, theta, lo, hi, signs, least, rows, only):
     """Return the rows nearest to their kink whose signless dual variable can fall, and rise, by ``least``; -1 for none.
 
-    ``t``, ``theta``, ``lo`` and ``hi`` are those of the rows with their signs. Where ``rows`` has one of both kinds, no
-    other is looked at.
+    ``t``, ``theta``, ``lo`` and ``hi`` are those of the rows with their signs. Where ``rows`` has one of both kinds, or
+    ``only`` these may be taken, no other is looked at.
     """
     found, sizes = np.full(2, -1), np.full(2, np.inf)
     for k in range(rows.size):
         _nearest(rows[k], t, theta, lo, hi, signs, least, found, sizes)
-    if min(found[0], found[1]) < 0:
+    if min(found[0], found[1]) < 0 and not only:
         for i in range(theta.size):
             _nearest(i, t, theta, lo, hi, signs, least, found, sizes)
     return found[0], found[1]
+
+
+@kernel
+def balance(theta, t, lo, hi, signs, largest, likely, only):
+    """Bring the signed sum of ``theta`` to 0, rounding being all that it is off by, by moving rows nearest their kink.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n,)
+        Changed in place.
+    t, lo, hi, signs
+        Of the rows with their signs.
+    largest : float
+        Of the ends of the box.
+    likely : ndarray of int64
+        Rows that are looked at before all others.
+    only : bool
+        And no others.
+
+    Returns
+    -------
+    residue : float
+        At least the size of the sum: an exact point differs by this in one of the rows. inf where no row can.
+    fall, rise : int
+        These rows; -1 where none is needed.
+    moved : int
+        Times that a row was.
+    left : float
+        The sum, where it is more than rounding, or no row can make it up; else 0.
+    """
+    found, error = excess(theta, signs)
+    moved = 0
+    for _ in range(TRIES):
+        if not abs(found) > 4.0 * UNIT * largest + error:
+            break
+        fall, rise = nearest_movable(t, theta, lo, hi, signs, abs(found), likely, only)
+        row = fall if found > 0.0 else rise
+        if row < 0 or not abs(found) <= ROUNDED * largest:
+            return np.inf, -1, -1, moved, found
+        theta[row] = min(max(theta[row] - signs[row] * found, lo[row]), hi[row])
+        moved += 1
+        found, error = excess(theta, signs)
+    residue = abs(found) + error
+    if residue == 0.0:
+        return 0.0, -1, -1, moved, 0.0
+    fall, rise = nearest_movable(t, theta, lo, hi, signs, residue, likely, only)
+    both = error >= abs(found)
+    if (both or found > 0.0) and fall < 0 or (both or not found > 0.0) and rise < 0:
+        return np.inf, fall, rise, moved, found if only else 0.0
+    return residue, fall if both or found > 0.0 else -1, rise if both or not found > 0.0 else -1, moved, 0.0
+
+
+@kernel
+def residue_costs(residue, fall, rise, norms, t, slope, floor):
+    """Return what a signed sum that is off by ``residue`` means in the sum over rows, and in the slackness."""
+    if residue == 0.0:
+        return 0.0, 0.0
+    if not residue < np.inf:
+        return np.inf, np.inf
+    norm, most = 0.0, 0.0
+    for row in (fall, rise):
+        if row >= 0:
+            norm, most = max(norm, norms[row]), max(most, abs(t[row]) + slope * norms[row])
+    more = residue * (1.0 + 8.0 * UNIT)
+    return more * norm, more * (most + floor)
+
+
+@kernel
+def form_errors(w, b, bounds):
+    """Return what ``box.product_errors`` does for ``g.w + s b``, as if ``b`` were one coefficient more."""
+    slope, floor = product_errors(w, bounds)
+    if slope == 0.0 == floor:  # w = 0: nothing is added to the intercept
+        return 0.0, 0.0
+    return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
+
+
+@kernel
+def best_of(low, high):
+    """Return the intercept that is reported: any of the interval has the same objective; LIBSVM takes the midpoint."""
+    return low if low == high else low + 0.5 * (high - low)
+
+
+@kernel
+def rest_of(C, rows, status, before, now, signs, every):
+    """Return what the signed dual variables of survivors sum up to, all of them summing up to 0 before and after.
+
+    Parameters
+    ----------
+    C : float
+    rows : ndarray of int64
+        Survivors, and rows whose fixed dual variable was elsewhere; all rows where ``every``.
+    status : ndarray of int8 of shape (n,)
+    before : ndarray
+        Dual variables of these rows before, in their order.
+    now : ndarray of shape (n,)
+        Those of fixed rows where they belong.
+    """
+    total = 0.0
+    for r in range(at(before.size)):  # no branches: nobody could predict them
+        i = at(r) if every else at(rows[r])
+        total += signs[i] * (before[r] - (0.0 if status[i] == 0 else now[i]))
+    return C * total
 
 
 @kernel
@@ -280,7 +428,12 @@ def warm_up():
     a, signs = np.ones(2), np.ones(2, dtype=np.int8)
     signless(a, a, a, signs, a.copy(), a.copy(), a.copy())
     rows = inside(a, a, a)
-    best_interval(places(a, signs, a), a, 1.0, 0.0, rows)
+    best_interval(places(a, signs, a), a, 1.0, 0.0, rows, np.empty((2, 2)))
     excess(a, signs)
-    nearest_movable(a, a, a, a, signs, 0.0, rows)
+    nearest_movable(a, a, a, a, signs, 0.0, rows, False)
+    balance(a.copy(), a, a, a, signs, 1.0, rows, False)
+    residue_costs(0.0, -1, -1, a, a, 0.0, 0.0)
+    form_errors(a, 0.0, np.zeros(TINY + 1))
+    best_of(0.0, 1.0)
+    rest_of(1.0, rows, signs, a, a, signs, True)
     distances(a, a, signs, 0.0, a.copy())

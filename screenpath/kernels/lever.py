@@ -6,7 +6,10 @@ from screenpath.kernels import at, kernel
 from screenpath.kernels.box import UNIT
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 
-CHOSEN = 64  # rows at most that a lever is made of
+CHOSEN, FEWER = 64, 32  # rows at most that a lever is made of, or a single one
+SHARING = 12  # rows at least that share a lever: its centre is nearer to the middle of all rows then
+GROUP = 64  # rows that are looked at together before any of them is
+LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, over 2 r
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
@@ -32,23 +35,30 @@ def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, l
 
 
 @kernel
+def _insert(row, value, rows, values, count):
+    """Put a row among those of the largest values, which fall; return how many there are."""
+    count = min(count + 1, rows.size)
+    j = count - 1
+    while j > 0 and values[j - 1] < value:
+        values[j], rows[j] = values[j - 1], rows[j - 1]
+        j -= 1
+    values[j], rows[j] = value, row
+    return count
+
+
+@kernel
 def foremost(tau, room):
     """Return up to ``CHOSEN`` rows with room, of the largest ``tau``, in falling order."""
     rows, values, count = np.empty(CHOSEN, dtype=np.int64), np.empty(CHOSEN), 0
     for i in range(tau.size):
         if room[i] > 0.0 and (count < CHOSEN or tau[i] > values[count - 1]):
-            count = min(count + 1, CHOSEN)
-            j = count - 1
-            while j > 0 and values[j - 1] < tau[i]:
-                values[j], rows[j] = values[j - 1], rows[j - 1]
-                j -= 1
-            values[j], rows[j] = tau[i], i
+            count = _insert(i, tau[i], rows, values, count)
     return rows[:count].copy()
 
 
 @kernel
-def lever_weights(tau, slack, room, sizes, side, rounding, offsets, weights):
-    """Choose the weights of a lever of each size, from rows in the order of their use.
+def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, weights):
+    """Choose the weights of a lever of each size, from rows in the order of their use; none has more than its share.
 
     Parameters
     ----------
@@ -56,6 +66,8 @@ def lever_weights(tau, slack, room, sizes, side, rounding, offsets, weights):
         Of these rows; ``room`` is above 0.
     sizes : ndarray of shape (k,)
         ``kappa`` in rising order. Where the rows cannot carry more than before, the lever says nothing: ``kappa`` is 0.
+    sharing : ndarray of int64 of shape (k,)
+        Rows at least that share each lever, as far as there are as many. ``kappa`` rises among those of the same.
     side : float
         1 where they bound from below, -1 from above.
     rounding : float
@@ -67,18 +79,20 @@ def lever_weights(tau, slack, room, sizes, side, rounding, offsets, weights):
     """
     carried = 0.0
     for k in range(sizes.size):
-        total, left = 0.0, sizes[k]
+        total, left, share = 0.0, sizes[k], sizes[k] / sharing[k]
+        if k > 0 and sharing[k] != sharing[k - 1]:
+            carried = 0.0
         for r in range(tau.size):
-            total += min(max(left, 0.0), room[r])
-            left -= room[r]
+            total += min(max(left, 0.0), min(room[r], share))
+            left -= min(room[r], share)
             weights[k, r] = 0.0
         offsets[k, 0] = offsets[k, 1] = 0.0
         if total <= carried * (1.0 + rounding):
             continue
         carried, left, off, offset = total, sizes[k], 0.0, 0.0
         for r in range(tau.size):
-            weight = min(max(left, 0.0), room[r]) / total
-            left -= room[r]
+            weight = min(max(left, 0.0), min(room[r], share)) / total
+            left -= min(room[r], share)
             if weight <= 0.0:
                 break
             weights[k, r] = weight
@@ -96,7 +110,7 @@ def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
     X : Matrix
     where : ndarray of int64 of shape (m,)
         Which of them those of the levers are.
-    weights : ndarray of shape (k, m)
+    weights : ndarray of shape (k, m) or wider
     mean : ndarray of shape (d,)
     rounding : float
     centers : ndarray of shape (k, d)
@@ -108,7 +122,7 @@ def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
     for k in range(weights.shape[0]):
         for j in range(mean.size):
             centers[k, j] = 0.0
-        for r in range(weights.shape[1]):
+        for r in range(where.size):
             if weights[k, r] > 0.0:
                 add(X, where[r], weights[k, r], centers[k])
         square, apart = 0.0, 0.0
@@ -126,6 +140,113 @@ def _width(distance, radius, kappa, least):
     ``least``, the width at a distance of 0, is ``radius^2 / kappa``.
     """
     return radius * distance if kappa * distance >= 2.0 * radius else least + 0.25 * kappa * distance * distance
+
+
+@kernel(fastmath=SUMS)
+def _candidates(tau, signs, theta, C, lo, hi, off, cuts, start, stop):
+    """Return how many rows may be among the foremost of either side, which are beyond ``cuts``."""
+    count = 0.0
+    for i in range(at(start), at(stop)):
+        value = C * (signs[i] * theta[i])
+        up, down = C * hi[i] - value - off, value - C * lo[i] - off
+        count += 1.0 if ((tau[i] > cuts[0]) & (up > 0.0)) | ((-tau[i] > cuts[1]) & (down > 0.0)) else 0.0
+    return count
+
+
+@kernel
+def one_lever_each(
+    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off, radius, typical, tau, rows, weights,
+    offsets,
+):  # fmt: skip
+    """Make one lever for either side; what it is made of as of :func:`seen_from` and :func:`lever_weights`.
+
+    Parameters
+    ----------
+    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off
+        As of :func:`seen_from`, the size of whose centre is ``extent``.
+    radius : float
+        Of the ball.
+    typical : float
+        A typical distance of the rows from their middle.
+    tau : ndarray of shape (n,)
+        Written.
+    rows : ndarray of int64 of shape (2, FEWER)
+        Written: those of the lever that bounds from below, and from above.
+    weights : ndarray of shape (2, FEWER)
+    offsets : ndarray of shape (2, 2)
+        Written.
+
+    Returns
+    -------
+    first, second : int
+        Rows of the two.
+    """
+    highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), rows[0], rows[1]
+    counts, cuts = np.zeros(2, dtype=np.int64), np.full(2, -np.inf)
+    for s in range(0, tau.size, GROUP):
+        e = min(s + GROUP, tau.size)
+        for i in range(at(s), at(e)):
+            tau[i] = kinks[i] - signs[i] * (factor * products[i])
+        if _candidates(tau, signs, theta, C, lo, hi, off, cuts, s, e) == 0.0:
+            continue
+        for i in range(s, e):
+            value = C * (signs[i] * theta[i])
+            if C * hi[i] - value - off > 0.0 and tau[i] > cuts[0]:
+                counts[0] = _insert(i, tau[i], upper, highest, counts[0])
+                cuts[0] = highest[FEWER - 1] if counts[0] == FEWER else -np.inf
+            if value - C * lo[i] - off > 0.0 and -tau[i] > cuts[1]:
+                counts[1] = _insert(i, -tau[i], lower, lowest, counts[1])
+                cuts[1] = lowest[FEWER - 1] if counts[1] == FEWER else -np.inf
+    sizes, sharing = np.full(1, LENGTH * (2.0 * radius / typical)), np.full(1, SHARING)
+    for h in range(2):
+        side, m = 1.0 if h == 0 else -1.0, counts[h]
+        own, slack, room = np.empty(m), np.empty(m), np.empty(m)
+        for r in range(m):
+            i = rows[h, r]
+            value = C * (signs[i] * theta[i])
+            own[r], slack[r] = tau[i], rounding * (norms[i] * extent + abs(kinks[i]))
+            room[r] = C * hi[i] - value - off if h == 0 else value - C * lo[i] - off
+        lever_weights(own, slack, room, sizes, sharing, side, rounding, offsets[h : h + 1], weights[h : h + 1])
+    return counts[0], counts[1]
+
+
+@kernel(fastmath=SUMS)
+def decide_by_one_each(
+    tau, kinks, signs, norms, extent, rounding, spread, radius, offsets, distances, status, start, stop
+):  # fmt: skip
+    """Decide rows by one lever on either side, by what their distances from its centre are at most.
+
+    Parameters
+    ----------
+    tau, kinks, signs, norms, extent, rounding
+        As of :func:`one_lever_each`.
+    spread : ndarray of shape (n,)
+        At least the distance of each row from the middle.
+    radius : float
+    offsets : ndarray of shape (2, 2)
+    distances : ndarray of shape (2,)
+        At least those of the levers' centres from the middle.
+    status : ndarray of int8 of shape (n,)
+        Written, for the rows with their signs.
+
+    Returns
+    -------
+    n_R, n_L : int
+    """
+    n_R, n_L = 0.0, 0.0
+    first, above, second, below = offsets[0, 0], offsets[0, 1], offsets[1, 0], offsets[1, 1]
+    least1 = radius * radius / above if above > 0.0 else np.inf
+    least2 = radius * radius / below if below > 0.0 else np.inf
+    near, far = distances[0], distances[1]
+    for i in range(at(start), at(stop)):
+        slack = rounding * (norms[i] * extent + abs(kinks[i]))
+        over = 1.0 if (first - tau[i]) - slack > _width(spread[i] + near, radius, above, least1) else 0.0
+        under = 1.0 if (tau[i] - second) - slack > _width(spread[i] + far, radius, below, least2) else 0.0
+        side = (under - over) * signs[i]
+        status[i] = np.int8(side)
+        n_R += 1.0 if side < 0.0 else 0.0
+        n_L += 1.0 if side > 0.0 else 0.0
+    return int(n_R), int(n_L)
 
 
 @kernel(forceinline=True)
@@ -330,9 +451,14 @@ def warm_up():
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     foremost(a, a)
     seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
+    pair, chosen, weights = np.ones((2, 2)), np.zeros((2, FEWER), dtype=np.int64), np.zeros((2, FEWER))
+    one_lever_each(
+        a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, 1.0, 1.0, a.copy(), chosen, weights, pair
+    )  # fmt: skip
+    decide_by_one_each(a, a, signs, a, 1.0, 1e-12, a, 1.0, pair, a, status.copy(), 0, 2)
     offsets, rows, X, where = np.ones((2, 2)), np.eye(2), matrix_of(np.eye(2)), np.zeros(2, dtype=np.int64)
     decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
-    lever_weights(a, a, a, a, 1.0, 1e-12, offsets.copy(), rows.copy())
+    lever_weights(a, a, a, a, np.ones(2, dtype=np.int64), 1.0, 1e-12, offsets.copy(), rows.copy())
     decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
     lever_centers(X, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
     decide_exactly(X, where, where, a, a, a, 1.0, 1, offsets, a, rows, a, 1e-15, 1e-12, False, status)

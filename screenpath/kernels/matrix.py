@@ -101,25 +101,27 @@ def add(X, i, step, v):
         for p in range(at(indptr[i]), at(indptr[i + 1])):
             v[at(indices[p])] += step * data[p]
     else:
-        for j in range(v.size):
+        for j in range(dense.shape[1]):  # `v` may have an entry more, see `newton.minimise`
             v[j] += step * dense[i, j]
 
 
 @kernel
-def taken(X, where, signs, near):
-    """Return copies of the signed rows ``where[near]`` of a sparse matrix."""
-    data, indices, indptr = X.data, X.indices, X.indptr
+def taken(X, where, signs, near, bias, column):
+    """Return copies of the signed rows ``where[near]`` of a sparse matrix; with a ``bias`` in one more column."""
+    data, indices, indptr, more = X.data, X.indices, X.indptr, 1 if bias != 0.0 else 0
     starts = np.empty(near.size + 1, dtype=np.int64)
     starts[0] = 0
     for r in range(near.size):
         i = where[near[r]]
-        starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i]
+        starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i] + more
     values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
     for r in range(near.size):
         begin, sign = indptr[where[near[r]]], signs[near[r]]
-        for q in range(starts[r + 1] - starts[r]):
+        for q in range(starts[r + 1] - starts[r] - more):
             values[starts[r] + q] = sign * data[begin + q]
             columns[starts[r] + q] = indices[begin + q]
+        if more > 0:
+            values[starts[r + 1] - 1], columns[starts[r + 1] - 1] = sign * bias, column
     return Matrix(X.dense, values, columns, starts, True)
 
 
@@ -132,4 +134,4 @@ def warm_up():
     dot(X, 0, w)
     listed_products(X, index, w, np.empty(2))
     add(X, 0, 1.0, w)
-    taken(X, index, np.ones(2, dtype=np.int8), index[:0])
+    taken(X, index, np.ones(2, dtype=np.int8), index[:0], 0.0, 0)

@@ -187,7 +187,7 @@ def _losses_all(count, every, sparse, vectors, lists, team):
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _part(X, reach, rounding, border, room, start, stop, v):
+def _part(X, reach, rounding, border, bias, room, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
 
@@ -222,12 +222,14 @@ def _part(X, reach, rounding, border, room, start, stop, v):
         i = at(moved[m])
         value = hi[i] if t[i] > 0.0 else lo[i]
         add(X, where[i], signs[i] * (value - alpha[i]), v)
+        if bias != 0.0:
+            v[v.size - 1] += signs[i] * (value - alpha[i]) * bias
         alpha[i] = value
     return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _part_all(X, reach, rounding, border, count, v, room, team):
+def _part_all(X, reach, rounding, border, bias, count, v, room, team):
     """:func:`_part` in blocks that the team shares; then the lists are closed up, and the working set is copied."""
     lists, rows = room.lists, step_of(count, X.sparse)
     first, last, blocks = share(team, count, rows)
@@ -238,7 +240,9 @@ def _part_all(X, reach, rounding, border, count, v, room, team):
         if not X.sparse:
             for j in range(v.size):
                 part[j] = 0.0
-        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(X, reach, rounding, border, room, s, e, part)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(
+            X, reach, rounding, border, bias, room, s, e, part
+        )
     meet(team)
     # Numbers that are known to the compiler would be types of their own, each with its copy of what it is passed to.
     kept, n, touched, known, linear = np.int64(0), np.int64(0), 0.0, 0.0, 0.0
@@ -250,7 +254,7 @@ def _part_all(X, reach, rounding, border, count, v, room, team):
                 lists[ALIVE, kept + r] = lists[KEPT, s + r]
             for r in range(n_near):
                 lists[NEAR, n + r] = lists[CHOSEN, s + r]
-            _gather(X, lists[NEAR, n : n + n_near], n, room)
+            _gather(X, lists[NEAR, n : n + n_near], n, bias, room)
         kept, n = kept + n_kept, n + n_near
         known += out[b, 2]
         linear += out[b, 3]
@@ -263,7 +267,7 @@ def _part_all(X, reach, rounding, border, count, v, room, team):
 
 
 @kernel(forceinline=True)
-def _gather(X, chosen, first, room):
+def _gather(X, chosen, first, bias, room):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
     vectors, near, where, signs = room.vectors, room.near, room.lists[WHERE], room.marks[SIGNS]
     last = first + chosen.size
@@ -281,35 +285,39 @@ def _gather(X, chosen, first, room):
             sign = float(signs[at(chosen[k])])
             for j in range(dense.shape[1]):
                 G[r, j] = sign * dense[i, j]
+            if bias != 0.0:
+                G[r, dense.shape[1]] = sign * bias
 
 
 @kernel(fastmath=SUMS, forceinline=True)
-def _look(X, alive, where, signs, c, w, t, start, stop):
+def _look(X, alive, where, signs, c, w, bias, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
     dense, data, indices, indptr, sparse = X
-    drift, last = 0.0, stop - 1
-    if not sparse and w.size > 3:
+    drift, last, d = 0.0, stop - 1, w.size if bias == 0.0 else w.size - 1
+    more = 0.0 if bias == 0.0 else bias * w[d]
+    if not sparse and d > 3:
+        own = w[:d]
         for r in range(start, stop, 4):  # four at a time, the last ones again where there are fewer
             i0, i1 = at(alive[r]), at(alive[min(r + 1, last)])
             i2, i3 = at(alive[min(r + 2, last)]), at(alive[min(r + 3, last)])
-            p0, p1, p2, p3 = four_products(dense[where[i0]], dense[where[i1]], dense[where[i2]], dense[where[i3]], w)
-            t0, t1 = c[i0] - signs[i0] * p0, c[i1] - signs[i1] * p1
-            t2, t3 = c[i2] - signs[i2] * p2, c[i3] - signs[i3] * p3
+            p0, p1, p2, p3 = four_products(dense[where[i0]], dense[where[i1]], dense[where[i2]], dense[where[i3]], own)
+            t0, t1 = c[i0] - signs[i0] * (p0 + more), c[i1] - signs[i1] * (p1 + more)
+            t2, t3 = c[i2] - signs[i2] * (p2 + more), c[i3] - signs[i3] * (p3 + more)
             drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
             t[i0], t[i1], t[i2], t[i3] = t0, t1, t2, t3
         return drift
-    a, b, e = w[0] if w.size > 0 else 0.0, w[1] if w.size > 1 else 0.0, w[2] if w.size > 2 else 0.0
+    a, b, e = w[0] if d > 0 else 0.0, w[1] if d > 1 else 0.0, w[2] if d > 2 else 0.0
     for r in range(at(start), at(stop)):
         i = at(alive[r])
-        row, product = at(where[i]), 0.0
+        row, product = at(where[i]), more
         if sparse:
             for q in range(at(indptr[row]), at(indptr[row + at(1)])):
                 product += data[q] * w[at(indices[q])]
         else:
-            product = dense[row, 0] * a  # the loop over so few columns would take longer than its work
-            if w.size > 1:
+            product += dense[row, 0] * a  # the loop over so few columns would take longer than its work
+            if d > 1:
                 product += dense[row, 1] * b
-            if w.size > 2:
+            if d > 2:
                 product += dense[row, 2] * e
         value = c[i] - signs[i] * product
         drift = max(drift, abs(value - t[i]))
@@ -318,7 +326,7 @@ def _look(X, alive, where, signs, c, w, t, start, stop):
 
 
 @kernel(forceinline=True)
-def _look_all(X, count, n, w, room, team):
+def _look_all(X, count, n, w, bias, room, team):
     """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
     vectors, near, lists = room.vectors, room.near, room.lists
     rows = step_of(n, X.sparse)
@@ -330,7 +338,7 @@ def _look_all(X, count, n, w, room, team):
     out = team.table[half(team)]
     for b in range(first, last):
         out[b, 0] = _look(
-            X, lists[ALIVE], lists[WHERE], room.marks[SIGNS], vectors[C], w, vectors[T],
+            X, lists[ALIVE], lists[WHERE], room.marks[SIGNS], vectors[C], w, bias, vectors[T],
             b * rows, min(count, (b + 1) * rows),
         )  # fmt: skip
     meet(team)
@@ -359,7 +367,7 @@ def table_of(blocks, d):
 
 
 @kernel(fastmath=SUMS)
-def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, room, team):
+def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, bias, room, team):
     """Minimise a reduced box problem of ``k`` rows to a relative gap, by all threads of a team.
 
     Parameters
@@ -382,6 +390,8 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, roo
         Fix rows that the gap ball of the current pair decides.
     rounding, gap_rounding : float
         Slacks of a screening comparison and of a squared radius.
+    bias : float
+        Where it is not 0, each row has a column more than in ``X``, with this times its sign; the norms count it.
     room : Workspace
     team : Team
         Its table as of :func:`table_of`.
@@ -431,7 +441,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, roo
         elif drift == np.inf and want < count and gap < POOR_START * abs(primal):
             border = _border(vectors[T, :count], want, team)
         alive = count
-        count, n, fixed, linear, work = _part_all(X, reach, rounding, border, count, v, room, team)
+        count, n, fixed, linear, work = _part_all(X, reach, rounding, border, bias, count, v, room, team)
         known += fixed
         touched += work + n
         if sigma < 0.0:
@@ -441,7 +451,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, roo
                 sigma = _first_sigma(near, n, w.size, mean_sq, team)
         apart = 0.0
         if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
-            rows = taken(X, lists[WHERE], room.marks[SIGNS], lists[NEAR, :n])
+            rows = taken(X, lists[WHERE], room.marks[SIGNS], lists[NEAR, :n], bias, w.size - 1)
             columns = _relabel(rows.indices, w.size)
             n_w, n_v = w[columns], v[columns]
             for j in range(w.size):
@@ -456,7 +466,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, roo
                 w[columns[r]], v[columns[r]] = n_w[r], n_v[r]
         iterations += done
         idle = done == 0 and n == alive
-        drift = _look_all(X, count, n, w, room, team)
+        drift = _look_all(X, count, n, w, bias, room, team)
         touched += work + count
     return iterations, touched, count, gap, primal
 
@@ -483,4 +493,4 @@ def warm_up():
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1
     X, w = matrix_of(np.eye(2)), np.zeros(2)
-    minimise(X, 2, 0.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, room, team)
+    minimise(X, 2, 0.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, 0.0, room, team)

@@ -233,7 +233,7 @@ def _conjugate_direction(X, J, centred, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
     dense = np.empty((0 if X.sparse else J.size, p.size))
     if X.sparse:
-        rows = taken(X, J, np.ones(J.size, dtype=np.int8), np.arange(J.size))
+        rows = taken(X, J, np.ones(J.size, dtype=np.int8), np.arange(J.size), 0.0, 0)
     else:
         for r in range(J.size):
             for j in range(p.size):

@@ -38,7 +38,7 @@ def free_slack(t, signs, lo, hi, alpha):
         total += width[i]
     if not total > 0.0:
         return 0.0, 0.0
-    low, high = best_interval(beta, width, level, 0.0, np.empty(0, dtype=np.int64))
+    low, high = best_interval(beta, width, level, 0.0, np.empty(0, dtype=np.int64), np.empty((2, beta.size)))
     b, left = low + 0.5 * (high - low), 0.0
     for i in range(t.size):
         moved = t[i] - signs[i] * b

@@ -71,6 +71,7 @@ class PathModel(Protocol):
 
     rows: Counted  # the data
     refines: bool = False  # whether a solver that goes on from a sharpened certificate sees more than it did
+    free: Any = None  # `kernels.compiled_types.Free` for a compiled walk, where the intercept is free
 
     @property
     def compiled(self) -> bool:

@@ -19,16 +19,16 @@ from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.kernels import lever as lever_kernels
 from screenpath.kernels import partition
+from screenpath.kernels.compiled_types import Free
 from screenpath.kernels.matrix import matrix_of
 from screenpath.models import ends
 from screenpath.models.base import Region
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.lever import LeverBall, Levered, LeverPencil
+from screenpath.models.lever import LEAST, THROUGH_THE_MIDDLE, LeverBall, Levered, LeverPencil
 from screenpath.models.lever_range import LeverRange
 from screenpath.models.reduced import Reduced
-from screenpath.numbers.rounding import UNIT
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 
@@ -83,6 +83,20 @@ class FreeModel(FreeIntercept):
         self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()
 
     @property
+    def compiled(self) -> bool:
+        """Tell whether a compiled walk knows the problem: one row of data for each dual variable."""
+        return not self.mirrored
+
+    @property
+    def free(self) -> Free:
+        """Return what a compiled walk needs to know of the intercept."""
+        own, (mean, spread, typical) = self.signless, self.around
+        return Free(
+            own.kinks, own.lo, own.hi, own.width, spread, mean, own.level, own.slack, typical or 1.0, self.largest,
+            self.largest_kink,
+        )  # fmt: skip
+
+    @property
     def typical(self) -> float:
         """Return a typical distance of the rows from their middle."""
         return self.around[2]
@@ -110,7 +124,7 @@ class FreeModel(FreeIntercept):
             place = self.placed(margins, likely)
             place = (*place, self.balanced(theta, place[-1], likely))
         low, high, b, t, point = place
-        slope, floor = self._form_errors(w, b)
+        slope, floor = kernels.form_errors(w, b, self.bounds)
         sums = self._terms(margins + self.signs * b, theta, slope, floor)
         residue, shift, cost = self.residue(point, theta, t, slope, floor)
         w_sq, *numbers = box_kernels.box_objectives(
@@ -134,16 +148,9 @@ class FreeModel(FreeIntercept):
             sums = tuple(a + b for a, b in zip(sums, part, strict=True))
         return sums
 
-    def _form_errors(self, w, b: float) -> tuple[float, float]:
-        """Return what :meth:`product_errors` does for ``g.w + s b``, as if ``b`` were one coefficient more."""
-        slope, floor = box_kernels.product_errors(w, self.bounds)
-        if slope == 0.0 == floor:  # w = 0: nothing is added to the intercept
-            return 0.0, 0.0
-        return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
-
     def errors_of(self, certificate) -> tuple[float, float]:
         """Return what the linear forms of a certificate are off by, as :meth:`product_errors` does."""
-        return self._form_errors(certificate.point.vector, certificate.intercept)
+        return kernels.form_errors(certificate.point.vector, certificate.intercept, self.bounds)
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
@@ -186,6 +193,8 @@ class FreeModel(FreeIntercept):
 
     def decide(self, region: LeverBall) -> np.ndarray:
         """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
+        if region.tried.ask == THROUGH_THE_MIDDLE:
+            return self._decide_by_one_each(region)
         center, own = region.ball.center, self.signless
         tau, slack, down, up = np.empty((4, self.size))
         lever_kernels.seen_from(
@@ -198,6 +207,30 @@ class FreeModel(FreeIntercept):
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
         return seen.decide(region.ball.radius, region.tried)
+
+    def _decide_by_one_each(self, region: LeverBall) -> np.ndarray:
+        """Return what one lever on either side decides, no row but those that they are made of being read."""
+        own, center, extent = self.signless, region.ball.center, region.ball.extent
+        (mean, spread, typical), radius = self.around, max(region.ball.radius, LEAST)
+        tau, status = np.empty(self.size), np.empty(self.size, dtype=np.int8)
+        listed, weights = np.empty((2, lever_kernels.FEWER), dtype=np.int64), np.empty((2, lever_kernels.FEWER))
+        offsets, (lengths, away), centers = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, mean.size))
+        counts = lever_kernels.one_lever_each(
+            own.kinks, self.signs, center.products, 1.0, self.norms, extent, self.rounding, region.theta, region.C,
+            own.lo, own.hi, region.C * region.residue, radius, typical or 1.0, tau, listed, weights, offsets,
+        )  # fmt: skip
+        for h, count in enumerate(counts):
+            rows, where = self.signless_place(listed[h, :count])
+            own_part = slice(h, h + 1)
+            lever_kernels.lever_centers(
+                rows, where, weights[own_part], mean, ROUNDING, centers[own_part], lengths[own_part],
+                away[own_part],
+            )  # fmt: skip
+        lever_kernels.decide_by_one_each(
+            tau, own.kinks, self.signs, self.norms, extent, self.rounding, spread, radius, offsets, away, status, 0,
+            self.size,
+        )  # fmt: skip
+        return status * self.signs
 
     def screen(self, region) -> Screened:
         """Decide what balls and their levers decide, or any region by where the best intercepts of its points are."""
@@ -249,14 +282,14 @@ class FreeModel(FreeIntercept):
         """Build the problem of the survivors, see :meth:`BoxModel.reduce`."""
         plain = super().reduce(C, screened, reference)
         index = plain.index
-        fixed = plain.theta.copy()
-        fixed[index] = 0.0
+        status = screened.status if index.size < self.size else self.nothing_screened().status
+        rest = kernels.rest_of(C, index, status, reference.theta, plain.theta, self.signs, True)
         mean, spread, typical = self.around
         if plain.place is not None:  # the rows are needed without their signs
             plain.place = (*plain.place[:2], np.ones(index.size, dtype=np.int8))
         return FreeReduced(
             *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),
-            signs=self.signs[index], rest=-C * kernels.excess(fixed, self.signs)[0],
+            signs=self.signs[index], rest=rest,
             start_intercept=reference.intercept, spread=spread[index], mean=mean, typical=typical,
             product=self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
 from screenpath.models.box import BoxModel
 from screenpath.models.box_types import Certificate, Screened
-from screenpath.models.intercept import NONE, Balanced, Signless, balanced, best_of
+from screenpath.models.intercept import NONE, Balanced, Signless, balanced
 from screenpath.models.lever import LeverBall, LeverPencil
 from screenpath.models.options import INTERVAL
 from screenpath.numbers.rounding import UNIT
@@ -42,7 +43,7 @@ class FreeCertificate(Certificate):
 class FreeIntercept(BoxModel):
     """A box model with an intercept of its own: where it is best, and dual points that sum to nothing."""
 
-    compiled = False  # no compiled walk knows the problem
+    compiled: Any = False  # a compiled walk that knows the problem
     _closed_form_known: tuple | None = None
 
     def set_up(self) -> None:
@@ -74,7 +75,7 @@ class FreeIntercept(BoxModel):
         ``likely`` are rows with their kinks around it.
         """
         low, high = self.signless.interval(products, likely)
-        b = best_of(low, high)
+        b = kernels.best_of(low, high)
         t = np.empty(self.size)
         kernels.distances(self.c, products, self.signs, b, t)
         return low, high, b, t
@@ -107,14 +108,9 @@ class FreeIntercept(BoxModel):
 
     def residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
         """Return what the signed sum of ``theta`` is off by, and what that is in the sum over rows and in the gap."""
-        if point.residue == 0.0:
-            return 0.0, 0.0, 0.0
-        if point.theta is not theta or not np.isfinite(point.residue):
-            return np.inf, np.inf, np.inf  # numbers beyond the range of floating point
-        norms = max(float(self.norms[row]) for row in point.rows)
-        most = max(float(abs(t[row]) + slope * self.norms[row]) for row in point.rows) + floor
-        more = point.residue * (1.0 + 8.0 * UNIT)
-        return more, more * norms, more * most
+        residue = point.residue if point.theta is theta else np.inf  # beyond the range of floating point
+        shift, cost = kernels.residue_costs(residue, point.fall, point.rise, self.norms, t, slope, floor)
+        return (residue * (1.0 + 8.0 * UNIT) if residue else 0.0), shift, cost
 
     def optimal_at_zero(self) -> np.ndarray:
         """Return a dual point that is optimal with ``w = 0`` and the best intercept, where every C is small enough."""
@@ -148,7 +144,7 @@ class FreeIntercept(BoxModel):
         t = self.signs * self.placed(np.zeros(self.size))[-1]
         open_rows = own.width > 0.0
         at, above, below = (np.flatnonzero(open_rows & where) for where in (t == 0.0, t > 0.0, t < 0.0))
-        unsure = HIDDEN * float(np.abs(theta) @ self.norms) * self.norms
+        unsure = HIDDEN * float(np.einsum("i,i", np.abs(theta), self.norms)) * self.norms  # without a library's threads
         if at.size > 1:
             hidden = np.all(np.abs(drift) <= unsure)
             return float((np.abs(t) / (4.0 * unsure.max() or 1.0))[t != 0.0].min(initial=np.inf)) if hidden else 0.0

@@ -18,7 +18,7 @@ from screenpath.kernels import lever as lever_kernels
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.kernel import KernelModel, KernelReduced, Multiplied, sum_error
-from screenpath.models.lever import KernelLevered, LeverBall
+from screenpath.models.lever import FEW, ONE, KernelLevered, LeverBall
 from screenpath.numbers.rounding import UNIT, gamma
 
 TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
@@ -131,7 +131,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
         seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
-        return seen.decide(ball.radius, region.tried)
+        return seen.decide(ball.radius, FEW if region.tried is ONE else region.tried)
 
     def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""

@@ -19,7 +19,6 @@ from screenpath.errors import UsageError
 from screenpath.kernels import intercept as kernels
 from screenpath.numbers.rounding import UNIT
 
-ROUNDED = 1e-9  # sums up to this part of a dual variable's range are rounding: one row takes them
 NONE = np.empty(0, dtype=np.int64)
 TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
@@ -77,12 +76,7 @@ class Signless:
 
     def best(self, beta: np.ndarray, likely=NONE) -> tuple[float, float]:
         """Return both ends of the best intercepts where the rows have their kinks at ``beta``."""
-        return kernels.best_interval(beta, self.width, self.level, self.slack, likely)
-
-
-def best_of(low: float, high: float) -> float:
-    """Return the intercept that is reported: any of the interval has the same objective; LIBSVM takes the midpoint."""
-    return low if low == high else low + 0.5 * (high - low)
+        return kernels.best_interval(beta, self.width, self.level, self.slack, likely, np.empty((2, beta.size)))
 
 
 @dataclass(slots=True)
@@ -94,13 +88,15 @@ class Balanced:
     theta : ndarray of shape (N,)
         The argument itself where nothing had to be moved.
     residue : float
-        At least the size of its signed sum: an exact point differs by this in one of ``rows``.
-    rows : tuple of int
+        At least the size of its signed sum: an exact point differs by this in one of two rows.
+    fall, rise : int
+        These rows; -1 for none.
     """
 
     theta: np.ndarray
     residue: float
-    rows: tuple
+    fall: int
+    rise: int
 
 
 def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
@@ -118,24 +114,18 @@ def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
     likely : ndarray of int64
         Rows that are looked at before all others.
     """
-    own = False
     found, error = kernels.excess(theta, signs)
+    if found == 0.0 == error:
+        return Balanced(theta, 0.0, -1, -1)
+    moved, times = theta.copy(), 0
     for _ in range(TRIES):
-        if not abs(found) > 4.0 * UNIT * largest + error:
+        residue, fall, rise, count, left = kernels.balance(moved, t, lo, hi, signs, largest, likely, False)
+        times += count
+        if left == 0.0:
             break
-        row = kernels.nearest_movable(t, theta, lo, hi, signs, abs(found), likely)[0 if found > 0.0 else 1]
-        theta, own = theta if own else theta.copy(), True
-        if row >= 0 and abs(found) <= ROUNDED * largest:
-            theta[row] = min(max(theta[row] - signs[row] * found, lo[row]), hi[row])
-        else:
-            _fill(theta, t, lo, hi, signs, found)
-        found, error = kernels.excess(theta, signs)
-    residue = abs(found) + error
-    if residue == 0.0:
-        return Balanced(theta, 0.0, ())
-    fall, rise = kernels.nearest_movable(t, theta, lo, hi, signs, residue, likely)
-    rows = (fall, rise) if error >= abs(found) else ((fall,) if found > 0.0 else (rise,))
-    return Balanced(theta, residue if min(rows) >= 0 else np.inf, rows)
+        _fill(moved, t, lo, hi, signs, left)
+        times += 1
+    return Balanced(moved if times else theta, residue, fall, rise)
 
 
 def balanced_to(theta, t, lo, hi, signs, rest: float) -> np.ndarray:

@@ -24,24 +24,31 @@ from screenpath.kernels import lever as kernels
 from screenpath.models.geometry import ROUNDING, Ball, between
 from screenpath.numbers.rounding import OUTWARD, UNIT
 
+THROUGH_THE_MIDDLE, LIKELIEST, EVERY = range(3)  # what a row's distance from a lever is taken from
+
 
 class Tried(NamedTuple):
     """Which levers are tried.
 
     Attributes
     ----------
-    sizes : tuple of float
-        ``kappa``, times 2 r over the typical distance of a row from the mean (dual at C = 1).
-    every : bool
-        Whether each of them is asked of a row; else only the likeliest, which decides most of what any of them does.
+    sizes, shared : tuple of float
+        ``kappa``, times 2 r over the typical distance of a row from the mean (dual at C = 1): of levers that few rows
+        make, and of those that many share, whose centres are nearer to the middle.
+    ask : int
+        What is asked of a row that no lever decides by the row's distance from the middle and its own:
+        ``THROUGH_THE_MIDDLE``, nothing; ``LIKELIEST``, its distance from the lever that is likely to; ``EVERY``, that
+        from any.
     """
 
     sizes: tuple
-    every: bool
+    shared: tuple
+    ask: int
 
 
-FEW = Tried((0.25, 1.0, 4.0, 16.0), False)
-MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), True)
+ONE = Tried((), (kernels.LENGTH,), THROUGH_THE_MIDDLE)
+FEW = Tried((0.25, 1.0, 4.0, 16.0), (2.0,), LIKELIEST)
+MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (0.5, 2.0, 8.0), EVERY)
 SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
 LEAST = 1e-100  # radius, so that a lever's size is a number above 0
 
@@ -148,7 +155,7 @@ class Levered(Seen):
     def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius = max(radius, LEAST)
-        fore, aft = chosen(self, radius, tried.sizes)
+        fore, aft = chosen(self, radius, tried.sizes, tried.shared)
         count = fore.offsets.shape[0]
         rows, where = self.place(np.concatenate([fore.rows, aft.rows]))
         offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
@@ -165,7 +172,7 @@ class Levered(Seen):
             rows, where = self.place(index)
             kernels.decide_exactly(
                 rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
-                lengths, 4.0 * self.product, ROUNDING, tried.every, status,
+                lengths, 4.0 * self.product, ROUNDING, tried.ask == EVERY, status,
             )  # fmt: skip
         return status
 
@@ -220,14 +227,18 @@ class Chosen:
     weights: np.ndarray
 
 
-def chosen(seen: Seen, radius: float, tried: tuple) -> tuple[Chosen, Chosen]:
+def chosen(seen: Seen, radius: float, sizes: tuple, shared: tuple = ()) -> tuple[Chosen, Chosen]:
     """Return the levers that bound linear forms from below, and those that bound them from above."""
-    sizes = np.array(tried) * (2.0 * radius / (seen.typical or 1.0))
-    return _side(seen, sizes, 1.0, seen.tau, seen.up), _side(seen, sizes, -1.0, -seen.tau, seen.down)
+    kappa = np.array((*sizes, *shared)) * (2.0 * radius / (seen.typical or 1.0))
+    sharing = np.array([*(1 for _ in sizes), *(kernels.SHARING for _ in shared)])
+    above = _side(seen, kappa, sharing, 1.0, seen.tau, seen.up)
+    return above, _side(seen, kappa, sharing, -1.0, -seen.tau, seen.down)
 
 
-def _side(seen: Seen, sizes: np.ndarray, side: float, order: np.ndarray, room: np.ndarray) -> Chosen:
+def _side(seen: Seen, sizes: np.ndarray, sharing: np.ndarray, side: float, order, room: np.ndarray) -> Chosen:
     rows = kernels.foremost(order, room)
     offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, rows.size))
-    kernels.lever_weights(seen.tau[rows], seen.slack[rows], room[rows], sizes, side, ROUNDING, offsets, weights)
+    kernels.lever_weights(
+        seen.tau[rows], seen.slack[rows], room[rows], sizes, sharing, side, ROUNDING, offsets, weights
+    )
     return Chosen(rows, offsets, weights)

@@ -26,7 +26,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_intercept as kernels
-from screenpath.models.intercept import best_of
+from screenpath.kernels.intercept import best_of
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_types import Level, SparseCertificate
 from screenpath.numbers.rounding import UNIT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.kernels.compiled import NOTHING
+from screenpath.kernels.compiled_types import NOTHING
 from screenpath.rules.base import Composed, StaticRule
 from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV
 from screenpath.rules.pathwise import BoxScreening, Heuristic, Pathwise

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from screenpath.kernels.compiled import GIVEN
+from screenpath.kernels.compiled_types import GIVEN
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from screenpath.kernels import box as kernels
-from screenpath.kernels.compiled import PAIR_BALL
+from screenpath.kernels.compiled_types import PAIR_BALL
 from screenpath.models.geometry import ROUNDING, Ball, Dome, Lens, Point
 from screenpath.rules.base import StaticRule
 

@@ -13,8 +13,9 @@ from math import sqrt
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels.compiled_types import GIVEN, PAIR_BALL
 from screenpath.models.geometry import Ball
-from screenpath.models.lever import MANY, LeverBall, LeverPencil
+from screenpath.models.lever import MANY, ONE, LeverBall, LeverPencil
 from screenpath.models.lever_range import LeverRange
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.rules import Screening, no_chunk
@@ -48,7 +49,7 @@ def lever_guess(model, reference, C: float) -> LeverBall:
     t = model.placed(0.5 * (1.0 + C / reference.C) * reference.point.products)[-1]
     found = model.balanced(np.where(t > 0.0, model.hi, model.lo), t)
     center, dual_sq, rounding, shift = model.middle(reference, found.theta, C)
-    slope = C * (reference.xi - float(model.c @ found.theta))
+    slope = C * (reference.xi - float(np.einsum("i,i", model.c, found.theta)))
     error = 2.0 * C * reference.error + rounding + reference.relative * (reference.point.sqnorm + dual_sq)
     error += C * found.residue * model.largest_kink
     shift += 0.5 * C * found.residue * model.largest_norm
@@ -57,19 +58,21 @@ def lever_guess(model, reference, C: float) -> LeverBall:
 
 
 class FreeDVI(StaticRule):
-    """DVI_s of Wang 2014 with a free intercept: the ball of the reference's pair, decided by levers."""
+    """DVI_s of Wang 2014 with a free intercept: the ball of the reference's pair, decided by a lever on either side."""
 
     name = "dvi"
+    compiled = PAIR_BALL
 
     def region(self, model, reference, C: float) -> LeverBall:
         """Return the ball of the reference's own pair at the new parameter."""
-        return lever_ball(reference, C)
+        return replace(lever_ball(reference, C), tried=ONE)
 
 
 class FreeDVI8(FreeDVI):
-    """DVI_s with twice as many levers, all of them asked: a little more is decided, in up to twice the time."""
+    """DVI_s with eight levers on either side, all of them asked: more is decided, in several times the time."""
 
     name = "dvi8"
+    compiled = GIVEN
 
     def region(self, model, reference, C: float) -> LeverBall:
         """Return the ball of the reference's own pair at the new parameter."""

@@ -61,7 +61,7 @@ class Session:
         The signal that ended it.
     """
 
-    def __init__(self, spec: Spec, options: dict, console, signals: Interrupts = None, began=None, command=()):
+    def __init__(self, spec: Spec, options: dict, console, signals: Interrupts | None = None, began=None, command=()):
         check_options(options)
         self.spec, self.options, self.console, self.command = spec, options, console, list(command)
         self.signals = Interrupts() if signals is None else signals

@@ -1,8 +1,9 @@
 """Semismooth Newton for box models with a free intercept, on a working set of rows near their kink.
 
-As in :mod:`screenpath.solvers.newton`, but the intercept is eliminated exactly at every evaluation, so that each
-iterate is feasible in the dual (:mod:`screenpath.kernels.intercept_newton`). Stops when the duality gap of the reduced
-problem is at most ``tol`` times its primal value.
+Problems whose intercept is penalised around a guess come first (:mod:`screenpath.kernels.multiplier`): one or two of
+them are enough, almost always. Else the intercept is eliminated exactly at every evaluation, so that each iterate is
+feasible in the dual (:mod:`screenpath.kernels.intercept_newton`). Stops when the duality gap of the reduced problem is
+at most ``tol`` times its primal value.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels import intercept
+from screenpath.kernels import intercept, multiplier, newton
 from screenpath.kernels import intercept_newton as kernels
 from screenpath.kernels.barrier import alone
 from screenpath.kernels.matrix import Matrix, listed_products, matrix_of, taken, weighted_sum
@@ -36,6 +37,7 @@ from screenpath.solvers.auto import FEW_ROWS
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.face import FaceDescent
 from screenpath.solvers.multipliers import Multipliers
+from screenpath.solvers.newton import set_up
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
@@ -58,7 +60,7 @@ def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: boo
 
 
 class FreeNewton(Solver):
-    """Semismooth Newton with the intercept eliminated.
+    """Semismooth Newton, with an intercept penalised around a guess, or eliminated.
 
     Parameters
     ----------
@@ -78,12 +80,22 @@ class FreeNewton(Solver):
         """Tell whether a start on the line through the last two dual points pays: where systems are large."""
         return rows.d > DIRECT
 
+    def compiled(self, rows) -> bool:
+        """Tell whether a compiled walk solves as this solver does: by multipliers, and without looking ahead."""
+        return not self.looks_ahead(rows)
+
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run, name, known = Run(reduced), self.name, False
-        if self.faces is not None and reduced.sparse and run.w.size > DIRECT and 0 < run.c.size <= FEW_ROWS:
-            done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
-            name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
+        if reduced.sparse and run.w.size > DIRECT:
+            if self.faces is not None and 0 < reduced.size <= FEW_ROWS:
+                done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
+                name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
+        elif reduced.size:
+            first = self._penalised(reduced, tol, budget, dynamic)
+            if first.converged:
+                return first
+            run.iterations, run.touched = first.epochs, first.touched
         while not run.stops(tol, budget, known):
             known = False
             if dynamic:
@@ -100,6 +112,20 @@ class FreeNewton(Solver):
             run.w, alpha, run.iterations, run.touched, run.gap <= tol * abs(run.primal),
             int(np.count_nonzero(fixed)), name, decided,
         )  # fmt: skip
+
+    def _penalised(self, reduced: FreeReduced, tol: float, budget: Budget, dynamic: bool) -> Solution:
+        """Solve problems whose intercept is penalised around a guess, see :mod:`screenpath.kernels.multiplier`."""
+        w, v, signs = np.append(reduced.start_w, 0.0), np.append(reduced.start_sum, 0.0), reduced.signs
+        X, room, team = set_up(reduced, w.size, signs)
+        room.vectors[newton.T] = reduced.c - reduced.start_margins - signs * reduced.start_intercept
+        room.lists[newton.ALIVE] = np.arange(reduced.size)
+        done, touched, gap, primal, solved = multiplier.minimise_free(
+            X, reduced.size, reduced.offset, reduced.rest, reduced.start_intercept,
+            reduced.typical or 1.0, v, w, tol,
+            min(budget.epochs, CALL_ITERATIONS), dynamic, ROUNDING, GAP_ROUNDING, room, team,
+        )  # fmt: skip
+        budget.note(gap, primal, touched)
+        return Solution(w[:-1], room.vectors[newton.ALPHA].copy(), done, touched, solved, 0, self.name)
 
 
 class Run:
@@ -198,7 +224,7 @@ class Run:
         self.touched += index.size
         if not self.rows.sparse:
             return matrix_of(self.rows.dense[self.where[index]])
-        return taken(self.rows, self.where, np.ones(self.where.size, dtype=np.int8), index)
+        return taken(self.rows, self.where, np.ones(self.where.size, dtype=np.int8), index, 0.0, 0)
 
     def improve(self, tol: float, budget: Budget) -> None:
         """Put rows far from their kink at the end they belong to, and solve for the others."""

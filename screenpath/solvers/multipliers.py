@@ -38,7 +38,7 @@ class Multipliers:
 
     def __init__(self, run):
         self.run, size = run, run.c.size
-        self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size))
+        self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size), 0.0, 0)
         norms = run.reduced.norms
         self.rho = RHO * (float(np.square(norms).mean()) or 1.0)
         self.rows = with_constant(self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, sqrt(self.rho))

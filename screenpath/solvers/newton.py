@@ -22,6 +22,21 @@ from screenpath.solvers.base import Budget, Solution, Solver
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 
 
+def set_up(reduced: Reduced, columns: int, signs=None) -> tuple:
+    """Return the rows of a problem, a workspace that holds all else but where it starts from, and a team of one.
+
+    ``columns`` are those of the rows and one that a solver adds; ``signs`` those of rows that are without.
+    """
+    stored, where, own = reduced.stored()
+    room = kernels.workspace(reduced.size, columns, reduced.sparse)
+    problem = reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.start_alpha
+    for row, values in zip(room.vectors, problem, strict=False):
+        row[:] = values
+    room.lists[kernels.WHERE], room.marks[kernels.SIGNS] = where, own if signs is None else signs
+    table = kernels.table_of(1, 0 if reduced.sparse else columns)
+    return matrix_of(stored), room, Team(table, make_board(1), 0)
+
+
 class Newton(Solver):
     """Semismooth Newton / augmented Lagrangian."""
 
@@ -33,22 +48,16 @@ class Newton(Solver):
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        stored, where, signs = reduced.stored()
         k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
-        room = kernels.workspace(k, w.size, reduced.sparse)
-        vectors, lists, marks = room.vectors, room.lists, room.marks
-        problem = reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.start_alpha
-        for row, values in zip(vectors, problem, strict=False):
-            row[:] = values
-        lists[kernels.WHERE], marks[kernels.SIGNS] = where, signs
-        X, team = matrix_of(stored), Team(kernels.table_of(1, 0 if reduced.sparse else w.size), make_board(1), 0)
+        X, room, team = set_up(reduced, w.size)
+        vectors, lists = room.vectors, room.lists
         margins = reduced.start_margins
         iterations, touched = 0, 0
         while True:
             vectors[kernels.T], lists[kernels.ALIVE] = reduced.c - margins, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
             done, work, count, gap, primal = kernels.minimise(
-                X, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING, room, team
+                X, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING, 0.0, room, team
             )
             iterations, touched = iterations + done, touched + work
             budget.note(gap, primal, touched)

@@ -55,7 +55,7 @@ class FreeRun(Run):
         if not self.width.any():
             return 0.0
         beta, slack = self.signed * (self.reduced.c - products), 4.0 * UNIT * self.width.size * float(self.width.sum())
-        low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack, NONE)
+        low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack, NONE, np.empty((2, beta.size)))
         return low + 0.5 * (high - low)
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ class FreeRun(Run):
         t, free = self.kinks - self.products, self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
         near = intercept_kernels.inside(self.alpha, lo, hi)
-        found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, self.signs, residue, near)
+        found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, self.signs, residue, near, False)
         rows = [k for k in found if k >= 0]
         status = np.zeros(r.size, dtype=np.int8)
         if len(rows) < 2:

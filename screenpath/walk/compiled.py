@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from screenpath.data import needs
-from screenpath.kernels import compiled as kernels
-from screenpath.kernels import newton
+from screenpath.kernels import compiled, newton
+from screenpath.kernels import compiled_types as kernels
 from screenpath.kernels.barrier import Team, can_share, leave, make_board
 from screenpath.kernels.matrix import matrix_of
 from screenpath.kernels.partition import ROWS
@@ -29,7 +29,8 @@ from screenpath.models import ends
 from screenpath.models.base import PathModel
 from screenpath.models.box import FEW
 from screenpath.models.box_types import Certificate
-from screenpath.models.geometry import Point
+from screenpath.models.geometry import ROUNDING, Point
+from screenpath.models.options import INTERVAL
 from screenpath.rules.base import PathScreening
 from screenpath.solvers.base import Solver
 from screenpath.solvers.newton import CALL_ITERATIONS, Newton
@@ -48,7 +49,14 @@ SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a si
 def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> bool:
     """Tell whether a path can be walked in stretches: whether model, rows, screening and solver all declare it."""
     rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
-    return model.compiled and rows.compiled and screening.compiled is not None and solver.compiled(rows)
+    if not (model.compiled and rows.compiled and screening.compiled is not None and solver.compiled(rows)):
+        return False
+    return model.free is None or not _shared(rows)  # which threads do not walk together
+
+
+def _shared(rows) -> bool:
+    """Tell whether several threads walk together."""
+    return rows.threads > 1 and can_share() and rows.size >= SHARED
 
 
 class CompiledWalk:
@@ -75,8 +83,10 @@ class CompiledWalk:
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
         points = min(self.length, len(grid))
         needs.ask_for_results(model, points, points if options.certificates else 2)
-        self.workspace = rows.lent(("stretch", n), lambda: _workspace(model, edges.size - 1))
-        self.threads = rows.threads if can_share() and rows.size >= SHARED else 1
+        self.free = model.free
+        name = ("stretch", n, self.free is None)
+        self.workspace = rows.lent(name, lambda: _workspace(model, edges.size - 1, 0 if self.free is None else 1))
+        self.threads = rows.threads if _shared(rows) else 1
         self.refused = None  # a point that took more than one round
 
     def points(self, reference, rank: int) -> tuple:
@@ -86,9 +96,9 @@ class CompiledWalk:
         the last one is there.
         """
         C = self.grid[rank]
-        if rank == self.refused or not C > reference.C or ends.known(self.model, reference, C):
-            return [], []
         m, o, r = self.model, self.options, reference
+        if rank == self.refused or not C > r.C or ends.known(m, r, C) or m.exact_until(r, C):
+            return [], []
         count = min(self.length, len(self.grid) - rank)
         parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
         w, total = np.empty((2, count + 1, m.rows.d))
@@ -102,9 +112,12 @@ class CompiledWalk:
             r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.slack, r.error, r.primal, r.primal_error, r.gap,
             r.rounding, r.sum_error, r.updates,
         )  # fmt: skip
+        if self.free is not None:
+            numbers[0, kernels.INTERCEPT :] = r.intercept, r.low, r.high, r.residue, r.shift, r.cost
         settings = kernels.Settings(
             o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
             FEW, m.fresh_every, m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None,
+            ROUNDING,
         )  # fmt: skip
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
         found, refused = self._call(points, settings)
@@ -114,17 +127,21 @@ class CompiledWalk:
         certificates: list = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
             certificates[k - 1] = _certificate(
-                m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
+                type(r), m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
                 margins[k % len(margins)],
             )  # fmt: skip
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
         if self.given:
             numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
         named = [m.parameters(C) for C in parameters[:found]]
-        made: Any = Batch(rank, named, numbers[1 : found + 1], w[1 : found + 1], o.tol, m.rows.n)
+        numbers, w = numbers[1 : found + 1], w[1 : found + 1]
+        if self.free is None:
+            made: Any = Batch(rank, named, numbers, w, o.tol, m.rows.n)
+        else:
+            made = FreeBatch(rank, named, numbers, np.column_stack([w, numbers[:, kernels.INTERCEPT]]), o.tol, m.rows.n)
         if o.audit:
             made = list(made)  # a single one, see above
-            made[0].extras = o.audit(m, parameters[0], rank, reference, certificates[0], decided)
+            made[0].extras |= o.audit(m, parameters[0], rank, reference, certificates[0], decided)
         return made, certificates
 
     def _decisions(self, reference, parameter, numbers) -> np.ndarray:
@@ -147,12 +164,16 @@ class CompiledWalk:
         """Have all threads make the same call."""
         board, (changes, room, table) = make_board(self.threads), self.workspace
         arguments = self.X, self.problem, points, settings, changes, room
+        if self.free is not None:
+            from screenpath.kernels.free_walk import free_walk  # other paths start up without it
+
+            return free_walk(*arguments[:2], self.free, *arguments[2:], Team(table, board, 0))
         if self.threads == 1:
-            return kernels.box_walk(*arguments, Team(table, board, 0))
+            return compiled.box_walk(*arguments, Team(table, board, 0))
 
         def help_out(me: int):
             try:
-                kernels.box_walk(*arguments, Team(table, board, me))
+                compiled.box_walk(*arguments, Team(table, board, me))
             except BaseException:
                 leave(board)
                 raise
@@ -161,7 +182,7 @@ class CompiledWalk:
         try:
             for me in range(1, self.threads):
                 others.append(self.model.rows.pool.submit(help_out, me))
-            found = kernels.box_walk(*arguments, Team(table, board, 0))
+            found = compiled.box_walk(*arguments, Team(table, board, 0))
         except BaseException as error:
             leave(board)
             causes = [other.exception() for other in others]  # when it has ended
@@ -173,12 +194,15 @@ class CompiledWalk:
         return found
 
 
-def _workspace(model, blocks: int) -> tuple:
-    """Return what a call writes to and nobody reads after it: the walks of several classes share it."""
+def _workspace(model, blocks: int, more: int) -> tuple:
+    """Return what a call writes to and nobody reads after it: the walks of several classes share it.
+
+    ``more`` are columns that a solver adds.
+    """
     rows, n = model.rows, model.size
     needs.ask_for_workspace(model, blocks)
-    room, sums = newton.workspace(n, rows.d, rows.sparse), np.empty((2, blocks, rows.d))
-    table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d)
+    room, sums = newton.workspace(n, rows.d + more, rows.sparse), np.empty((2, blocks, rows.d))
+    table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d + more)
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table
 
 
@@ -205,7 +229,7 @@ class Batch:
         # At a point that is certified the gap is 0 where the primal value is.
         computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
         gap, rel_gap, target, passes = [values.tolist() for values in computed]
-        ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 :].tolist()
+        ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 : kernels.INTERCEPT].tolist()
         cells = {
             "step": range(self.rank, self.rank + len(self)), "parameters": self.parameters, "status": repeat(CERTIFIED),
             "primal": primal.tolist(), "dual": dual.tolist(), "gap": gap, "rel_gap": rel_gap, "gap_target": target,
@@ -218,7 +242,20 @@ class Batch:
         return map(Step, *(cells[name] for name in POSITIONAL))  # by position: by name, it would take twice as long
 
 
-def _certificate(model, C: float, values: list, w, theta, total, margins) -> Certificate:
+class FreeBatch(Batch):
+    """Steps of a stretch with a free intercept, which is the last of the coefficients."""
+
+    def __iter__(self):
+        intervals = self.numbers[:, [kernels.LOW, kernels.HIGH]].tolist()
+        for step, interval in zip(super().__iter__(), intervals, strict=True):
+            step.extras.update(zip(INTERVAL, interval, strict=True))
+            yield step
+
+
+def _certificate(kind: type, model, C: float, values: list, w, theta, total, margins) -> Certificate:
     w_sq, *proven, sum_error, updates, n_R, n_L = values[: kernels.COUNTS + 2]
     proven += [int(n_R), int(n_L), int(updates), sum_error]
-    return Certificate(C, Point(w, margins, w_sq), theta, total, *proven, relative=model.relative)
+    if model.free is None:
+        return kind(C, Point(w, margins, w_sq), theta, total, *proven, relative=model.relative)
+    more = dict(zip(kernels.FIELDS[kernels.INTERCEPT :], values[kernels.INTERCEPT :], strict=True))
+    return kind(C, Point(w, margins, w_sq), theta, total, *proven, relative=model.relative, **more)

@@ -14,7 +14,9 @@ from screenpath.models.grid import EpsilonGrid, log_grid
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
+from screenpath.rules.intercept import parse_free_rule
 from screenpath.solvers import make_solver
+from screenpath.solvers.intercept import make_free_solver
 from screenpath.walk import compiled, loop
 from screenpath.walk.audit import Audit
 from screenpath.walk.compiled import CompiledWalk, can_compile
@@ -28,21 +30,30 @@ unused = pytest.mark.filterwarnings("ignore:invalid value encountered in scalar:
 FORMED = ("none", "gap", "dvi", "dvi+gap")  # screened by the compiled walk itself
 GIVEN = ("bt2", "it", "it+gap", "ssnsv", "essnsv", "essnsv+gap")  # it is given the decisions
 RULES = FORMED + GIVEN
+FREE = (*FORMED, "dvi8", "bt2", "it+gap", "ssnsv", "essnsv+gap")
 SECONDS = ("screen_s", "solve_s", "certify_s", "init_s")
 
 
-def models(storage="dense"):
+def models(storage="dense", intercept="none"):
     X, y = two_classes(seed=7, noise=1.5)
     rng = np.random.default_rng(7)
     target, weights = X @ rng.normal(size=X.shape[1]) + rng.normal(size=y.size), rng.uniform(0.0, 3.0, y.size)
     weights[::9] = 0.0
     rows = MemoryRows(sp.csr_array(X) if storage == "sparse" else X)
     return {
-        "svm": SVM.model(rows, y),
-        "weighted": SVM.model(rows, y, weights),
-        "lad": LAD.model(rows, target, weights),
-        "quantile": QUANTILE.model(rows, target, tau=0.8),
+        "svm": SVM.model(rows, y, None, intercept),
+        "weighted": SVM.model(rows, y, weights, intercept),
+        "lad": LAD.model(rows, target, weights, intercept),
+        "quantile": QUANTILE.model(rows, target, None, intercept, tau=0.8),
     }
+
+
+def rule_of(model, text):
+    return (parse_rule if model.free is None else parse_free_rule)(text)
+
+
+def solver_of(model, name):
+    return (make_solver if model.free is None else make_free_solver)(name)
 
 
 def options(**more):
@@ -50,15 +61,19 @@ def options(**more):
 
 
 def walked(model, rule="dvi+gap", solver="auto", grid=GRID, **more):
-    return list(walk(model, grid, parse_rule(rule), make_solver(solver), options(**more)))
+    return list(walk(model, grid, rule_of(model, rule), solver_of(model, solver), options(**more)))
 
 
 @unused
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("intercept", "rule"),
+    [*(("none", rule) for rule in RULES), *(("free", rule) for rule in FREE)],
+)
 @pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
-def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
-    model, screening, solver = models(storage)[name], parse_rule(rule), make_solver("newton")
+def test_point_of_a_stretch_is_that_of_the_loop(name, intercept, rule, storage):
+    model = models(storage, intercept)[name]
+    screening, solver = rule_of(model, rule), solver_of(model, "newton")
     if screening.needs_far_end:
         screening.begin(GRID, far_end(model, GRID, solver, options())[1], resumed=False)
     found = {}
@@ -73,8 +88,8 @@ def test_point_of_a_stretch_is_that_of_the_loop(name, rule, storage):
             reference, rank
         )
         step, reference = solve_point(model, C, rank, reference, screening, solver, asked)
-        if not made:  # the closed form, or a second round
-            assert step.solver == "closed-form" or step.rounds > 1
+        if not made:  # the closed form, or a second round; with a free intercept, the start or another way of solving
+            assert intercept == "free" or step.solver == "closed-form" or step.rounds > 1
             continue
         taken += 1
         one, certificate = made[0], certificates[0]
@@ -115,12 +130,13 @@ def test_sum_over_rows_stays_where_an_earlier_weight_vector_is_better():
     assert better.total is rough.total and better.updates == model.fresh_every
 
 
+@pytest.mark.parametrize("intercept", ["none", "free"])
 @pytest.mark.parametrize("name", ["svm", "lad"])
-def test_length_changes_no_byte(name, monkeypatch):
+def test_length_changes_no_byte(name, intercept, monkeypatch):
     paths = []
     for length in (1, 3, 32):
         monkeypatch.setattr(compiled, "POINTS", length)
-        paths.append(walked(models()[name]))
+        paths.append(walked(models("dense", intercept)[name]))
     for one, *others in zip(*paths, strict=True):
         for other in others:
             assert one[0].coefficients.tobytes() == other[0].coefficients.tobytes()
@@ -172,8 +188,13 @@ def test_stretch_takes_only_what_it_can():
     rows, rule, solver = MemoryRows(X), parse_rule("dvi"), make_solver("auto")
     assert all(can_compile(SVM.model(rows, y), parse_rule(text), solver) for text in RULES)
     wide = sp.random_array((20, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    assert all(
+        can_compile(SVM.model(rows, y, None, "free"), parse_free_rule(r), make_free_solver("auto")) for r in FREE
+    )
     refused = [
         (SVR.model(rows, y, epsilon=0.1), rule, solver),
+        (SVR.model(rows, y, None, "free", epsilon=0.1), parse_free_rule("dvi"), make_free_solver("auto")),
+        (SVM.model(MemoryRows(wide), y[:20], None, "free"), parse_free_rule("dvi"), make_free_solver("auto")),
         (SVM.model(MemoryRows(X.astype(np.float32)), y), rule, solver),
         (SVM.model(MemoryRows(wide), y[:20]), rule, solver),
         (SVM.model(rows, y), parse_rule("ssnsv", chunk=2), solver),
@@ -266,7 +287,7 @@ def test_wide_dense_rows_shared(shared):  # systems of few rows, and conjugate g
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("failing", [0, 1])
 def test_thread_that_fails_holds_nobody(shared, monkeypatch, error, failing):
-    model, walk_on, ended = shared("svm", 3), compiled.kernels.box_walk, []
+    model, walk_on, ended = shared("svm", 3), compiled.compiled.box_walk, []
     walked(model)
 
     def fails(*arguments):
@@ -279,9 +300,9 @@ def test_thread_that_fails_holds_nobody(shared, monkeypatch, error, failing):
         finally:
             ended.append(me)
 
-    monkeypatch.setattr(compiled.kernels, "box_walk", fails)
+    monkeypatch.setattr(compiled.compiled, "box_walk", fails)
     with pytest.raises(error):
         walked(model)
     assert sorted(ended) == [0, 1, 2]
-    monkeypatch.setattr(compiled.kernels, "box_walk", walk_on)
+    monkeypatch.setattr(compiled.compiled, "box_walk", walk_on)
     assert all(step.status == "certified" for step, _ in walked(model))  # and the threads are there again
