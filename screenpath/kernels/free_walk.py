@@ -80,7 +80,7 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
         radius = RADIUS
     first, second = lever.one_lever_each(
         free.kinks, problem.signs, margins, ahead, problem.norms, extent, settings.rounding, theta, C, free.lo, free.hi,
-        C * known[RESIDUE], radius, free.typical, tau, rows, weights, offsets,
+        C * known[RESIDUE], free.largest, radius, free.typical, tau, rows, weights, offsets,
     )  # fmt: skip
     for h in range(2):
         m = first if h == 0 else second

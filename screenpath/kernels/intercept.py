@@ -263,7 +263,7 @@ def excess(theta, signs):
         _parts(signs, theta, large, s, e, high, low)
         one, two, three = _sums(high, low, e - s)
         found, rest, lost = found + one, rest + two, lost + three
-    error = UNIT * abs(found + rest) + 2.0 * (theta.size + 8.0) * UNIT * lost
+    error = UNIT * (1.0 + 8.0 * UNIT) * abs(found + rest) + 2.0 * (theta.size + 8.0) * UNIT * lost
     return found + rest, 0.0 if lost == 0.0 else error
 
 

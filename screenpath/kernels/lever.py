@@ -9,6 +9,8 @@ from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 CHOSEN, FEWER = 64, 32  # rows at most that a lever is made of, or a single one
 SHARING = 12  # rows at least that share a lever: its centre is nearer to the middle of all rows then
 GROUP = 64  # rows that are looked at together before any of them is
+LITTLE = 0.01  # part of a share of a lever, or of a box, that a row must have room for
+FAR = 8.0  # a row further from its kink than the foremost, over r times a typical distance, costs more than it brings
 LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, over 2 r
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -143,20 +145,20 @@ def _width(distance, radius, kappa, least):
 
 
 @kernel(fastmath=SUMS)
-def _candidates(tau, signs, theta, C, lo, hi, off, cuts, start, stop):
+def _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, start, stop):
     """Return how many rows may be among the foremost of either side, which are beyond ``cuts``."""
     count = 0.0
     for i in range(at(start), at(stop)):
         value = C * (signs[i] * theta[i])
         up, down = C * hi[i] - value - off, value - C * lo[i] - off
-        count += 1.0 if ((tau[i] > cuts[0]) & (up > 0.0)) | ((-tau[i] > cuts[1]) & (down > 0.0)) else 0.0
+        count += 1.0 if ((tau[i] > cuts[0]) & (up > least)) | ((-tau[i] > cuts[1]) & (down > least)) else 0.0
     return count
 
 
 @kernel
 def one_lever_each(
-    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off, radius, typical, tau, rows, weights,
-    offsets,
+    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off, largest, radius, typical, tau, rows,
+    weights, offsets,
 ):  # fmt: skip
     """Make one lever for either side; what it is made of as of :func:`seen_from` and :func:`lever_weights`.
 
@@ -164,6 +166,8 @@ def one_lever_each(
     ----------
     kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off
         As of :func:`seen_from`, the size of whose centre is ``extent``.
+    largest : float
+        Of the ends of the boxes: rows with hardly any room beside it, or beside their share of a lever, are left out.
     radius : float
         Of the ball.
     typical : float
@@ -183,23 +187,27 @@ def one_lever_each(
     """
     highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), rows[0], rows[1]
     counts, cuts = np.zeros(2, dtype=np.int64), np.full(2, -np.inf)
+    sizes, sharing = np.full(1, LENGTH * (2.0 * radius / typical)), np.full(1, SHARING)
+    least = LITTLE * min(sizes[0] / SHARING, C * largest)
     for s in range(0, tau.size, GROUP):
         e = min(s + GROUP, tau.size)
         for i in range(at(s), at(e)):
             tau[i] = kinks[i] - signs[i] * (factor * products[i])
-        if _candidates(tau, signs, theta, C, lo, hi, off, cuts, s, e) == 0.0:
+        if _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, s, e) == 0.0:
             continue
         for i in range(s, e):
             value = C * (signs[i] * theta[i])
-            if C * hi[i] - value - off > 0.0 and tau[i] > cuts[0]:
+            if C * hi[i] - value - off > least and tau[i] > cuts[0]:
                 counts[0] = _insert(i, tau[i], upper, highest, counts[0])
                 cuts[0] = highest[FEWER - 1] if counts[0] == FEWER else -np.inf
-            if value - C * lo[i] - off > 0.0 and -tau[i] > cuts[1]:
+            if value - C * lo[i] - off > least and -tau[i] > cuts[1]:
                 counts[1] = _insert(i, -tau[i], lower, lowest, counts[1])
                 cuts[1] = lowest[FEWER - 1] if counts[1] == FEWER else -np.inf
-    sizes, sharing = np.full(1, LENGTH * (2.0 * radius / typical)), np.full(1, SHARING)
     for h in range(2):
         side, m = 1.0 if h == 0 else -1.0, counts[h]
+        while m > 1 and abs(tau[rows[h, m - 1]] - tau[rows[h, 0]]) > FAR * radius * typical:
+            m -= 1
+        counts[h] = m
         own, slack, room = np.empty(m), np.empty(m), np.empty(m)
         for r in range(m):
             i = rows[h, r]
@@ -453,7 +461,7 @@ def warm_up():
     seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
     pair, chosen, weights = np.ones((2, 2)), np.zeros((2, FEWER), dtype=np.int64), np.zeros((2, FEWER))
     one_lever_each(
-        a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, 1.0, 1.0, a.copy(), chosen, weights, pair
+        a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, 1.0, 1.0, 1.0, a.copy(), chosen, weights, pair
     )  # fmt: skip
     decide_by_one_each(a, a, signs, a, 1.0, 1e-12, a, 1.0, pair, a, status.copy(), 0, 2)
     offsets, rows, X, where = np.ones((2, 2)), np.eye(2), matrix_of(np.eye(2)), np.zeros(2, dtype=np.int64)

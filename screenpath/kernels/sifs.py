@@ -471,8 +471,8 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     return touched, used
 
 
-def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
+def warm_up(planes=None):
+    """Compile the canonical signatures on tiny arrays; with ``planes``, of shape (4, 1), those of free intercepts."""
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
@@ -480,4 +480,4 @@ def warm_up():
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
     found = Found(status, keep, a.copy(), a.copy(), np.empty(0), keep.copy(), a.copy())
-    sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, None)
+    sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, planes)

@@ -281,7 +281,10 @@ def decide_levels(rows, samples, scores, theta, status, keep, twice, scale, radi
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
+    """Compile the canonical signatures on tiny arrays, and what SIFS takes for free intercepts."""
+    from screenpath.kernels import sifs  # which imports this module
+
+    sifs.warm_up(np.empty((4, 1)))
     view = np.ones(3), np.zeros(3, dtype=np.int32), np.arange(4)
     samples = Samples(np.array([0, 1, 2], dtype=np.int64), np.ones(3), 3, 3, 0.5)
     a, status, keep = np.full(9, 0.5), np.zeros(9, dtype=np.int8), np.ones(3, dtype=np.int8)

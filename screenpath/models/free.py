@@ -217,7 +217,8 @@ class FreeModel(FreeIntercept):
         offsets, (lengths, away), centers = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, mean.size))
         counts = lever_kernels.one_lever_each(
             own.kinks, self.signs, center.products, 1.0, self.norms, extent, self.rounding, region.theta, region.C,
-            own.lo, own.hi, region.C * region.residue, radius, typical or 1.0, tau, listed, weights, offsets,
+            own.lo, own.hi, region.C * region.residue, self.largest, radius, typical or 1.0, tau, listed, weights,
+            offsets,
         )  # fmt: skip
         for h, count in enumerate(counts):
             rows, where = self.signless_place(listed[h, :count])

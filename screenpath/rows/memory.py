@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +26,18 @@ def usable_threads(requested: int) -> int:
         return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(requested, allowed)
+
+
+def ordinary(array: np.ndarray) -> np.ndarray:
+    """Return an array that must not be written to as one that compiled code does not take for another type.
+
+    Nobody writes to rows. The memory is the same: a file that is mapped read-only is not copied.
+    """
+    if array.flags.writeable:
+        return array
+    interface = dict(array.__array_interface__)
+    interface["data"] = interface["data"][0], False
+    return np.asarray(SimpleNamespace(__array_interface__=interface, keeps=array))
 
 
 class MemoryRows(WalkedRows):
@@ -55,11 +68,11 @@ class MemoryRows(WalkedRows):
         self.sparse, self.inexact = sp.issparse(X), inexact
         if self.sparse:
             X = X.tocsr()
-            self.data = np.ascontiguousarray(X.data)
-            self.indices = X.indices
+            self.data = ordinary(np.ascontiguousarray(X.data))
+            self.indices = ordinary(X.indices)
             self.indptr = X.indptr.astype(np.int64)  # one canonical type: no second compilation
         else:
-            self.X = np.ascontiguousarray(X)
+            self.X = ordinary(np.ascontiguousarray(X))
         self.n, self.d = (int(size) for size in X.shape)
         self.threads = usable_threads(threads)
         self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None

@@ -18,7 +18,9 @@ def written_out(model, region):
     size = kernels.LENGTH * 2.0 * radius / typical
     X = np.stack([model.signs * model.margins(e) for e in np.eye(model.rows.d)], axis=1)
     for side, room in ((1.0, C * own.hi - alpha), (-1.0, alpha - C * own.lo)):
-        order = [i for i in np.argsort(-side * tau, kind="stable") if room[i] > 0.0][: kernels.FEWER]
+        least = kernels.LITTLE * min(size / kernels.SHARING, C * model.largest)
+        order = [i for i in np.argsort(-side * tau, kind="stable") if room[i] > least][: kernels.FEWER]
+        order = [i for i in order if abs(tau[i] - tau[order[0]]) <= kernels.FAR * radius * typical]
         share, left = [], size
         for i in order:
             share.append(min(max(left, 0.0), room[i], size / kernels.SHARING))

@@ -70,7 +70,7 @@ def test_the_intercept_is_free_unless_it_is_penalised_or_declined(cancer):
     penalised = SVMClassifier(C=0.1, intercept="penalised").fit(X, y)
     same(penalised, screenpath.svm_path(X, y, grid=[0.1], bias=1.0))
     # A shift of the features changes the free intercept alone.
-    here, there = (SVMClassifier(C=0.1, tol=1e-10).fit(rows, y) for rows in (X / 100.0, X / 100.0 + 3.0))
+    here, there = (SVMClassifier(C=0.1, tol=1e-12).fit(rows, y) for rows in (X / 100.0, X / 100.0 + 3.0))
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(there.decision_function(X / 100.0 + 3.0), here.decision_function(X / 100.0), atol=1e-4)
 
