@@ -129,7 +129,6 @@ def test_a_budget_that_is_used_up_is_said():
 REFUSED = (
     ({"rule": "ifs+gap"}, "the rule .ifs. decides features"),
     ({"solver": "acc-sdca"}, "'acc-sdca'"),
-    ({"intercept": "free"}, "`intercept=free`"),
     ({"alphas": [0.1, 0.0]}, "`alpha` 0 leaves no L2 term"),
 )
 
@@ -139,3 +138,9 @@ def test_what_is_not_possible_is_refused_by_name(option, named):
     X, y, _ = problem()
     with pytest.raises(UsageError, match=named):
         sparse_svm_path(X, y, smoothing=0, **option)
+
+
+def test_free_intercepts_of_several_classes_are_refused_by_name():
+    X, y, _ = problem(3)
+    with pytest.raises(UsageError, match="`intercept=free` with the exact hinge .* is for two labels"):
+        sparse_svm_path(X, y, smoothing=0, intercept="free")
