@@ -10,13 +10,14 @@ ends can share out what is missing.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
-from math import sqrt
 
 import numpy as np
 
 from screenpath.kernels.matrix import matrix_of, products, taken, weighted_sum
+from screenpath.kernels.multiplier import next_multiplier
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.csr import with_constant
 from screenpath.solvers.base import Budget, Solver
@@ -41,7 +42,9 @@ class Multipliers:
         self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size), 0.0, 0)
         norms = run.reduced.norms
         self.rho = RHO * (float(np.square(norms).mean()) or 1.0)
-        self.rows = with_constant(self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, sqrt(self.rho))
+        self.rows = with_constant(
+            self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, math.sqrt(self.rho)
+        )
         self.norms = np.sqrt(np.square(norms) + self.rho)
         run.touched += size
 
@@ -65,7 +68,7 @@ class Multipliers:
     def problem(self, mu: float) -> Reduced:
         """Return the box problem around an intercept, from the dual point of the run."""
         run, rows = self.run, self.rows
-        point, margins = np.append(run.v, sqrt(self.rho) * self.missing), np.empty(run.c.size)
+        point, margins = np.append(run.v, math.sqrt(self.rho) * self.missing), np.empty(run.c.size)
         products(matrix_of(rows), point, margins, 0, margins.size)
         run.touched += margins.size
         return Reduced(
@@ -79,7 +82,7 @@ class Multipliers:
         run, d = self.run, self.run.w.size
         self.share_out()
         mu = run.b - self.rho * self.missing
-        before: tuple = ()
+        before = math.nan, 0.0
         for k in range(MOST):
             left = replace(budget, epochs=budget.epochs - run.iterations, touched=budget.touched + run.touched)
             aim = (TIGHT if k else LOOSE) * tol
@@ -88,7 +91,7 @@ class Multipliers:
             run.w, run.v, run.alpha = found.w[:d].copy(), found.w[:d], found.alpha
             now = mu, self.missing
             run.b = mu + self.rho * now[1]
-            mu, before = _next(before, now, run.b), now
+            mu, before = next_multiplier(*now, *before, run.b), now
             self.share_out()
             run.form_products()
             run.feasible = abs(self.missing) <= EXACT * float(np.abs(run.alpha).sum())
@@ -98,12 +101,3 @@ class Multipliers:
             if run.iterations >= budget.epochs or time.monotonic() > budget.deadline:
                 return False
         return False
-
-
-def _next(before: tuple, now: tuple, otherwise: float) -> float:
-    """Return where the line through two pairs of a multiplier and what is missing there is 0."""
-    if before and before[0] != now[0]:
-        slope = (now[1] - before[1]) / (now[0] - before[0])
-        if slope < 0.0:
-            return now[0] - now[1] / slope
-    return otherwise

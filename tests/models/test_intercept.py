@@ -57,6 +57,22 @@ def test_the_interval_of_many_different_kinks_holds_the_median():
     assert even.interval(np.zeros(1000)) == (500.0, 501.0)
 
 
+@pytest.mark.parametrize("n", [40, 300, 6000])
+def test_rows_that_are_likely_change_nothing_but_the_time(n):
+    """Whether the interval lies among them, beside them, or right at their end."""
+    rng = np.random.default_rng(n)
+    for k in range(20):
+        beta = np.round(rng.normal(size=n), 3 if k % 2 else 12)
+        weights = rng.integers(0, 3, n).astype(float) if k % 3 else np.ones(n)
+        weights[:2] = 1.0
+        found = Signless.of(beta, -weights, weights * (1.0 + (k % 5)), np.ones(n, dtype=np.int8))
+        plain = found.best(beta)
+        order = np.argsort(beta)
+        near = int(np.searchsorted(beta[order], plain[0]))
+        for first in (0, max(near - 9, 0), max(near - 1, 0), near, min(near + 1, n - 9), n - 9):
+            assert found.best(beta, np.sort(order[first : first + 9])) == plain
+
+
 def test_where_all_rows_pull_one_way_there_is_no_best_intercept():
     with pytest.raises(UsageError, match="two classes"):
         SVM.model(MemoryRows(np.eye(3)), np.ones(3), None, "free")
@@ -97,6 +113,14 @@ def test_the_sum_that_is_looked_at_is_bounded():
         found, error = kernels.excess(values, signs)
         exact = sum(Fraction(float(v)) * int(s) for v, s in zip(values, signs, strict=True))
         assert abs(Fraction(found) - exact) <= Fraction(error)
+    for n, scale in ((1, 1e-300), (1023, 1e-5), (1024, 1e280), (1025, 3.0), (4000, 1.0)):
+        values, signs = scale * rng.normal(size=n), rng.choice([-1, 1], n).astype(np.int8)
+        found, error = kernels.excess(values, signs)
+        exact = sum(Fraction(float(v)) * int(s) for v, s in zip(values, signs, strict=True))
+        assert abs(Fraction(found) - exact) <= Fraction(error) <= 1e-12 * float(np.abs(values).sum())
+    ends = rng.choice([0.0, 1.0, 0.75], 3000)  # whose sum is exact
+    assert kernels.excess(ends, np.ones(3000, dtype=np.int8)) == (ends.sum(), 0.0)
+    assert kernels.excess(np.zeros(3), np.ones(3, dtype=np.int8)) == (0.0, 0.0)
     assert kernels.excess(np.array([0.5, 0.25, -0.75]), np.ones(3, dtype=np.int8)) == (0.0, 0.0)
 
 

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import screenpath
 from screenpath.errors import UsageError
 from screenpath.kernels import intercept_newton as kernels
+from screenpath.kernels.multiplier import next_multiplier
 from screenpath.solvers import multipliers
 from screenpath.solvers.base import Budget
 from screenpath.solvers.intercept import FreeNewton, Run, make_free_solver
@@ -121,15 +122,10 @@ def test_an_end_of_the_budget_is_noticed(budget):
 
 
 def test_a_multiplier_goes_where_the_line_through_two_ends():
-    line = multipliers._next
-    assert line((), (1.0, 0.5), 1.2) == 1.2  # a single one
-    assert line((1.0, 0.5), (2.0, 0.25), 9.0) == pytest.approx(3.0)
-    assert (
-        line((1.0, 0.5), (2.0, 0.5), 2.1)
-        == line((1.0, 0.5), (1.0, 0.4), 2.1)
-        == line((1.0, 0.1), (2.0, 0.2), 2.1)
-        == 2.1
-    )
+    assert next_multiplier(1.0, 0.5, np.nan, 0.0, 1.2) == 1.2  # a single one
+    assert next_multiplier(2.0, 0.25, 1.0, 0.5, 9.0) == pytest.approx(3.0)
+    for now, before in (((2.0, 0.5), (1.0, 0.5)), ((1.0, 0.4), (1.0, 0.5)), ((2.0, 0.2), (1.0, 0.1))):
+        assert next_multiplier(*now, *before, 2.1) == 2.1
 
 
 def test_other_solvers_are_refused():
