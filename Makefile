@@ -86,6 +86,7 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm-classes
+	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 100000 --rules sparse-svm-exact
 	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
 	$(BIN)/python tests/safety/fuzz_rounding.py --steps 100000
 	$(BIN)/python tests/safety/fuzz_rounding.py --kernels --steps 20000

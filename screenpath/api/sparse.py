@@ -122,7 +122,7 @@ def sparse_svm_path(
         With explicit ``alphas``: further grid points, log-spaced, before each of them; screening needs near ones.
     smoothing : float, default 0.5
         ``gamma`` of the smoothed hinge, in [0, 1). With 0 the hinge is the exact one: each point is solved by a
-        continuation of smoothed problems, and certified with the exact hinge.
+        continuation of smoothed problems, and certified with the exact hinge; a free intercept is then for two labels.
     class_weight, sample_weight
         Weights ``s_i``, as of :func:`screenpath.api.losses.loss_path`.
     rule : str, default "sifs+gap"

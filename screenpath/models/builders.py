@@ -32,6 +32,12 @@ def sparse_model(views, labels, classes: int, gamma: float, weights=None, interc
 
     if intercept == "free":
         if classes > 1:
+            if gamma == 0.0:
+                raise UsageError(
+                    "`intercept=free` with the exact hinge (`smoothing=0`) is for two labels: the best intercepts of "
+                    "several classes are then those of a linear program",
+                    "use `intercept=penalised`, or a `smoothing` above 0",
+                )
             from screenpath.models.sparse_classes import FreeClassesModel as kind
         else:
             from screenpath.models.sparse_free import FreeSparseModel as kind

@@ -9,6 +9,10 @@ balls around ``w`` and ``theta`` are the same: ``P`` is as strongly convex in ``
 in the dual nothing is added but a plane. What rounding leaves of the equality one row could take: each certificate
 counts it.
 
+Of the exact hinge (``gamma = 0``) the best intercepts are an interval between kinks, and ``b`` is its middle. Its dual
+points say nothing about ``b``: the gap is that same sum for whatever ``b``. With ``w = 0`` and one class larger, other
+dual points of that class would do as well as the one below: ``w = 0`` may be optimal below ``beta_max`` too.
+
 Features are decided in the plane, where a column counts by its distance from its mean over the dual variables that
 survive. Samples are decided with the scores of rows seen from the mean of all rows, whose best intercepts bound ``b``.
 
@@ -27,6 +31,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_intercept as kernels
 from screenpath.kernels.intercept import best_of
+from screenpath.models.intercept import Signless, balanced_to
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_types import Level, SparseCertificate
 from screenpath.numbers.rounding import UNIT
@@ -81,11 +86,14 @@ class FreeSparseModel(FreeModel):
     levels = 1
     minority: float
     ratio: float
+    signless: Signless  # the rows' kinks; with the exact hinge alone
 
     def __init__(self, views, labels, classes, beta, gamma, weights=None, shared=None):
         super().__init__(views, labels, classes, beta, gamma, weights, shared)
         if shared is not None:
             self.minority, self.ratio, self.col_total = shared.minority, shared.ratio, shared.col_total
+            if self.sharp:
+                self.signless = shared.signless
             return
         up, down = fsum(self.given[labels > 0]), fsum(self.given[labels < 0])
         if not min(up, down) > 0.0:
@@ -93,6 +101,8 @@ class FreeSparseModel(FreeModel):
                 "a free intercept needs two classes: of one alone, or with weight 0 for the other, none is best",
                 "use `intercept=none`, or give both classes samples of positive weight",
             )
+        if self.sharp:
+            self.signless = Signless.of(np.ones(self.n), np.zeros(self.n), self.weights, labels.astype(np.int8))
         self.minority, self.ratio = (1.0 if up <= down else -1.0), min(up, down) / max(up, down)
         self.top = np.where(labels == self.minority, 1.0, self.ratio) if up != down else self.ones
         self.balance(np.zeros(self.n), self.top)
@@ -108,6 +118,8 @@ class FreeSparseModel(FreeModel):
 
     def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
         """Add the intercept to the scores: the best one, which may be near ``guess``, or the one that is given."""
+        if self.sharp:
+            return self._placed_at_kinks(scores, intercept)
         if intercept is None:
             b = kernels.settle(scores, self.labels, self.weights, self.gamma, self.free, guess)
         else:
@@ -121,6 +133,14 @@ class FreeSparseModel(FreeModel):
             b = middle
         return Level(b, low, high)
 
+    def _placed_at_kinks(self, scores: np.ndarray, intercept) -> Level:
+        """Add the intercept to the scores, with the exact hinge: the middle of the best ones, or the one given."""
+        with np.errstate(invalid="ignore", over="ignore"):  # of weights that overflow: their gap is infinite
+            low, high = self.signless.best(self.labels - scores)
+            b = best_of(low, high) if intercept is None else intercept
+            scores += b
+        return Level(b, low, high)
+
     def answers(self, inside: np.ndarray) -> np.ndarray:
         """Return what the free intercept adds to the rows of the dual variables ``inside``."""
         if not inside.size:
@@ -129,8 +149,11 @@ class FreeSparseModel(FreeModel):
         return (self.labels[inside] * self.roots[inside] / np.sqrt(self.weights[inside].sum() or 1.0))[None, :]
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
-        """Let the rows that lose least take what rounding has left of the signed sum; tell whether one did."""
-        moved = False
+        """Let the rows that lose least take what rounding has left of the signed sum; tell whether one did.
+
+        With the exact hinge more may be left, as the rows at their kink are at one end in ``theta(w)``: many take it.
+        """
+        moved = self._fill_kinks(scores, theta) if self.sharp else False
         for _ in range(TRIES):
             found, error = kernels.excess(theta, self.labels, self.given)
             if not abs(found) > error:
@@ -143,6 +166,14 @@ class FreeSparseModel(FreeModel):
                 break
             theta[row], moved = value, True
         return moved
+
+    def _fill_kinks(self, scores: np.ndarray, theta: np.ndarray) -> bool:
+        """Move the rows nearest to their kink, as far as they can, until rounding is all that is left; tell whether."""
+        mass, t = self.given * theta, 1.0 - self.labels * scores
+        filled = balanced_to(mass, t, 0.0 * mass, self.given, self.signless.signs, 0.0)
+        rows = np.flatnonzero(filled != mass)
+        theta[rows] = np.clip(filled[rows] / self.given[rows], 0.0, 1.0)
+        return bool(rows.size)
 
     def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
         """Return what an exact dual point may differ by: one row takes what is left of the signed sum."""

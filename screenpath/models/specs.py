@@ -296,11 +296,6 @@ def check_exact_hinge(options: dict) -> None:
             "concave",
             "use `solver=newton` or a `smoothing` above 0",
         )
-    if options.get("intercept") == "free":
-        raise UsageError(
-            "`intercept=free` needs a smoothed hinge: of the exact one, whole intervals of intercepts are best",
-            "use `intercept=penalised`, or a `smoothing` above 0",
-        )
 
 
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:

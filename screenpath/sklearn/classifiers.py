@@ -155,7 +155,7 @@ class SparseSVMClassifier(Single, SparseSVM):
     alpha, beta : float, default 0.01
         Weights of the two penalties beside the *mean* loss.
     smoothing : float, default 0.5
-        Width of the hinge's quadratic part, in (0, 1).
+        Width of the hinge's quadratic part, in [0, 1). 0 is the exact hinge; its free intercept is for two labels.
     intercept : {"free", "penalised", "none"}, optional
         As of :class:`SVMClassifier`, but that of more than two labels there is none by default; a free one for each has
         the sum 0, before scaling is undone.

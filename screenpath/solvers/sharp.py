@@ -6,6 +6,9 @@ they are, ``w_g`` and ``theta_g`` are linear in ``g``: the line through two widt
 however wide the last one is, and with a zone of any size. Both pairs are certified on the full data with the exact
 hinge; the better one is what counts. The balls of the dynamic rule are those of the smoothed problem under way: they
 decide nothing beyond it.
+
+A free intercept is the best one of each problem, and linear in ``g`` too: all their dual points have the signed sum 0,
+and so has the line, but for entries that are clipped.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import time
 
 import numpy as np
 
+from screenpath.kernels import sparse_levels as levels
 from screenpath.kernels import sparse_samples as losses
 from screenpath.models.sparse_types import SparseCertificate, SparseReduced
 from screenpath.solvers.base import Budget, Solution
@@ -47,7 +51,9 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
         found = solver.solve(smooth, tol=INNER * tol, budget=left, dynamic=dynamic)
         epochs, touched, screened = epochs + found.epochs, touched + found.touched, screened + found.screened
         counted = model.rows.touched
-        pair = model.certify(alpha, found.w, _answer(smooth, found.w), start)
+        scores, theta = _answer(smooth, found.w, start)
+        model.balance(scores, theta)
+        pair = model.certify(alpha, found.w, theta, start)
         ahead: list[SparseCertificate] = [] if before is None else [_at_zero(model, alpha, before, (pair, width))]
         touched, model.rows.touched = touched + (model.rows.touched - counted), counted
         known = [pair, *ahead] if best is None else [pair, *ahead, best]
@@ -60,11 +66,16 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
             return Solution(best.w, best.theta, epochs, touched, converged, screened, f"{solver.name}+continuation")
 
 
-def _answer(smooth: SparseReduced, w: np.ndarray) -> np.ndarray:
-    """Return the dual point of weights in a smoothed problem; what is screened keeps its value."""
-    m, theta = smooth.model, np.empty(smooth.model.ones.size)
-    losses.respond(m.scores(w), m.samples, smooth.screened.duals, theta, np.empty(theta.size))
-    return theta
+def _answer(smooth: SparseReduced, w: np.ndarray, near: SparseCertificate) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of weights in a smoothed problem, and their dual point; what is screened keeps its value.
+
+    A free intercept is the best one of that problem, and may be near that of a known pair.
+    """
+    m, theta, scores = smooth.model, np.empty(smooth.model.ones.size), smooth.model.scores(w)
+    if m.intercept:
+        levels.place(scores, m.samples, smooth.screened.duals, m.levels_of(near))
+    losses.respond(scores, m.samples, smooth.screened.duals, theta, np.empty(theta.size))
+    return scores, theta
 
 
 def _at_zero(model, alpha: float, before: tuple, now: tuple) -> SparseCertificate:
@@ -74,4 +85,5 @@ def _at_zero(model, alpha: float, before: tuple, now: tuple) -> SparseCertificat
     w = new.w + step * (new.w - old.w)
     w[np.sign(w) != np.sign(new.w)] = 0.0
     theta = np.clip(new.theta + step * (new.theta - old.theta), 0.0, 1.0)
+    model.balance(new.scores, theta)
     return model.certify(alpha, w, theta, new)

@@ -156,7 +156,7 @@ def test_what_is_not_possible_is_refused_by_name(runs, call):
     found = call(*own, "--solver", "sdca")
     assert found.code == 2 and "moves one dual variable at a time" in found.err
     found = call(*own, "--smoothing", 0)
-    assert found.code == 2 and "--intercept free needs a smoothed hinge" in found.err
+    assert found.code == 2 and "--intercept free with the exact hinge (--smoothing 0) is for two labels" in found.err
     data = screenpath.read_libsvm(runs / "three")
     with pytest.raises(UsageError, match="positive weight in every class"):
         screenpath.sparse_svm_path(data.X, data.y, intercept="free", sample_weight=(data.y > 4).astype(float))

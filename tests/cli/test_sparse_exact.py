@@ -19,18 +19,19 @@ def data(tmp_path):
     return path
 
 
-def test_a_run_its_certificate_and_what_goes_on_from_it(call, data):
-    own = ("sparse-svm", data, *GRID)
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_a_run_its_certificate_and_what_goes_on_from_it(call, data, intercept):
+    own = ("sparse-svm", data, *GRID, "--intercept", intercept)
     assert call(*own, "--certificate", "-o", "whole").code == 0
     assert call("verify", "whole").code == 0
     steps = read_csv("whole/steps.csv")
     loaded = screenpath.read_libsvm(data)
-    path = screenpath.sparse_svm_path(loaded.X, loaded.y, betas=2, alphas=4, smoothing=0)
+    path = screenpath.sparse_svm_path(loaded.X, loaded.y, betas=2, alphas=4, smoothing=0, intercept=intercept)
     assert [float(row["primal"]) for row in steps] == [step.primal for step in path.steps]
     signs, X = np.where(loaded.y > 1.5, 1.0, -1.0), loaded.X.toarray()
-    for step, w in zip(path.steps, path.coefficients, strict=True):
+    for step, w, b in zip(path.steps, path.coefficients, path.intercepts, strict=True):
         alpha, beta = step.parameters["alpha"], step.parameters["beta"]
-        hinge = np.maximum(1.0 - signs * (X @ w), 0.0).mean()
+        hinge = np.maximum(1.0 - signs * (X @ w + b), 0.0).mean()
         assert step.primal == pytest.approx(hinge + alpha / 2 * w @ w + beta * np.abs(w).sum(), rel=1e-12)
     assert call(*own, "--jobs", 2, "-o", "shared").code == 0
     assert call(*own, "--time-limit", "1e-9", "-o", "part").code in (1, 3)
@@ -39,8 +40,9 @@ def test_a_run_its_certificate_and_what_goes_on_from_it(call, data):
         assert without_times(f"{name}/steps.csv") == without_times("whole/steps.csv")
 
 
-def test_a_certificate_of_another_hinge_or_another_point_is_rejected(call, data):
-    assert call("sparse-svm", data, *GRID, "--certificate", "-o", "run").code == 0
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_a_certificate_of_another_hinge_or_another_point_is_rejected(call, data, intercept):
+    assert call("sparse-svm", data, *GRID, "--intercept", intercept, "--certificate", "-o", "run").code == 0
     header, steps = screenpath.verify.file.read_certificate("run/certificate.bin")
     assert header["smoothing"] == 0.0 and not screenpath.verify.check(header, steps, data).faults
     entry = next(entry for entry in reversed(steps) if entry["between"].size)
@@ -51,11 +53,13 @@ def test_a_certificate_of_another_hinge_or_another_point_is_rejected(call, data)
     assert screenpath.verify.check(header | {"smoothing": 0.3}, steps, data).faults
 
 
-def test_audit_and_cross_validation(call, data):
-    assert call("sparse-svm", data, *GRID, "--audit", "--rule", "sifs", "-o", "audited").code == 0
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_audit_and_cross_validation(call, data, intercept):
+    own = (data, *GRID, "--intercept", intercept)
+    assert call("sparse-svm", *own, "--audit", "--rule", "sifs", "-o", "audited").code == 0
     assert {row["unsafe"] for row in read_csv("audited/steps.csv")} == {"0"}
-    assert call("cv", "sparse-svm", data, *GRID, "--folds", 3, "-o", "cv").code == 0
-    found = call("compare-rules", "sparse-svm", data, *GRID, "--rules", "none,iss,sifs+gap", "--repeats", 1)
+    assert call("cv", "sparse-svm", *own, "--folds", 3, "-o", "cv").code == 0
+    found = call("compare-rules", "sparse-svm", *own, "--rules", "none,iss,sifs+gap", "--repeats", 1)
     assert found.code == 0 and found.out.count("| warm |") == 3
 
 
@@ -64,7 +68,6 @@ def test_what_is_not_possible_is_refused_by_name(call, data):
     for more, said in (
         (("--rule", "ifs"), "the rule 'ifs' decides features over a ball of the dual"),
         (("--solver", "sdca"), "use --solver newton or a --smoothing above 0"),
-        (("--intercept", "free"), "--intercept free needs a smoothed hinge"),
         (("--alpha", "1,0"), "--alpha 0 leaves no L2 term"),
     ):
         found = call(*own, *more)

@@ -16,7 +16,7 @@ from screenpath.walk.loop import PathOptions, walk
 GAMMA = 0.5
 
 
-def problem(seed, n=30, d=8, share=0.3, weighted=False, storage=np.asarray):
+def problem(seed, n=30, d=8, share=0.3, weighted=False, storage=np.asarray, gamma=GAMMA):
     """Return data, signs and model at ``beta = 0``; a share of the samples is of the class +1."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + 2.0
@@ -24,28 +24,30 @@ def problem(seed, n=30, d=8, share=0.3, weighted=False, storage=np.asarray):
     forms = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=n)
     y = np.where(np.argsort(np.argsort(forms)) >= round((1.0 - share) * n), 1, -1)
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else None
-    return X, y, FreeSparseModel(Views(storage(X)), y, 1, 0.0, GAMMA, weights)
+    return X, y, FreeSparseModel(Views(storage(X)), y, 1, 0.0, gamma, weights)
 
 
-def cone_optimum(X, y, s, alpha, beta) -> float:
+def cone_optimum(X, y, s, alpha, beta, gamma=GAMMA) -> float:
     """Return the optimum of an interior-point method; the smoothed hinge is the least ``q^2/(2 gamma) + (t - q)_+``."""
     w, b, q = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(y.size)
     t = 1.0 - cp.multiply(y, (X - X.mean(axis=0)) @ w + b)
-    loss = cp.sum(cp.multiply(s, cp.square(q) / (2.0 * GAMMA) + cp.pos(t - q))) / s.sum()
+    hinge = cp.square(q) / (2.0 * gamma) + cp.pos(t - q) if gamma > 0.0 else cp.pos(t)
+    loss = cp.sum(cp.multiply(s, hinge)) / s.sum()
     found = cp.Problem(cp.Minimize(loss + alpha / 2.0 * cp.sum_squares(w) + beta * cp.norm1(w)))
     found.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(found.value)
 
 
+@pytest.mark.parametrize("gamma", [GAMMA, 0.0])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_optimum_is_that_of_a_cone_solver(weighted, storage):
-    X, y, base = problem(3, weighted=weighted, storage=storage)
+def test_the_optimum_is_that_of_a_cone_solver(weighted, storage, gamma):
+    X, y, base = problem(3, weighted=weighted, storage=storage, gamma=gamma)
     pairs = [(a, b) for b in (0.6 * base.beta_max, 0.05 * base.beta_max) for a in (1.0, 0.1, 0.01)]
     for step, found in walk(
         SparseGrid(base), pairs, parse_sparse_rule("sifs+gap"), SparseNewton(), PathOptions(tol=1e-10)
     ):
-        best = cone_optimum(X, y, base.given, *found.at)
+        best = cone_optimum(X, y, base.given, *found.at, gamma)
         assert step.status == "certified" and step.primal == pytest.approx(best, rel=1e-8)
         assert found.low <= found.intercept <= found.high
         assert step.coefficients.dense()[-1] == found.intercept and step.coefficients.size == X.shape[1] + 1
@@ -70,6 +72,27 @@ def test_the_intercept_is_the_best_one_for_the_weights(seed):
             assert loss(b) >= loss(level.intercept) - 1e-9
     for b in np.linspace(level.low, level.high, 3):
         assert loss(b) == pytest.approx(loss(level.intercept), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_the_exact_hinge_the_best_intercepts_are_an_interval(seed):
+    """Many kinks are tied; the dual point of ``w`` moves rows there until the signed sum is 0."""
+    rng = np.random.default_rng(seed)
+    _, y, model = problem(seed, share=0.5, weighted=seed % 2 == 0, gamma=0.0)
+    z = rng.choice([0.5, 1.0], size=y.size) * rng.integers(-2, 3, size=y.size)
+    scores = z.copy()
+    level = model.placed(scores)
+    assert np.array_equal(scores, z + level.intercept) and level.low <= level.intercept <= level.high
+    loss = {b: model.weights @ np.maximum(1.0 - y * (z + b), 0.0) for b in np.arange(-12.0, 13.0) / 4.0}
+    best = [b for b, value in loss.items() if value <= min(loss.values()) + 1e-12]  # all kinks are among them
+    assert (level.low, level.high) == (best[0], best[-1])
+    theta = np.where(y * scores < 1.0, 1.0, 0.0)
+    assert (theta @ (y * model.given) == 0.0) or model.balance(scores, theta)
+    moved = theta != np.where(y * scores < 1.0, 1.0, 0.0)
+    assert theta @ (y * model.given) == pytest.approx(0.0, abs=1e-12) and np.all((theta >= 0.0) & (theta <= 1.0))
+    assert np.all(np.abs(1.0 - y * scores)[moved] < 1e-12)
+    given = z.copy()
+    assert model.placed(given, 0.25)[:] == (0.25, level.low, level.high) and np.array_equal(given, z + 0.25)
 
 
 def test_bounds_of_the_intercept_hold_for_all_scores_within_reach():

@@ -28,7 +28,8 @@ BOX = {name: partial(test_intercept.attack, rule=rule) for name, rule in RULES.i
     **{f"chunk {form}": partial(test_intercept_chunks.attack_walks, form=form) for form in "Cs"},
 }
 CLASSES = partial(test_sparse_free.attack, make=test_sparse_classes.problem)
-ATTACKS = {**BOX, "sparse-svm": test_sparse_free.attack, "sparse-svm-classes": CLASSES}
+EXACT = partial(test_sparse_free.attack, make=test_sparse_free.exact_hinge)
+ATTACKS = {**BOX, "sparse-svm": test_sparse_free.attack, "sparse-svm-classes": CLASSES, "sparse-svm-exact": EXACT}
 
 
 def fuzz(decisions: int, seed: int = 1000, report=None, only=None):
@@ -60,9 +61,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument(
-        "--rules", help="of the box models unless named, joined by commas; sparse-svm, sparse-svm-classes"
-    )
+    others = ", ".join(name for name in ATTACKS if name not in BOX)
+    parser.add_argument("--rules", help=f"of the box models unless named, joined by commas; {others}")
     arguments = parser.parse_args()
     only = arguments.rules.split(",") if arguments.rules else list(BOX)
     made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr), only)

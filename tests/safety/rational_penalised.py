@@ -128,6 +128,8 @@ class Sparse:
     def respond(self, w):
         """Return ``t`` and ``theta(w)`` of the dual variables."""
         t = {k: 1 - sum(a * b for a, b in zip(self.rows[k], w, strict=True) if a and b) for k in self.free}
+        if self.gamma == 0:
+            return t, {k: Fraction(int(t[k] > 0)) for k in self.free}
         return t, {k: min(max(t[k] / self.gamma, Fraction(0)), Fraction(1)) for k in self.free}
 
     def sums(self, theta):

@@ -1,6 +1,7 @@
 """The sparse SVM with a free intercept: no decision is wrong, no certificate claims more than is true."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ WHAT = ((True, True), (True, False), (False, True))
 SURE = 1e-5  # an optimum is known to less than that
 
 
-def problem(rng) -> FreeSparseModel:
+def problem(rng, gamma=None) -> FreeSparseModel:
     """Return a small model at ``beta = 0``: labels out of balance, a mean far from 0, now and then weights."""
     n, d = int(rng.integers(12, 50)), int(rng.integers(2, 20))
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-0.5, 0.5, size=d) + 3.0 * rng.normal(size=d)
@@ -40,14 +41,19 @@ def problem(rng) -> FreeSparseModel:
     if weights is not None:
         weights[:2] = 1.0
     views = Views(sp.csr_array(X) if rng.random() < 0.5 else X)
-    return FreeSparseModel(views, y.astype(np.int64), 1, 0.0, float(rng.choice([0.5, 0.1, 0.9])), weights)
+    gamma = float(rng.choice([0.5, 0.1, 0.9])) if gamma is None else gamma
+    return FreeSparseModel(views, y.astype(np.int64), 1, 0.0, gamma, weights)
 
 
-def solved(model, alpha: float, steps: int = 300, tol: float = 1e-14):
+exact_hinge = partial(problem, gamma=0.0)
+
+
+def solved(model, alpha: float, steps: int = 300):
     """Return a certificate at ``alpha`` after some steps of Newton's method."""
     reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
+    tol = 1e-12 if model.sharp else 1e-14  # beyond it widths only fall
     found = SparseNewton().solve(reduced, tol=tol, budget=Budget(steps, np.inf), dynamic=False)
-    return model.certify(alpha, found.w, None)
+    return model.certify(alpha, found.w, found.alpha)
 
 
 def references(model, alpha: float, rng):
@@ -85,7 +91,7 @@ def attack(seeds, make=problem) -> tuple[int, int]:
             for reference in references(model, alpha, rng):
                 at = rules.screen(model, reference, ratio * alpha, *WHAT[seed % 3], seed % 2 == 0)
                 pairs = [wrong_decisions(model, at, best)]
-                if ratio == 1.0:  # decisions on top of decisions, from a pair that agrees with them
+                if ratio == 1.0 and not model.sharp:  # decisions on top of decisions, from a pair that agrees with them
                     inside = model.certify(alpha, np.where(at.keep != 0, best.w, 0.0), None)
                     pairs += [wrong_decisions(model, at, best)] if rules.tighten(model, at, inside, alpha) else []
                 made, wrong = made + sum(p[0] for p in pairs), wrong + sum(p[1] for p in pairs)
@@ -95,6 +101,11 @@ def attack(seeds, make=problem) -> tuple[int, int]:
 def test_no_decision_is_wrong():
     made, wrong = attack(range(60))
     assert made > 10_000 and wrong == 0
+
+
+def test_no_decision_is_wrong_with_the_exact_hinge():
+    made, wrong = attack(range(24), exact_hinge)
+    assert made > 1_000 and wrong == 0
 
 
 # -- negative control: balls that are 5 % too small --------------------------------------------------------------------
@@ -117,7 +128,7 @@ def tight_feature() -> tuple[int, int]:
     return int(np.sum(at.keep == 0)), int(np.sum((at.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + SURE))))
 
 
-def tight_samples() -> tuple[int, int]:
+def tight_samples(gamma=0.5) -> tuple[int, int]:
     """Return decisions and wrong ones where the optimal ``w`` is at the end of its ball, and the intercept is known.
 
     Heavy rows at the origin, which is the mean of all, hold the intercept where it is. One row pulls the only weight;
@@ -127,7 +138,7 @@ def tight_samples() -> tuple[int, int]:
     x = np.concatenate([[0.0, 0.0, 2.0, -1.0], probes, -probes])
     y = np.concatenate([[1, -1, 1, -1], np.ones(probes.size), -np.ones(probes.size)]).astype(np.int64)
     weights = np.concatenate([[1e4, 1e6, 1.0, 2.0], np.full(2 * probes.size, 1e-7)])
-    model = FreeSparseModel(Views(x[:, None]), y, 1, 0.0, 0.5, weights)
+    model = FreeSparseModel(Views(x[:, None]), y, 1, 0.0, gamma, weights)
     pull = 2.0 * model.weights[2] / x.size
     model = model.at(0.1 * pull)
     alpha = 0.9 * pull / 0.4
@@ -137,9 +148,10 @@ def tight_samples() -> tuple[int, int]:
     return wrong_decisions(model, at, best)
 
 
-@pytest.mark.parametrize("which", ["primal_sq", "first_sq", "second_sq"])
+@pytest.mark.parametrize("which", ["primal_sq", "first_sq", "second_sq", "primal_sq of the exact hinge"])
 def test_the_attack_finds_a_ball_that_is_too_small(which, monkeypatch):
-    tight = tight_samples if which == "primal_sq" else tight_feature
+    which, _, exact = which.partition(" ")
+    tight = partial(tight_samples, 0.0 if exact else 0.5) if which == "primal_sq" else tight_feature
     assert tight()[1] == 0
     whole = rules._regions
 
@@ -165,9 +177,11 @@ def _centred_too_much(model):
 # -- paths ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_screened_and_unscreened_paths_agree(seed):
-    base = problem(np.random.default_rng(100 + seed))
+@pytest.mark.parametrize(
+    ("seed", "make"), [*((seed, problem) for seed in range(6)), (0, exact_hinge), (2, exact_hinge)]
+)
+def test_screened_and_unscreened_paths_agree(seed, make):
+    base = make(np.random.default_rng(100 + seed))
     betas = 0.5 * base.beta_max, 0.05 * base.beta_max
     pairs = [(base.at(beta).alpha_max() * share, beta) for beta in betas for share in (1.0, 0.3, 0.05)]
     options = PathOptions(tol=1e-9, audit=Audit(SparseNewton(), PathOptions(tol=1e-9), rules.contradicted))
@@ -221,7 +235,7 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     rng = np.random.default_rng(seed)
     X, y = hostile(rng)
     labels, weights = y.astype(np.int64), random_weights(seed, y)
-    gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8]))
+    gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 0.0]))
     base = FreeSparseModel(Views(X if seed % 2 else sp.csr_array(X)), labels, 1, 0.0, gamma, weights)
     exact, rule = FreeSparse(X, labels, gamma, weights), ("none", "sifs", "gap", "sifs+gap")[seed % 4]
     options = PathOptions(tol=tol, max_epochs=300)

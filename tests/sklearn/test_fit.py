@@ -52,6 +52,10 @@ def test_the_numbers_are_those_of_the_paths(cancer):
     same(sparse, screenpath.sparse_svm_path(X, y, **how, **SCALED))
     usual = SparseSVMClassifier(0.1, 0.02, smoothing=0.3, scale="standard").fit(X, y)
     same(usual, screenpath.sparse_svm_path(X, y, **how, scale="standard", intercept="free"))
+    exact = SparseSVMClassifier(0.1, 0.02, smoothing=0, scale="standard").fit(X, y)
+    how["smoothing"] = 0
+    same(exact, screenpath.sparse_svm_path(X, y, **how, scale="standard", intercept="free"))
+    assert exact.intercept_ not in (0.0, usual.intercept_)
     assert usual.intercept_ != 0.0 == SparseSVMClassifier(0.1, 0.02, intercept="none").fit(X, y).intercept_
     assert (sparse.alpha_, sparse.beta_) == (0.1, 0.02)
 

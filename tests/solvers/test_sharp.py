@@ -7,6 +7,7 @@ import pytest
 from screenpath import sparse_svm_path
 from screenpath.errors import UsageError
 from screenpath.models.sparse import SHARP, SparseModel
+from screenpath.models.sparse_free import FreeSparseModel
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import contradicted, parse_sparse_rule, screen
 from screenpath.solvers.base import Budget
@@ -104,11 +105,12 @@ def test_a_smoothed_optimum_has_the_gap_of_its_quadratic_zone():
     assert model.sharp and model.gamma == SHARP and not smooth.sharp and model.rounding.smoothing == SHARP
 
 
-def test_rows_many_times_over_are_no_obstacle():
+@pytest.mark.parametrize("kind", [SparseModel, FreeSparseModel])
+def test_rows_many_times_over_are_no_obstacle(kind):
     """All are at the kink: the smoothed gap falls with the width alone, the line through two widths is exact."""
     X, y, _ = problem(n=12, d=4, seed=2, dense=True)
     X, labels = np.repeat(X, 40, axis=0), np.repeat(2 * y - 1, 40).astype(np.int64)
-    base = SparseModel(Views(X), labels, 1, 0.0, 0.0)
+    base = kind(Views(X), labels, 1, 0.0, 0.0)
     model = base.at(0.05 * base.beta_max)
     points = path(model, model.alpha_max() * np.geomspace(0.5, 0.01, 6))
     assert all(step.status == "certified" and step.epochs < 60 for step, _ in points)
@@ -129,7 +131,6 @@ def test_a_budget_that_is_used_up_is_said():
 REFUSED = (
     ({"rule": "ifs+gap"}, "the rule .ifs. decides features"),
     ({"solver": "acc-sdca"}, "'acc-sdca'"),
-    ({"intercept": "free"}, "`intercept=free`"),
     ({"alphas": [0.1, 0.0]}, "`alpha` 0 leaves no L2 term"),
 )
 
@@ -139,3 +140,9 @@ def test_what_is_not_possible_is_refused_by_name(option, named):
     X, y, _ = problem()
     with pytest.raises(UsageError, match=named):
         sparse_svm_path(X, y, smoothing=0, **option)
+
+
+def test_free_intercepts_of_several_classes_are_refused_by_name():
+    X, y, _ = problem(3)
+    with pytest.raises(UsageError, match="`intercept=free` with the exact hinge .* is for two labels"):
+        sparse_svm_path(X, y, smoothing=0, intercept="free")
