@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import screenpath
 from screenpath.data.prepare import stored_dense
 from screenpath.errors import UsageError
 from screenpath.rows.memory import BLOCK, MemoryRows
@@ -76,3 +77,16 @@ def test_threads_must_be_positive():
 def test_norms_of_dense_rows(d, dtype):
     X = np.random.default_rng(d).normal(size=(50, d)).astype(dtype)
     np.testing.assert_allclose(MemoryRows(X).norms, np.linalg.norm(X.astype(np.float64), axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_rows_that_must_not_be_written_to_are_read_where_they_are(intercept, tmp_path):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 4))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0.0, 1.0, -1.0)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    rows = MemoryRows(mapped)
+    assert rows.X.flags.writeable and np.shares_memory(rows.X, mapped)
+    found, plain = (screenpath.svm_path(one, y, grid=4, intercept=intercept) for one in (mapped, X))
+    assert found.certified and found.coefficients.tobytes() == plain.coefficients.tobytes()
