@@ -479,5 +479,6 @@ def warm_up(planes=None):
     constants, samples = Constants(view, view, a, a, a, a, a, a), Samples(labels, a, 2, 1, 0.5)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
-    found = Found(status, keep, a.copy(), a.copy(), np.empty(0), keep.copy(), a.copy())
+    totals = np.empty(0) if planes is None else a.copy()
+    found = Found(status, keep, a.copy(), a.copy(), totals, keep.copy(), a.copy())
     sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, planes)
