@@ -215,7 +215,8 @@ class Pathwise(BoxScreening):
             self.status = states.decisions(state, "status", model.size if self.left else np.size(state.get("status")))
 
     def _new_rule(self, model, reference, parameter, chunk: int):
-        start = int(np.flatnonzero(self.grid == parameter)[0])
+        # The last of points that are alike: from the first, those served would reach beyond what was looked at.
+        start = int(np.flatnonzero(self.grid == parameter)[-1])
         served, since = self.grid[start : start + chunk], time.perf_counter()
         if self.form == "C":
             # The loss is least at the largest C.

@@ -99,6 +99,11 @@ def attack_walks(seeds, form: str, dynamic_share: float = 0.3) -> tuple[int, int
     return made, wrong
 
 
+def test_a_grid_point_that_is_there_twice_lengthens_no_chunk():
+    made, wrong = attack_walks([2682, 7001658, 7001747], "C")
+    assert made > 200 and wrong == 0
+
+
 def attack_floors(seeds) -> tuple[int, int]:
     """Return how many lower bounds of the loss at an optimum were found, and how many of them are above it."""
     found = wrong = 0
