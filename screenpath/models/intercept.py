@@ -20,7 +20,6 @@ from screenpath.kernels import intercept as kernels
 from screenpath.numbers.rounding import UNIT
 
 NONE = np.empty(0, dtype=np.int64)
-TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
     if found == 0.0 == error:
         return Balanced(theta, 0.0, -1, -1)
     moved, times = theta.copy(), 0
-    for _ in range(TRIES):
+    for _ in range(kernels.TRIES):
         residue, fall, rise, count, left = kernels.balance(moved, t, lo, hi, signs, largest, likely, False)
         times += count
         if left == 0.0:
@@ -134,7 +133,7 @@ def balanced_to(theta, t, lo, hi, signs, rest: float) -> np.ndarray:
     Parameters as of :func:`balanced`; the argument itself is returned where nothing has to be moved.
     """
     moved, size = theta, float(np.abs(theta).sum())
-    for _ in range(TRIES):
+    for _ in range(kernels.TRIES):
         found = kernels.excess(moved, signs)[0] - rest
         if not abs(found) > 4.0 * UNIT * size:
             break

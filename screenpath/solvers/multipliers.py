@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.kernels.matrix import matrix_of, products, taken, weighted_sum
-from screenpath.kernels.multiplier import next_multiplier
+from screenpath.kernels.multiplier import EXACT, next_multiplier
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.csr import with_constant
 from screenpath.solvers.base import Budget, Solver
@@ -25,7 +25,6 @@ from screenpath.solvers.base import Budget, Solver
 RHO = 0.1  # times the mean squared norm of the rows
 LOOSE, TIGHT = 3.0, 0.9  # times the tolerance: of the first problem, whose multiplier is a guess, and of those after it
 MOST = 8  # problems
-EXACT = 1e-12  # relative error of a sum that is right
 
 
 class Multipliers:
