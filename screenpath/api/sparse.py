@@ -20,7 +20,7 @@ from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.models.spec import free_sparse_intercept, with_intercept
 from screenpath.models.specs import SPARSE_SVM, check_exact_hinge
-from screenpath.rows.views import Views
+from screenpath.rows.views import Views, check_not_zero
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
 from screenpath.runs.saving import Origin
@@ -170,7 +170,7 @@ def sparse_svm_path(
     weights = row_weights(data.y, data.class_weight(class_weight), given)
     prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True)
     rows = Views(prepared)
-    rows.check_not_zero()
+    check_not_zero(rows)
     model = sparse_model(rows, codes, blocks, smoothing, weights, kind["intercept"])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)

@@ -39,13 +39,14 @@ from screenpath.models.sparse_types import (
     SparseCertificate,
     SparseReduced,
     SparseScreened,
-    SparseVector,
+    counts_of,
 )
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
 
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
 SHARP = 2.0**-1000  # a hinge of this width is the exact one but for less than underflow, and nothing is divided by 0
+LOOSE = 1e-6  # what is looked at ahead of a kernel's decision is what it could be with numbers so much larger
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
@@ -54,7 +55,7 @@ class SparseModel(PathModel):
 
     Parameters
     ----------
-    views : rows.views.Views
+    views : rows.base.TwoViews
     labels : ndarray of int64 of shape (n,)
         -1 and +1, or class numbers 0 .. classes - 1.
     classes : int
@@ -130,7 +131,7 @@ class SparseModel(PathModel):
         else:
             shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             losses.pair_weights(self.samples, shares)
-            kernels.column_squares(views.by_column, self.n, classes, shares, self.col_sq)
+            self._of_columns(self.col_sq, lambda view, out: kernels.column_squares(view, self.n, classes, shares, out))
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
         alike = classes == 1 and not self.weighted
@@ -196,8 +197,10 @@ class SparseModel(PathModel):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
-        out = np.empty(self.classes * self.n)
-        self.rows.touched += kernels.products(self.views.by_column, self.n, w, out)
+        out = np.zeros(w.size // self.d * self.n)
+        for part, view in self.views.blocks(w):
+            here = w if part is None else w.reshape(-1, self.d)[:, part].ravel()
+            self.rows.touched += kernels.products(view, self.n, here, out)
         return out
 
     @property
@@ -217,9 +220,22 @@ class SparseModel(PathModel):
 
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
-        out = np.empty(self.classes * self.d)
-        touched = kernels.column_sums(self.views.by_column, self.n, self.every, psi, 1.0 / self.n, out)
-        self.rows.touched += touched
+
+        def form(view, out):
+            every = self.every[: out.size]
+            self.rows.touched += kernels.column_sums(view, self.n, every, psi, 1.0 / self.n, out)
+
+        return self._of_columns(np.empty(psi.size // self.n * self.d), form)
+
+    def _of_columns(self, out: np.ndarray, form) -> np.ndarray:
+        """Let ``form(view, out)`` write something of every feature, in one piece or block by block."""
+        for part, view in self.views.blocks():
+            if part is None:
+                form(view, out)
+            else:
+                here = np.empty(out.size // self.d * part.size)
+                form(view, here)
+                out.reshape(-1, self.d)[:, part] = here.reshape(-1, part.size)
         return out
 
     def _passes(
@@ -228,13 +244,23 @@ class SparseModel(PathModel):
         """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
+        view = self.views.columns(None if self.views.whole else self._formed(w, psi, reference, room))
         touched, features = kernels.pair_sums(
-            self.views.by_column, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
+            view, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
             self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
             scores,
         )  # fmt: skip
         self.rows.touched += touched
         return scores, (out, slack), features
+
+    def _formed(self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, room: float) -> np.ndarray:
+        """Mark the features whose sums ``kernels.pair_sums`` may form, and perhaps a few more."""
+        now, then = psi.reshape(-1, self.n), self.psi_of(reference).reshape(-1, self.n)
+        drift, size, off = np.linalg.norm(now - then, axis=1), np.linalg.norm(now, axis=1), self.rounding.slacks.columns
+        rates = drift + off * (drift + size)
+        errors = reference.u_slack + (rates[:, None] * self.feature_norm).ravel()
+        most = np.abs(reference.u) + errors + room * self.col_norm
+        return (w != 0.0) | (most * (1.0 + LOOSE) > self.beta * (1.0 - off - LOOSE))
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -382,12 +408,9 @@ class SparseModel(PathModel):
 
     def _accurate_sum(self, f: int) -> tuple[float, float]:
         """Return an entry of ``u_top`` as the stored data has it, and what the rounding of the data may add to it."""
-        data, indices, indptr = self.views.by_column
         c, j = divmod(f, self.d)
-        start, stop = indptr[j], indptr[j + 1]
-        values = data[start:stop].astype(np.float64)
-        psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n]
-        psi = psi if stop - start == self.n else psi[indices[start:stop]]
+        values, places = self.views.column(j)
+        psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
         total, error = accurate.inner(values, psi)
         stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
         return total / self.n, (error + stored) / self.n
@@ -464,37 +487,5 @@ class SparseModel(PathModel):
         return {"alpha": float(alpha), "beta": self.beta}
 
     def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
-        """Return counts, ratios and coefficients of a step.
-
-        The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
-        ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
-        """
-        screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
-        screened_R -= self.n if self.classes > 1 else 0
-        fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
-        weights = screened.keep.size
-        inactive = weights - certificate.nonzero
-        return {
-            "n_R": certificate.n_R,
-            "n_L": certificate.n_L,
-            "n_E": self.pairs - ends,
-            "screened_R": screened_R,
-            "screened_L": screened_L,
-            "n_survivors": self.pairs - fixed,
-            "rejection_ratio": fixed / self.pairs,
-            "screening_rate": fixed / ends if ends else 0.0,
-            "n_features_screened": zeroed,
-            "nnz_w": certificate.nonzero,
-            "coefficients": SparseVector.of(certificate.w, certificate.formed),
-            "extras": {
-                "n_inactive_features": inactive,
-                "feature_screening_rate": zeroed / inactive if inactive else 0.0,
-                "scaling_ratio": 1.0 - (1.0 - fixed / self.pairs) * (1.0 - zeroed / weights),
-                "iss_found": _joined(screened.record[:, 0]),
-                "ifs_found": _joined(screened.record[:, 1]),
-            },
-        }
-
-
-def _joined(found: np.ndarray) -> str:
-    return ";".join([str(count) for count in found.tolist() if count >= 0])
+        """Return counts, ratios and coefficients of a step, see :func:`counts_of`."""
+        return counts_of(self, certificate, screened)

@@ -54,7 +54,7 @@ class SparseRounding:
 
     Parameters
     ----------
-    views : rows.views.Views
+    views : rows.base.TwoViews
     classes : int
     pairs : int
         Dual variables.
@@ -73,7 +73,7 @@ class SparseRounding:
         for squares, what in ((views.row_sqnorms, "sample"), (views.column_sqnorms, "feature")):
             check_range(squares, what)
         self.n, self.pairs, self.weights, self.smoothing = views.n, pairs, classes * views.d, smoothing
-        longest = [int(np.diff(view[2]).max(initial=0)) for view in (views.by_row, views.by_column)]
+        longest = [int(np.diff(ends).max(initial=0)) for ends in (views.row_ends, views.column_ends)]
         self.row, self.column = gamma(longest[0] + EXTRA), gamma(longest[1] + classes + EXTRA)
         self.total, self.penalty = gamma(classes * views.n + EXTRA), gamma(self.weights + EXTRA)
         self.spread = sqrt(2.0 * classes) if classes > 1 else 1.0  # of two scores' errors over the pairs

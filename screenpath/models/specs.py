@@ -253,10 +253,11 @@ def _sparse_build(rows, codes, weights, options):
 
     from screenpath.models.builders import sparse_model
     from screenpath.models.sparse_grid import SparseGrid
-    from screenpath.rows.views import Views
+    from screenpath.rows.column_views import views_of
+    from screenpath.rows.views import check_not_zero
 
-    views = Views.of_rows(rows)
-    views.check_not_zero()
+    views = views_of(rows)
+    check_not_zero(views)
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
     return SparseGrid(sparse_model(views, codes, classes, options["smoothing"], weights, options.get("intercept")))
@@ -303,6 +304,20 @@ def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     check_exact_hinge(options)
     spec = with_intercept(spec, options, free_sparse_intercept)
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
+
+
+def _sparse_in_memory(options: dict) -> str | None:
+    """Return the option that needs whole rows, or shares the data out among processes."""
+    if options.get("solver") in ("sdca", "acc-sdca"):
+        return f"solver={options['solver']}"
+    if options.get("first") == "samples":
+        return "first=samples"
+    if options.get("bias", 0.0) != 0.0:
+        return "intercept=penalised"
+    for name in ("scheduler", "local_cluster", "jobs"):
+        if options.get(name) not in (None, 1):
+            return name
+    return None
 
 
 def _sparse_weights(step, labels):
@@ -361,6 +376,8 @@ SPARSE_SVM = Spec(
     walk=_sparse_walk,
     selects=True,
     streams=False,
+    streams_columns=True,
+    in_memory=_sparse_in_memory,
     spreads=True,
     needs=SPARSE,
 )

@@ -19,6 +19,7 @@ from screenpath.kernels import sparse_box as box
 from screenpath.kernels import sparse_samples as losses
 from screenpath.models.sparse_types import SparseScreened, size_of
 from screenpath.rules.base import PathScreening
+from screenpath.rules.sparse_ahead import could_be_read
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
 MANY = 2.0  # times the features with a weight: where no more are left, a solve costs no more than the pass to go on
@@ -135,12 +136,12 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     It costs a pass over the features that are left, for the sums of its dual point. Weights grow where ``alpha``
     falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
     """
-    n, view = model.n, model.views.by_column
+    n, view = model.n, model.views.columns(at.keep)
     w, theta, psi = np.empty(reference.w.size), np.empty(reference.theta.size), np.empty(reference.theta.size)
     features, dropped = sums.mask(reference.w, at.keep, w)
     scores, u = reference.scores, np.zeros(w.size)
     if dropped:
-        scores = np.empty(theta.size)
+        scores = np.zeros(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())
     kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
@@ -225,9 +226,10 @@ def finite(r: kernels.Regions) -> bool:
 
 def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:
     views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
+    mark = None if views.whole else could_be_read(model, ref, at, regions, what)
     constants = kernels.Constants(
-        views.by_column, views.by_row, model.u_ones, model.row_sizes, model.row_norm, model.col_sq, model.col_norm,
-        model.twice,
+        views.columns(mark), views.rows(mark), model.u_ones, model.row_sizes, model.row_norm, model.col_sq,
+        model.col_norm, model.twice, views.column_ends, views.row_ends,
     )  # fmt: skip
     reference = kernels.Reference(
         ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,

@@ -235,7 +235,7 @@ class _Run:
         """Return what the gap balls need of the current pair; a ``v`` kept over many steps has rounding errors."""
         m, view = self.model, self.model.views.by_column
         features, _ = sums.mask(w, self.at.keep, np.empty(w.size))
-        scores, u, psi = np.empty(theta.size), np.zeros(w.size), m.weigh(theta)
+        scores, u, psi = np.zeros(theta.size), np.zeros(w.size), m.weigh(theta)
         self.touched += sums.products(view, m.n, w, scores)
         self.touched += sums.column_sums(view, m.n, features, psi, 1.0 / m.n, u)
         primal, gap, apart_sq = (float(term) for term in self.terms)
