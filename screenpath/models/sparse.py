@@ -93,6 +93,7 @@ class SparseModel(PathModel):
     row_sizes: np.ndarray
     col_total = NO_TOTALS
     levels = 0  # how many intercepts the model has that are not penalised
+    unit = 1.0  # mean of the weights, see :mod:`.sparse_squared`
 
     def __init__(
         self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
@@ -103,6 +104,7 @@ class SparseModel(PathModel):
         self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
+        self.mass = self.pairs * self.unit  # sum of their weights
         if shared is not None:
             self.given, self.weights, self.roots = shared.given, shared.weights, shared.roots
             self.weighted = shared.weighted
@@ -113,9 +115,10 @@ class SparseModel(PathModel):
             self.top, self.u_top, self.twice, self.row_sizes = shared.top, shared.u_top, shared.twice, shared.row_sizes
             return
         self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
-        self.weights = self.given * (self.n / fsum(self.given))
+        self.weights = self.given * (self.n / fsum(self.given)) * self.unit
         self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
-        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, self.weights if self.weighted else None)
+        weights = self.weights if self.weighted else None
+        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, weights, self.unit)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
@@ -142,6 +145,11 @@ class SparseModel(PathModel):
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
         return type(self)(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+
+    @property
+    def width(self) -> float:
+        """Return the width of the quadratic part of the loss, as it was asked for; infinite for the squared hinge."""
+        return self.gamma
 
     @property
     def sharp(self) -> bool:
@@ -389,14 +397,14 @@ class SparseModel(PathModel):
 
     @property
     def ones_error(self) -> np.ndarray:
-        """Return bounds on the errors of ``u_ones``, shape (classes * d,)."""
-        size = self.rounding.column * np.sqrt(self.classes * self.pairs) * self.rounding.peak
+        """Return bounds on the errors of ``u_ones`` and ``u_top``, shape (classes * d,)."""
+        size = self.rounding.column * np.sqrt(self.classes * self.mass) * self.rounding.peak
         return size * np.tile(self.feature_norm, self.classes)
 
     @property
     def null_loss(self) -> float:
         """Return the loss at ``w = 0``."""
-        return self.pairs / self.n * (1.0 - 0.5 * self.gamma)
+        return self.mass / self.n * (1.0 - 0.5 * self.gamma)
 
     @property
     def beta_max(self) -> float:
@@ -415,6 +423,11 @@ class SparseModel(PathModel):
         stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
         return total / self.n, (error + stored) / self.n
 
+    @property
+    def bend(self) -> float:
+        """Return the margin up to which ``theta`` is that of ``w = 0``."""
+        return 1.0 - self.gamma
+
     def _top(self) -> tuple[float, bool]:
         """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
         if self._closed is None:
@@ -425,7 +438,7 @@ class SparseModel(PathModel):
                 self._closed = 0.0, False
             else:
                 off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
-                top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / (1.0 - self.gamma)
+                top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / self.bend
                 self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
             self.rows.touched = touched  # of a restored walk, it would count in another step
         return self._closed

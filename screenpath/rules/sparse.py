@@ -148,7 +148,7 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     w, scores = kappa * w, kappa * scores
     loss = losses.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
-    samples = loss / n, 0.0, 0.0, float(model.pairs), 0.0, 0, 0
+    samples = loss / n, 0.0, 0.0, model.mass, 0.0, 0, 0
     point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
     return _tightened(model, at, point, alpha)
 
@@ -198,20 +198,18 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     if model.sharp:  # the dual is not strongly concave
         return kernels.Regions(1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, True)
     ones_part, theta_part = -ratio * inverse, 1.0 + ratio
-    to_ones_sq = (
-        ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
-    )  # ||theta0 - 1/gamma||^2
-    blur = 4.0 * bounds.total * model.pairs * inverse * inverse
+    to_ones_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.mass * inverse * inverse  # ||theta0 - 1/gamma||^2
+    blur = 4.0 * bounds.total * model.mass * inverse * inverse
     off = ref.off + math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
     first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
-    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.pairs))
+    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.mass))
     second_sq = n * most * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
     second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
     grown = bounds.grown
     # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
     budget = n * most + bounds.root * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.root + ref.off)
     between_sq = ratio * ratio * max(to_ones_sq - blur, 0.0)
-    most_theta = math.sqrt(model.pairs) * (abs(ones_part) + theta_part + 1.0)
+    most_theta = math.sqrt(model.mass) * (abs(ones_part) + theta_part + 1.0)
     return kernels.Regions(
         1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first, grown * second * second,
         between_sq, most_theta, grown * budget, paper, True,

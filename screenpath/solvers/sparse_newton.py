@@ -238,7 +238,7 @@ class _Run:
     def _point(self) -> SparseCertificate:
         """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
         m = self.model
-        samples = self.loss, 0.0, 0.0, float(m.pairs), 0.0, 0, 0  # ||theta||^2 is at most that
+        samples = self.loss, 0.0, 0.0, m.mass, 0.0, 0, 0  # ||theta||^2 is at most that
         return m.pair(
             self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
             level=Level.at(self.levels),
