@@ -111,6 +111,11 @@ def step_weights(step, labels):
     return step.coefficients
 
 
+def no_option(options: dict) -> str | None:
+    """Return None: no option needs more than the others."""
+    return None
+
+
 @dataclass(frozen=True)
 class Spec:
     """A model."""
@@ -156,6 +161,8 @@ class Spec:
     selects: bool = False  # whether its penalty leaves features out of the model, one after the other along the path
     streams: bool = True  # whether the rows of a shard folder can stay on disk; else they are read into memory
     streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk
+    # ``in_memory(options)`` names the option, if any, with which they cannot
+    in_memory: Callable = no_option
     spreads: bool = False  # whether a cluster is given parts of its grid, and not passes over shards
     copies: bool = False  # whether the model has a copy of the rows, and needs them no more once it is built
     needs: Needs = BOX  # what a path takes beside the rows

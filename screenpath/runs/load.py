@@ -76,9 +76,12 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
         folder = open_shards(options)
         if isinstance(folder, ColumnFolder):
-            if spec.streams_columns:
+            needed = spec.in_memory(options)
+            if spec.streams_columns and needed is None:
                 return _stream_columns(spec, options, limit, folder, tell)
-            if named_cluster(options):
+            if spec.streams_columns and tell is not None:
+                tell(f"{source}: `{needed}` needs the data in memory, where the columns are read")
+            if named_cluster(options) and not spec.spreads:
                 raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
         elif spec.streams and not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder, tell)
@@ -256,7 +259,9 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
     limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
     limit.promised = vectors + columns.passing
-    p = replace(columns.preparation, bias=1.0)  # the model's own, last among its coefficients
+    p = columns.preparation
+    if spec.free_bias:  # the model's own, last among its coefficients
+        p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
     return Training(
         source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,
