@@ -316,7 +316,8 @@ def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model with what is screened first, and the intercept that the options ask for."""
     spec = with_intercept(spec, options, free_sparse_intercept)
     if hinge_width(options) == inf:
-        spec = replace(spec, objective=spec.objective.replace(SMOOTHED, "l(t) = 1/2 max(0, t)^2"))
+        objective = spec.objective.replace(SMOOTHED, "l(t) = 1/2 max(0, t)^2")
+        spec = replace(spec, objective=objective, title=spec.title.replace("smoothed", "squared"))
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 

@@ -180,7 +180,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     X, source = data.X, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
-    hint = ON_DISK if spec.streams_columns else TOO_LARGE
+    hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
     limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = later
     return vectors
