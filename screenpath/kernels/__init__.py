@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from screenpath.kernels.apart import Pipeline
 from screenpath.kernels.cache import KERNELS, KernelCache
 
 # For subscripts of sparse rows: numba asks of each signed one whether it counts from the end, which takes about as long
@@ -38,7 +39,7 @@ def kernel(function=None, **options):
     # Wrappers take as long to compile as a small kernel: none for C, and none for Python where only kernels call it.
     wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": function.__name__.startswith("_")}
     # Divisions by zero give inf or nan, as in numpy: what overflows is named by its certificate, not by a traceback.
-    dispatcher = njit(nogil=True, error_model="numpy", **wrappers, **options)(function)
+    dispatcher = njit(nogil=True, error_model="numpy", pipeline_class=Pipeline, **wrappers, **options)(function)
     if dispatcher is not function:  # NUMBA_DISABLE_JIT=1 hands the plain function back
         template = dispatcher.get_call_template
         # Numbers known to the compiler would be types of their own, each with its copy of what it is passed to.

@@ -6,6 +6,7 @@ A kernel module may define ``warm_up()``, which calls its kernels once on tiny a
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import pkgutil
@@ -16,6 +17,7 @@ from numba.core import event
 
 import screenpath.kernels as kernels
 
+GARBAGE = 50_000  # objects after which garbage is looked for meanwhile: what a compiler makes is mostly in use
 LOGGER = logging.getLogger("screenpath")  # where nobody has set up logging, its warnings go to stderr
 
 
@@ -29,12 +31,15 @@ class _Recorder(event.Listener):
         self.logged = False
         self._depth = 0  # a kernel that calls another compiles it inside its own compilation
         self._started = 0.0
+        self._garbage = gc.get_threshold()
 
     def on_start(self, event):
         if self._depth == 0:
             announce, self.announce = self.announce or self.log, None
             announce()
-            self._started = time.perf_counter()
+            self._started, self._garbage = time.perf_counter(), gc.get_threshold()
+            if 0 < self._garbage[0] < GARBAGE:
+                gc.set_threshold(GARBAGE, *self._garbage[1:])
         self._depth += 1
         function = getattr(event.data["dispatcher"], "py_func", None)
         if self.each is not None and function is not None and function.__module__.startswith(kernels.__name__):
@@ -50,6 +55,7 @@ class _Recorder(event.Listener):
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._started
+            gc.set_threshold(*self._garbage)
 
 
 _recorder = _Recorder()

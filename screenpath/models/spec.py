@@ -5,6 +5,7 @@ Nothing here imports numpy: lists of commands and their help stay quick.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,9 @@ class Later:
     name: str
 
     def __call__(self, *arguments, **keywords):
-        return getattr(import_module(f"screenpath.{self.module}"), self.name)(*arguments, **keywords)
+        name = f"screenpath.{self.module}"
+        module = sys.modules.get(name) or import_module(name)  # to ask for it takes as long as many a function
+        return getattr(module, self.name)(*arguments, **keywords)
 
 
 box_rule = Later("rules", "parse_rule")
@@ -63,7 +66,7 @@ def free_intercept(spec: Spec) -> Spec:
     own: dict = {
         "rule": Later("rules.intercept", "parse_free_rule"),
         "solver": Later("solvers.intercept", "make_free_solver"),
-        "kernel_modules": ("box", "newton", "lever", "intercept", "free_walk"),
+        "kernel_modules": ("box", "newton", "lever", "lever_distances", "intercept", "free_walk"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
     if spec.rows is not None:
