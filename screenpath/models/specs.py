@@ -327,8 +327,6 @@ def _sparse_in_memory(options: dict) -> str | None:
         return f"solver={options['solver']}"
     if options.get("first") == "samples":
         return "first=samples"
-    if options.get("bias", 0.0) != 0.0:
-        return "intercept=penalised"
     for name in ("scheduler", "local_cluster", "jobs"):
         if options.get(name) not in (None, 1):
             return name
