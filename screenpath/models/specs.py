@@ -289,8 +289,6 @@ def hinge_width(options: dict) -> float:
         raise UsageError(
             "`smoothing` is of the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
         )
-    if options.get("certificate"):
-        raise UsageError("the checker of `certificate` does not know `loss=squared-hinge`", "leave one of them out")
     return inf
 
 
@@ -318,7 +316,8 @@ def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model with what is screened first, and the intercept that the options ask for."""
     spec = with_intercept(spec, options, free_sparse_intercept)
     if hinge_width(options) == inf:
-        spec = replace(spec, objective=spec.objective.replace(SMOOTHED, "l(t) = 1/2 max(0, t)^2"))
+        objective = spec.objective.replace(SMOOTHED, "l(t) = 1/2 max(0, t)^2")
+        spec = replace(spec, objective=objective, title=spec.title.replace("smoothed", "squared"))
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 
@@ -328,8 +327,6 @@ def _sparse_in_memory(options: dict) -> str | None:
         return f"solver={options['solver']}"
     if options.get("first") == "samples":
         return "first=samples"
-    if options.get("bias", 0.0) != 0.0:
-        return "intercept=penalised"
     for name in ("scheduler", "local_cluster", "jobs"):
         if options.get(name) not in (None, 1):
             return name

@@ -45,11 +45,15 @@ class ColumnShards(Counted):
         How often each sample counts in what the scaling measures.
     penalties : ndarray of shape (features,), optional
         Further divisors of the columns.
+    bias : float, default 0
+        Value of a constant column behind the others, a shard of its own; 0 for none.
 
     Attributes
     ----------
     n, d : int
-        Samples and features that have a column.
+        Samples and features that have a column, the constant one included.
+    starts : ndarray of int64
+        Where the columns of the shards begin, and where the last one ends.
     sparse : bool
     preparation : Preparation
 
@@ -63,12 +67,19 @@ class ColumnShards(Counted):
     touched = 0
 
     def __init__(
-        self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads: int = 1
+        self,
+        folder: ColumnFolder,
+        scale="none",
+        storage="auto",
+        weights=None,
+        penalties=None,
+        threads: int = 1,
+        bias: float = 0.0,
     ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
         self.folder, self.n, self.d = folder, folder.n, folder.columns.n
-        density = folder.nnz / max(self.n * self.d, 1)
+        self.starts, density = folder.columns.starts, folder.nnz / max(self.n * self.d, 1)
         self.sparse = storage == "sparse" or (storage == "auto" and density < DENSE_FROM)
         if scale == "standard" and self.sparse:
             raise UsageError(
@@ -79,8 +90,11 @@ class ColumnShards(Counted):
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self.counts = np.full(self.d, self.n)
         folder.check()
-        self.preparation = Preparation("none", None, None, 0.0, self.d)
+        self.preparation = Preparation("none", None, None, bias, self.d)
         self.preparation = self._prepare(scale, weights, penalties)
+        if bias != 0.0:
+            self.d += 1
+            self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
 
     @property
     def kinds(self) -> tuple:
@@ -100,7 +114,7 @@ class ColumnShards(Counted):
     @property
     def passing(self) -> int:
         """Return the bytes that a pass takes."""
-        starts = self.folder.columns.starts
+        starts = self.starts
         value = F8 if not self.sparse else F8 + self._index_type.itemsize
         largest = max(int(self.counts[a:b].sum()) for a, b in zip(starts[:-1], starts[1:], strict=True))
         return COPIES * (self.threads + 1) * value * largest
@@ -125,7 +139,11 @@ class ColumnShards(Counted):
 
     def block(self, k: int, chosen=None) -> Any:
         """Return (chosen) columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr)."""
-        shard, start = self.folder.columns.shard(k), int(self.folder.columns.starts[k])
+        if k == self.folder.columns.count:
+            values = np.full(self.n, self.preparation.bias)
+            whole = np.arange(self.n, dtype=self._index_type), np.array([0, self.n], dtype=np.int64)
+            return (values, *whole) if self.sparse else values[None, :]
+        shard, start = self.folder.columns.shard(k), int(self.starts[k])
         columns = start + (np.arange(shard.rows) if chosen is None else chosen)
         p = self.preparation
         if not self.sparse:
@@ -162,7 +180,7 @@ class ColumnShards(Counted):
         """Measure what the scaling needs, and how many values each column stores."""
         factors = np.ones(self.d) if scale != "none" else None
         shift = np.zeros(self.d) if scale == "standard" else None
-        starts = self.folder.columns.starts
+        starts = self.starts
         for k in range(self.folder.columns.count if self.sparse or scale != "none" else 0):
             part, block = slice(int(starts[k]), int(starts[k + 1])), self.block(k)
             if self.sparse:

@@ -28,7 +28,7 @@ class HeldColumns:
     sparse: bool
 
     def __init__(self, source: ColumnShards):
-        self.source, self.sparse, self._starts = source, source.sparse, source.folder.columns.starts
+        self.source, self.sparse, self._starts = source, source.sparse, source.starts
         self._held, self._where = np.empty(0, dtype=np.int64), np.full(source.d, -1)
         self._arrays: tuple = self._empty()
 

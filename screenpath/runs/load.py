@@ -180,7 +180,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     X, source = data.X, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
-    hint = ON_DISK if spec.streams_columns else TOO_LARGE
+    hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
     limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = later
     return vectors
@@ -246,7 +246,8 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     if tell is not None:
         for notice in folder.meta["notices"]:
             tell(f"{source}: {notice}")
-    shape = Shape(folder.n, folder.columns.n, folder.nnz, False)
+    bias = options["bias"]
+    shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
     limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
     y = folder.labels()
     options = coded(options, folder.label_names)
@@ -254,7 +255,7 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     given = checked_weights(y, read_weights(options.get("weights")))
     weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
     penalties = checked_penalties(read_weights(options.get("penalty_weights")), folder.d, folder.numbers)
-    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"])
+    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
     classes = len((labels or {}).get("classes", (0,)))
     vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
     limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)

@@ -38,10 +38,10 @@ def folders(tmp_path_factory):
     return found
 
 
-def both(folder, data, scale="none", storage="auto"):
+def both(folder, data, scale="none", storage="auto", bias=0.0):
     """Return the views on disk and in memory."""
-    X, preparation = prepare(data.X, scale, 0.0, storage)
-    return views_of(ColumnShards(folder, scale, storage)), views_of(prepared_rows(X, preparation))
+    X, preparation = prepare(data.X, scale, bias, storage)
+    return views_of(ColumnShards(folder, scale, storage, bias=bias)), views_of(prepared_rows(X, preparation))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,18 @@ def test_operations_agree_with_memory(folders, density, scale, storage):
     for j in (0, 3, 22):
         for one, other in zip(ours.column(j), theirs.column(j), strict=True):
             same(one, other)
+
+
+def test_a_constant_column_stands_behind_the_others(folders):
+    for folder, data in folders.values():
+        ours, theirs = both(folder, data, "maxabs", bias=0.7)
+        assert ours.d == theirs.d == D + 1 and ours.size == theirs.size
+        for name in ("row_sqnorms", "column_sqnorms", "row_ends", "column_ends"):
+            same(getattr(ours, name), getattr(theirs, name))
+        same(ours.column(D)[0], np.full(120, 0.7))
+        mark = np.arange(D + 1) >= D - 1
+        same(matrix(ours.rows(mark), 120, D + 1)[:, mark], matrix(theirs.by_row, 120, D + 1)[:, mark])
+        assert sum(which.size for which, _ in ours.blocks()) == D + 1
 
 
 def test_blocks_have_all_columns_or_those_that_are_marked(folders):
