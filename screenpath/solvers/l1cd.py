@@ -30,7 +30,7 @@ SOLVERS = ("auto", "cd", "newton")
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 FIRST_SET = 16  # features of the smallest working set beyond the support
-FEWEST = 4  # so many features are solved for sooner than looked at whether they can be dropped
+FEWEST = FIRST_SET  # features that are solved for sooner than looked at whether they can be dropped
 # Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
 SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
 DRIFT = 1e-3  # share of the gap that slack's rounding may make up before slack is formed anew
