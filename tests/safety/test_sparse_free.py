@@ -13,6 +13,7 @@ from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_free import FreeSparseModel
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_sharp import sharpened
+from screenpath.models.sparse_squared import FreeSquaredHingeModel
 from screenpath.rows.views import Views
 from screenpath.rules import sparse as rules
 from screenpath.rules.sparse import parse_sparse_rule
@@ -42,10 +43,12 @@ def problem(rng, gamma=None) -> FreeSparseModel:
         weights[:2] = 1.0
     views = Views(sp.csr_array(X) if rng.random() < 0.5 else X)
     gamma = float(rng.choice([0.5, 0.1, 0.9])) if gamma is None else gamma
+    if gamma == np.inf:
+        return FreeSquaredHingeModel(views, y.astype(np.int64), 1, 0.0, None, weights)
     return FreeSparseModel(views, y.astype(np.int64), 1, 0.0, gamma, weights)
 
 
-exact_hinge = partial(problem, gamma=0.0)
+exact_hinge, squared_hinge = partial(problem, gamma=0.0), partial(problem, gamma=np.inf)
 
 
 def solved(model, alpha: float, steps: int = 300):
@@ -105,6 +108,11 @@ def test_no_decision_is_wrong():
 
 def test_no_decision_is_wrong_with_the_exact_hinge():
     made, wrong = attack(range(24), exact_hinge)
+    assert made > 1_000 and wrong == 0
+
+
+def test_no_decision_is_wrong_with_the_squared_hinge():
+    made, wrong = attack(range(40), squared_hinge)
     assert made > 1_000 and wrong == 0
 
 
@@ -178,7 +186,7 @@ def _centred_too_much(model):
 
 
 @pytest.mark.parametrize(
-    ("seed", "make"), [*((seed, problem) for seed in range(6)), (0, exact_hinge), (2, exact_hinge)]
+    ("seed", "make"), [*((seed, problem) for seed in range(6)), (0, exact_hinge), (2, exact_hinge), (1, squared_hinge)]
 )
 def test_screened_and_unscreened_paths_agree(seed, make):
     base = make(np.random.default_rng(100 + seed))
@@ -235,9 +243,12 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     rng = np.random.default_rng(seed)
     X, y = hostile(rng)
     labels, weights = y.astype(np.int64), random_weights(seed, y)
-    gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 0.0]))
-    base = FreeSparseModel(Views(X if seed % 2 else sp.csr_array(X)), labels, 1, 0.0, gamma, weights)
-    exact, rule = FreeSparse(X, labels, gamma, weights), ("none", "sifs", "gap", "sifs+gap")[seed % 4]
+    gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 0.0, np.inf]))
+    kind = FreeSquaredHingeModel if gamma == np.inf else FreeSparseModel
+    base = kind(Views(X if seed % 2 else sp.csr_array(X)), labels, 1, 0.0, gamma, weights)
+    exact = FreeSparse(X, labels, base.gamma if gamma == np.inf else gamma, weights)
+    exact.weights = [s * Fraction(base.unit) for s in exact.weights]
+    rule = ("none", "sifs", "gap", "sifs+gap")[seed % 4]
     options = PathOptions(tol=tol, max_epochs=300)
     pairs = points(rng, base)
     for step, c in walk(SparseGrid(base), pairs, parse_sparse_rule(rule), SparseNewton(), options) if pairs else ():
