@@ -48,8 +48,6 @@ from screenpath.kernels.newton import SIGNS, T, lent, table_of, workspace
 from screenpath.kernels.partition import ROWS
 from screenpath.kernels.unowned import unowned
 
-RADIUS = 1e-100  # at least, so that a lever's size is a number above 0
-
 
 @kernel
 def _free_lent(free):
@@ -76,8 +74,8 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
     extent = np.sqrt(ahead * ahead * w_sq) + radius
     rows, weights = np.empty((2, lever.FEWER), dtype=np.int64), np.empty((2, lever.FEWER))
     offsets, centers, lengths, away = np.empty((2, 2)), np.empty((2, d)), np.empty(2), np.empty(2)
-    if radius < RADIUS:
-        radius = RADIUS
+    if radius < lever.LEAST:
+        radius = lever.LEAST
     first, second = lever.one_lever_each(
         free.kinks, problem.signs, margins, ahead, problem.norms, extent, settings.rounding, theta, C, free.lo, free.hi,
         C * known[RESIDUE], free.largest, radius, free.typical, tau, rows, weights, offsets,

@@ -11,6 +11,7 @@ SHARING = 12  # rows at least that share a lever: its centre is nearer to the mi
 GROUP = 64  # rows that are looked at together before any of them is
 LITTLE = 0.01  # part of a share of a lever, or of a box, that a row must have room for
 FAR = 8.0  # a row further from its kink than the foremost, over r times a typical distance, costs more than it brings
+LEAST = 1e-100  # radius of a ball, so that a lever's size is a number above 0
 LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, over 2 r
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 

@@ -103,8 +103,3 @@ class Screened:
     n_R: int
     n_L: int
     by_region: bool = False
-
-    @property
-    def survivors(self) -> int:
-        """Return how many dual variables are left to solve for."""
-        return self.status.size - self.n_R - self.n_L

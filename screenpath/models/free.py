@@ -26,7 +26,7 @@ from screenpath.models.base import Region
 from screenpath.models.box_types import Screened
 from screenpath.models.free_base import FreeCertificate, FreeIntercept
 from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.lever import LEAST, THROUGH_THE_MIDDLE, LeverBall, Levered, LeverPencil
+from screenpath.models.lever import THROUGH_THE_MIDDLE, LeverBall, Levered, LeverPencil
 from screenpath.models.lever_range import LeverRange
 from screenpath.models.reduced import Reduced
 
@@ -211,7 +211,7 @@ class FreeModel(FreeIntercept):
     def _decide_by_one_each(self, region: LeverBall) -> np.ndarray:
         """Return what one lever on either side decides, no row but those that they are made of being read."""
         own, center, extent = self.signless, region.ball.center, region.ball.extent
-        (mean, spread, typical), radius = self.around, max(region.ball.radius, LEAST)
+        (mean, spread, typical), radius = self.around, max(region.ball.radius, lever_kernels.LEAST)
         tau, status = np.empty(self.size), np.empty(self.size, dtype=np.int8)
         listed, weights = np.empty((2, lever_kernels.FEWER), dtype=np.int64), np.empty((2, lever_kernels.FEWER))
         offsets, (lengths, away), centers = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, mean.size))

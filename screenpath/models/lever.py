@@ -54,7 +54,6 @@ ONE = Tried((), (kernels.LENGTH,), THROUGH_THE_MIDDLE)
 FEW = Tried((0.25, 1.0, 4.0, 16.0), (2.0,), LIKELIEST)
 MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (0.5, 2.0, 8.0), EVERY, (2.0, 8.0))
 SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
-LEAST = 1e-100  # radius, so that a lever's size is a number above 0
 
 
 @dataclass(slots=True)
@@ -158,7 +157,7 @@ class Levered(Seen):
 
     def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
-        radius = max(radius, LEAST)
+        radius = max(radius, kernels.LEAST)
         fore, aft = chosen(self, radius, tried.sizes, tried.shared)
         count = fore.offsets.shape[0]
         rows, where = self.place(np.concatenate([fore.rows, aft.rows]))
@@ -217,7 +216,7 @@ class KernelLevered(Seen):
 
     def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
-        radius, status = max(radius, LEAST), np.zeros(self.tau.size, dtype=np.int8)
+        radius, status = max(radius, kernels.LEAST), np.zeros(self.tau.size, dtype=np.int8)
         for lever, side in zip(chosen(self, radius, tried.sizes), (1.0, -1.0), strict=True):
             for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
                 used = np.flatnonzero(weights)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from screenpath.kernels import box as kernels
+from screenpath.kernels.lever import LEAST
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
-from screenpath.models.lever import LEAST, Seen, chosen
+from screenpath.models.lever import Seen, chosen
 
 SIZES = (1 / 16, 0.25, 1.0, 4.0, 16.0)  # of the levers, for the ball at the parameter that they are made for
 

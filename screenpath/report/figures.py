@@ -11,8 +11,8 @@ import numpy as np
 from screenpath.errors import ResourceError
 
 # Okabe and Ito's colours: told apart with colour-blind eyes; their lightness differs, so grey prints work too.
-BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442",
+BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7",
 )  # fmt: skip
 BLACK, GREY, LIGHT = "#000000", "#8c8c8c", "#d9d9d9"
 LINES = [(BLUE, "-"), (ORANGE, "-"), (GREEN, "-"), (RED, "-"), (BLACK, "-"), (PURPLE, "--"), (SKY, "--"), (GREY, "--")]

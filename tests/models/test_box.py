@@ -113,7 +113,7 @@ def test_reduced_problem_has_the_gap_of_the_full_one(kind, sparse):
     model, _ = random_box(9, kind, sparse=sparse)
     reference = model.start(0.02)
     screened = model.screen(pair_ball(reference, 0.02))
-    assert 0 < screened.survivors < model.size
+    assert 0 < screened.n_R + screened.n_L < model.size
     reduced = model.reduce(0.02, screened, reference)
     rows = sp.csr_array(reduced.rows, shape=(reduced.size, model.rows.d)).toarray() if reduced.sparse else reduced.rows
     alpha = reduced.start_alpha

@@ -188,7 +188,6 @@ def test_counts_of_a_step():
         "n_R": 2, "n_L": 1, "n_E": 2, "screened_R": 1, "screened_L": 2, "n_survivors": 2, "rejection_ratio": 0.6,
         "screening_rate": 1.0, "n_features_screened": 0, "nnz_w": 3,
     }  # fmt: skip
-    assert Screened(np.zeros(5, np.int8), 1, 2).survivors == 2
 
 
 def test_what_covers_the_rounding_of_the_bounds_themselves():
