@@ -15,12 +15,12 @@ from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights, sparse_model
 from screenpath.models.grid import beta_values, grid_pairs
-from screenpath.models.options import INTERCEPT, SMOOTHING
+from screenpath.models.options import INTERCEPT, LOSS, SMOOTHING
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.models.spec import free_sparse_intercept, with_intercept
-from screenpath.models.specs import SPARSE_SVM, check_exact_hinge
-from screenpath.rows.views import Views
+from screenpath.models.specs import SPARSE_SVM, hinge_width
+from screenpath.rows.views import Views, check_not_zero
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.runs.result import PathResult, completed, path_options
 from screenpath.runs.saving import Origin
@@ -93,7 +93,7 @@ def encode_labels(y):
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *,
     betas: int | Values = 10, alphas: int | Values = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
-    references: int = 0, smoothing: float = 0.5,
+    references: int = 0, loss: str = "hinge", smoothing: float = 0.5,
     class_weight: ClassWeight = None, sample_weight: ArrayLike | None = None,
     rule: str = "sifs+gap", first: str = "features", solver: str = "auto", jobs: int = 1, tol: float = 1e-6,
     intercept: str | None = None, bias: float = 0.0,
@@ -120,6 +120,8 @@ def sparse_svm_path(
         In (0, 1].
     references : int, default 0
         With explicit ``alphas``: further grid points, log-spaced, before each of them; screening needs near ones.
+    loss : {"hinge", "squared-hinge"}
+        ``l``: the hinge, smoothed, or ``1/2 max(0, 1 - m)^2``, whose free intercept is for two labels.
     smoothing : float, default 0.5
         ``gamma`` of the smoothed hinge, in [0, 1). With 0 the hinge is the exact one: each point is solved by a
         continuation of smoothed problems, and certified with the exact hinge; a free intercept is then for two labels.
@@ -162,7 +164,7 @@ def sparse_svm_path(
     if jobs < 1:
         raise UsageError(f"`jobs` must be at least 1, not {jobs}")
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
-    check_exact_hinge({"smoothing": smoothing, "rule": rule, "solver": solver, **kind})
+    width = hinge_width({"loss": LOSS.checked(loss), "smoothing": smoothing, "rule": rule, "solver": solver})
     spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
     bias = kind["bias"]
     screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)
@@ -170,8 +172,8 @@ def sparse_svm_path(
     weights = row_weights(data.y, data.class_weight(class_weight), given)
     prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True)
     rows = Views(prepared)
-    rows.check_not_zero()
-    model = sparse_model(rows, codes, blocks, smoothing, weights, kind["intercept"])
+    check_not_zero(rows)
+    model = sparse_model(rows, codes, blocks, width, weights, kind["intercept"])
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
     values = beta_values(model, betas, beta_min_ratio)
@@ -182,7 +184,8 @@ def sparse_svm_path(
     blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
     asked = {
         "betas" if np.ndim(betas) == 0 else "beta": betas, "alphas" if np.ndim(alphas) == 0 else "alpha": alphas,
-        "references": references, "smoothing": smoothing, "rule": rule, "first": first, "solver": solver, "tol": tol,
+        "references": references, "loss": loss, "smoothing": smoothing, "rule": rule, "first": first, "solver": solver,
+        "tol": tol,
         "intercept": kind["intercept"], "bias": bias, "scale": scale, "storage": storage, "dtype": dtype, "seed": seed,
         "max_epochs": max_epochs, "class_weight": class_weight, "weights": sample_weight,
         **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),

@@ -48,8 +48,8 @@ def command(data, out, quiet, log_format, **options):
 
     Several files DATA follow one another. They are read in blocks, so they may be larger than memory. OUT appears when
     it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
-    lad, quantile and svr leave its rows on disk, l1svm the columns of a folder that was made with --by columns. Such a
-    folder can be made of one by rows, too.
+    lad, quantile and svr leave its rows on disk, l1svm and sparse-svm the columns of a folder that was made with --by
+    columns. Such a folder can be made of one by rows, too.
     """
     from screenpath.data.convert import convert
     from screenpath.data.source import reading

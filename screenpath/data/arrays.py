@@ -65,7 +65,7 @@ def check_data(X, y):
     if y.size == 0:
         raise DataError("the data has no rows")
     values = X.data if sp.issparse(X) else X
-    if not np.all(np.isfinite(values)) or not np.all(np.isfinite(y)):
+    if not (np.isfinite(values).all() and np.isfinite(y).all()):
         raise DataError("the data holds nan or infinite values", "remove or impute them first")
     return X, y
 

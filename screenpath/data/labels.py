@@ -175,8 +175,9 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
         For one label only, more than two without ``positive``, or an unknown ``positive``.
     """
     low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
-    if positive is None and low < high and np.all((y == low) | (y == high)):  # as it should be: nothing to sort
-        return np.where(y == high, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
+    upper = y == high
+    if positive is None and low < high and (upper | (y == low)).all():  # as it should be: nothing to sort
+        return np.where(upper, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
     labels, counts = np.unique(y, return_counts=True)
     where = f"{source}: " if source else ""
     named = ", ".join(f"{label_text(a, names)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))

@@ -42,6 +42,15 @@ def lines_cost(indptr, length, lines):
 
 
 @kernel
+def lines_size(indptr, lines):
+    """Return how many values some lines have, whatever class they are numbered in."""
+    count, total = indptr.size - 1, 0
+    for f in lines:
+        total += indptr[f % count + 1] - indptr[f % count]
+    return total
+
+
+@kernel
 def kept_cost(indptr, n, keep):
     """Return the cost of the traversal of all surviving columns."""
     d = indptr.size - 1
@@ -150,7 +159,6 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
     ``col_total``, where it is not empty, has the sum of each column over the surviving dual variables.
     """
     data, indices, indptr = rows
-    touched = 0
     for k in range(count):
         t = pending[k]
         c = t // n
@@ -178,8 +186,6 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
                 move_second[f] += second * x
         for r in range(values.size if col_total.size > 0 else 0):
             col_total[at(r) if full else at(lines[r])] -= weight * values[r]
-        touched += indptr[i + 1] - start
-    return touched
 
 
 @kernel(fastmath=SUMS)

@@ -4,7 +4,7 @@ import numpy as np
 
 from screenpath.kernels import at, kernel
 from screenpath.kernels.box import UNIT
-from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.matrix import add, borrowed, matrix_of
 
 CHOSEN, FEWER = 64, 32  # rows at most that a lever is made of, or a single one
 SHARING = 12  # rows at least that share a lever: its centre is nearer to the middle of all rows then
@@ -257,12 +257,6 @@ def decide_by_one_each(
     return int(n_R), int(n_L)
 
 
-@kernel(forceinline=True)
-def _reach(room, radius, least):
-    """Return the square of the distance at which a lever is as wide as ``room``: the inverse of :func:`_width`."""
-    return (room * room if room >= 2.0 * least else 4.0 * least * (room - least)) / (radius * radius)
-
-
 @kernel
 def _longest(offsets, start, stop):
     """Return which of some levers has the largest ``kappa``."""
@@ -341,91 +335,6 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
     return count
 
 
-@kernel(fastmath=SUMS, forceinline=True)
-def _apart(X, i, center, norm, length, off):
-    """Return the squared distance of a row from a point, both of known norm."""
-    if X.sparse:
-        most = norm + length
-        return max(norm * norm - 2.0 * dot(X, i, center) + length * length + off * most * most, 0.0)
-    square, x = 0.0, X.dense[at(i)]
-    for j in range(at(center.size)):
-        apart = x[j] - center[j]
-        square += apart * apart
-    return square
-
-
-@kernel(forceinline=True)
-def _shows(X, i, center, norm, length, off, rounding, reach):
-    """Tell whether a row is nearer to a lever's centre than what its ``reach`` is the square of."""
-    square = _apart(X, i, center, norm, length, off)
-    # What rounding e of a distance D adds to its square: (D + e)^2 <= (1 + r) D^2 + (1 + 1/r) e^2.
-    return square + rounding * (square + 2.0 * (norm + length) ** 2) < reach
-
-
-@kernel
-def decide_exactly(
-    X, where, index, norms, tau, slack, radius, levers, offsets, away, centers, lengths, off, rounding, every, status
-):  # fmt: skip
-    """Decide some rows by their distance from the centre of the lever that is the likeliest to do so, or of any.
-
-    All distances from the fixed centre being right angles, it would be the one whose reach, the square of the distance
-    up to which it decides, is the largest beside the square of its own distance.
-
-    Parameters
-    ----------
-    X : Matrix
-    where, index : ndarray of int64 of shape (k,)
-        Which of them are to be decided, and their places in all that follows.
-    norms, tau, slack : ndarray of shape (n,)
-    radius, levers, offsets
-        As of :func:`decide_by_levers`.
-    away : ndarray of shape (2 * levers,)
-        Distances of the levers' centres from the fixed one, to choose by.
-    centers : ndarray of shape (2 * levers, d)
-    lengths : ndarray of shape (2 * levers,)
-        Their norms.
-    off : float
-        Relative error of a squared distance against the squared sum of the norms, where it is formed of products.
-    rounding : float
-        Relative error of anything else.
-    every : bool
-        Ask all levers where the likeliest does not decide.
-    status : ndarray of int8 of shape (n,)
-        Written.
-    """
-    X, count = borrowed(X), offsets.shape[0]
-    least, reach = np.empty(count), np.empty(count)
-    for k in range(count):
-        kappa = offsets[k, 1]
-        least[k] = radius * radius / kappa if kappa > 0.0 else np.inf
-    for r in range(at(index.size)):
-        i = index[r]
-        best, most = -1, -np.inf
-        for k in range(count):
-            room = offsets[k, 0] - tau[i]
-            room = (room if k < levers else -room) - slack[i]
-            reach[k] = -1.0
-            if room <= least[k]:
-                continue
-            square, nearest = _reach(room, radius, least[k]) * (1.0 - rounding), norms[i] - lengths[k]
-            if nearest * nearest > square:  # not even the least distance by the norms would do
-                continue
-            reach[k] = square
-            if square - away[k] * away[k] > most:
-                best, most = k, square - away[k] * away[k]
-        if best < 0:
-            continue
-        if _shows(X, where[r], centers[at(best)], norms[i], lengths[best], off, rounding, reach[best]):
-            status[i] = np.int8(-1 if best < levers else 1)
-        elif every:
-            for k in range(count):
-                if k == best or reach[k] <= 0.0:
-                    continue
-                if _shows(X, where[r], centers[at(k)], norms[i], lengths[k], off, rounding, reach[k]):
-                    status[i] = np.int8(-1 if k < levers else 1)
-                    break
-
-
 @kernel
 def decide_by_products(tau, slack, norms, products, square, off, radius, side, offset, kappa, rounding, status):
     """Decide rows by one lever whose products with them are known, as behind a kernel.
@@ -469,4 +378,3 @@ def warm_up():
     lever_weights(a, a, a, a, np.ones(2, dtype=np.int64), 1.0, 1e-12, offsets.copy(), rows.copy())
     decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
     lever_centers(X, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
-    decide_exactly(X, where, where, a, a, a, 1.0, 1, offsets, a, rows, a, 1e-15, 1e-12, False, status)

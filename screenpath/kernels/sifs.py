@@ -16,6 +16,7 @@ from screenpath.kernels.conditioning import (
     kept_cost,
     line_cost,
     lines_cost,
+    lines_size,
     list_kept,
 )
 from screenpath.kernels.sifs_types import Constants, Found, Reference, Regions
@@ -314,7 +315,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     touched, used : int
         Values touched; triggerings that took place.
     """
-    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice = constants
+    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
     labels, weights, n, classes, gamma = samples
     before, w, theta, psi, u, u_slack, formed, room, level, off, w_norm = reference
     scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, boxed = regions
@@ -328,7 +329,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
     live, listed = np.empty(0, dtype=np.int64), False  # surviving features, in order; from the first IFS on
-    left = kept_cost(columns[2], n, keep)  # of the columns that stay
+    left = kept_cost(column_ends, n, keep)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
     turn = 1 if by_features and (features_first or not by_samples) else 0
@@ -376,7 +377,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             if n_rows > 0:
                 if not listed:
                     live, listed = list_kept(keep), True
-                rows_gone = lines_cost(rows[2], d, new_rows[:n_rows])
+                rows_gone = lines_cost(row_ends, d, new_rows[:n_rows])
                 if not moved:  # for what is subtracted from them, all in all
                     first_sq += squares * first_sq + 8.0 * UNIT * theta_norm * np.sqrt(first_sq)
                     second_sq += squares * second_sq + 8.0 * UNIT * theta_norm * np.sqrt(second_sq)
@@ -402,10 +403,13 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 if rows_gone <= undecided:
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
-                    touched += drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         new_rows, n_rows, move_first, move_second, col_part, no_totals)  # fmt: skip
+                    values = lines_size(row_ends, new_rows[:n_rows])
+                    drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, new_rows,
+                              n_rows, move_first, move_second, col_part, no_totals)  # fmt: skip
+                    touched += values
                     if planes is not None:
-                        touched += drop_totals(rows, samples, new_rows, n_rows, col_total)
+                        drop_totals(rows, samples, new_rows, n_rows, col_total)
+                        touched += values
                 else:
                     touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
                                          live, active, move_first, move_second, col_part, no_totals)  # fmt: skip
@@ -414,7 +418,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 moved = True
             dropped = 0
             if not moved and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
-                stay, dropped = narrow(columns[2], n, keep, left, formed)
+                stay, dropped = narrow(column_ends, n, keep, left, formed)
                 if dropped > 0:
                     live, listed = stay, True
             if not listed:
@@ -476,7 +480,8 @@ def warm_up(planes=None):
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    constants, samples = Constants(view, view, a, a, a, a, a, a), Samples(labels, a, 2, 1, 0.5)
+    constants = Constants(view, view, a, a, a, a, a, a, view[2], view[2])
+    samples = Samples(labels, a, 2, 1, 0.5)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
     totals = np.empty(0) if planes is None else a.copy()

@@ -11,7 +11,7 @@ class Constants(NamedTuple):
     Attributes
     ----------
     columns, rows : tuple of ndarray
-        Both views of the data.
+        Both views of the data. Of columns on disk those that could be read are there, in both; others look empty.
     u_ones : ndarray
         ``X' psi(1)/n``.
     row_sq, row_norm, col_sq, col_norm : ndarray
@@ -19,6 +19,8 @@ class Constants(NamedTuple):
         ``n col_norm`` are their roots.
     twice : ndarray of shape (d,)
         Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
+    column_ends, row_ends : ndarray of int64 of shape (d + 1,), (n + 1,)
+        How many values lines have, as running totals, whether they are there or not: what decides is what these cost.
     """
 
     columns: tuple
@@ -29,6 +31,8 @@ class Constants(NamedTuple):
     col_sq: np.ndarray
     col_norm: np.ndarray
     twice: np.ndarray
+    column_ends: np.ndarray
+    row_ends: np.ndarray
 
 
 class Reference(NamedTuple):

@@ -188,10 +188,9 @@ def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, 
 
 @kernel(fastmath=SUMS)
 def products(view, n, w, out):
-    """Write ``X w_c`` to ``out`` for every class from the columns of non-zero weights; return the values touched."""
+    """Add ``X w_c`` to ``out`` for every class from the columns of non-zero weights; return the values touched."""
     data, indices, indptr = view
     d = indptr.size - 1
-    out[:] = 0.0
     touched = 0
     for f in range(w.size):
         value = w[f]
@@ -202,6 +201,25 @@ def products(view, n, w, out):
         add_column(data, indices, start, stop, n, value, out[c * n : (c + 1) * n])
         touched += stop - start
     return touched
+
+
+@kernel
+def row_squares(view, n, squares, counts):
+    """Add the squared values of each sample to ``squares``, and how many there are to ``counts``, column by column."""
+    data, indices, indptr = view
+    for j in range(indptr.size - 1):
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column = data[start:stop]
+            for i in range(n):
+                x = np.float64(column[i])
+                squares[i] += x * x
+                counts[i] += 1
+        else:
+            for p in range(at(start), at(stop)):
+                x, i = np.float64(data[p]), at(indices[p])
+                squares[i] += x * x
+                counts[i] += 1
 
 
 @kernel
@@ -357,6 +375,7 @@ def warm_up():
     column_sums(view, 2, np.arange(2), a, 1.0, b)
     pair_sums(view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
     products(view, 2, a, b)
+    row_squares(view, 2, b, np.zeros(2, dtype=np.int64))
     feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
     soft_threshold(a, 1.0, 1.0, b)
     mask(a, np.ones(2, dtype=np.int8), b)

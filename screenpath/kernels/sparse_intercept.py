@@ -226,12 +226,12 @@ def answer_by(planes, k, samples, left, first, second):
 
 @kernel
 def drop_totals(rows, samples, pending, count, col_total):
-    """Take screened dual variables out of the sums of the columns over the surviving ones; return the values touched.
+    """Take screened dual variables out of the sums of the columns over the surviving ones.
 
     ``col_total`` is empty where the model has no free intercept.
     """
     (data, indices, indptr), (labels, weights, n, classes, _) = rows, samples
-    d, touched = col_total.size // classes, 0
+    d = col_total.size // classes
     for e in range(count if d > 0 else 0):
         i, c = pending[e] % n, pending[e] // n
         start, stop = indptr[i], indptr[i + 1]
@@ -242,13 +242,11 @@ def drop_totals(rows, samples, pending, count, col_total):
             col_total[at(c * d) + j] -= weights[i] * values[r]
             if classes > 1:
                 col_total[at(labels[i] * d) + j] -= weights[i] * values[r]
-        touched += stop - start
-    return touched
 
 
 @kernel
 def keep_totals(columns, samples, status, live, col_total):
-    """As :func:`drop_totals`, by summing anew over the surviving features, active ones too.
+    """As :func:`drop_totals`, by summing anew over the surviving features, active ones too; return the values touched.
 
     Squared norms of these may be those over more dual variables than survive; less what the mean takes they would be
     too small if the sums were as well.

@@ -7,6 +7,8 @@ again, and a few, cover the scaling of the stored values.
 
 from __future__ import annotations
 
+from math import isfinite, sqrt
+
 import numpy as np
 
 from screenpath.errors import DataError
@@ -33,11 +35,12 @@ def bounds(model) -> np.ndarray:
     widths, ones = model.hi - model.lo, float(largest.sum())
     blocks = sum_blocks(model.rows.n, model.rows.size, d)
     product, deep = gamma(2 * d + 8), -(-model.rows.n // len(blocks)) + len(blocks) + 8
-    hidden, inflated = np.sqrt(d) * 2.0**-537, 1.0 + gamma(n + d + 8)
+    hidden, inflated = sqrt(d) * 2.0**-537, 1.0 + gamma(n + d + 8)
     # Not by a threaded library, whose other threads go on spinning for longer than a whole path takes.
-    norms = float(np.einsum("i,i", largest, model.norms)) * inflated + hidden * ones
+    norms, kinks = (float(np.einsum("i,i", largest, sizes)) for sizes in (model.norms, np.abs(model.c)))
+    norms = norms * inflated + hidden * ones
     reach = float((widths * model.norms).max(initial=0.0)) * inflated + hidden * float(widths.max(initial=0.0))
-    if not np.isfinite(norms):
+    if not isfinite(norms):
         row = int(np.flatnonzero(~np.isfinite(model.norms))[0]) % model.rows.n if n else 0
         raise DataError(
             f"overflow: the squared norm of row {row + 1} exceeds the range of floating point",
@@ -47,10 +50,7 @@ def bounds(model) -> np.ndarray:
     found[kernels.PRODUCT] = product
     found[kernels.ROW_SUM] = gamma(partition.ROWS + n // partition.ROWS + 16)
     found[kernels.FEATURE_SUM] = gamma(d + 8)
-    found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = (
-        norms,
-        float(np.einsum("i,i", largest, np.abs(model.c))) * inflated,
-    )
+    found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = norms, kinks * inflated
     found[kernels.ALL_ONES], found[kernels.LARGEST] = ones * inflated, reach
     found[kernels.FRESH] = gamma(deep) + product
     found[kernels.UPDATE] = len(blocks) + 8

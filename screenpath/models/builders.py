@@ -27,10 +27,23 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> Kernel
 
 
 def sparse_model(views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None) -> SparseModel:
-    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature."""
+    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature.
+
+    An infinite ``gamma`` stands for the squared hinge.
+    """
     from screenpath.models.sparse import SparseModel as kind  # here: other models start up without them
 
-    if intercept == "free":
+    if gamma == np.inf:
+        if intercept == "free" and classes > 1:
+            raise UsageError(
+                "`intercept=free` with `loss=squared-hinge` is for two labels",
+                "use `intercept=penalised`, or leave out `loss`",
+            )
+        if intercept == "free":
+            from screenpath.models.sparse_squared import FreeSquaredHingeModel as kind
+        else:
+            from screenpath.models.sparse_squared import SquaredHingeModel as kind
+    elif intercept == "free":
         if classes > 1:
             if gamma == 0.0:
                 raise UsageError(

@@ -27,10 +27,9 @@ def known(model, reference, C: float) -> str | None:
         return None
     if rests(model, reference):
         return CONSTANT
-    if reference.n_R + reference.n_L < model.size:
+    if reference.n_R + reference.n_L < model.size or not model.closed_until >= C:
         return None
-    closed = partition.box_closed_form(model.c, model.lo, model.hi)
-    return CLOSED if np.array_equal(reference.theta, closed) and model.closed_until >= C else None
+    return CLOSED if np.array_equal(reference.theta, partition.box_closed_form(model.c, model.lo, model.hi)) else None
 
 
 def constant(model, reference, C: float) -> tuple:

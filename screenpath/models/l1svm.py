@@ -342,7 +342,8 @@ class L1SVM(PathModel, Resumable):
         R are samples outside the margin (dual variable 0), E those inside; rejection ratio and screening rate count
         features.
         """
-        active = int(np.count_nonzero(certificate.w))
+        active, coefficients = int(np.count_nonzero(certificate.w)), np.empty(self.size + 1)
+        coefficients[:-1], coefficients[-1] = certificate.w, certificate.bias
         outside = int(np.count_nonzero(certificate.theta <= 0.0))
         gone = self.size - screened.index.size - screened.resting.size
         return {
@@ -356,7 +357,7 @@ class L1SVM(PathModel, Resumable):
             "screening_rate": gone / (self.size - active) if self.size > active else 0.0,
             "n_features_screened": gone,
             "nnz_w": active,
-            "coefficients": np.append(certificate.w, certificate.bias),
+            "coefficients": coefficients,
         }
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import lever as kernels
+from screenpath.kernels import lever_distances as distances
 from screenpath.models.geometry import ROUNDING, Ball, between
 from screenpath.numbers.rounding import OUTWARD, UNIT
 
@@ -39,16 +40,19 @@ class Tried(NamedTuple):
         What is asked of a row that no lever decides by the row's distance from the middle and its own:
         ``THROUGH_THE_MIDDLE``, nothing; ``LIKELIEST``, its distance from the lever that is likely to; ``EVERY``, that
         from any.
+    aimed : tuple of float
+        Which of ``sizes`` are moved towards each row that is left.
     """
 
     sizes: tuple
     shared: tuple
     ask: int
+    aimed: tuple = ()
 
 
 ONE = Tried((), (kernels.LENGTH,), THROUGH_THE_MIDDLE)
 FEW = Tried((0.25, 1.0, 4.0, 16.0), (2.0,), LIKELIEST)
-MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (0.5, 2.0, 8.0), EVERY)
+MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (0.5, 2.0, 8.0), EVERY, (2.0, 8.0))
 SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
 LEAST = 1e-100  # radius, so that a lever's size is a number above 0
 
@@ -170,11 +174,31 @@ class Levered(Seen):
         if left:
             index = unsure[:left]
             rows, where = self.place(index)
-            kernels.decide_exactly(
+            distances.decide_exactly(
                 rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
                 lengths, 4.0 * self.product, ROUNDING, tried.ask == EVERY, status,
             )  # fmt: skip
+        if tried.aimed:
+            for lever, room, side in ((fore, self.up, 1.0), (aft, self.down, -1.0)):
+                self._aim(lever, tried, room, radius, side, status)
         return status
+
+    def _aim(self, lever: Chosen, tried: Tried, room: np.ndarray, radius: float, side: float, status) -> None:
+        """Decide what levers of one side do that are moved towards each row."""
+        near, index = lever.rows[: kernels.FEWER], np.flatnonzero(status == 0)
+        if not near.size:
+            return
+        tau, slack, room = self.tau[near], self.slack[near], room[near]
+        sizes = np.array(tried.aimed) * (2.0 * radius / (self.typical or 1.0))
+        offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, near.size))
+        sharing = np.ones(sizes.size, dtype=np.int64)
+        kernels.lever_weights(tau, slack, room, sizes, sharing, side, ROUNDING, offsets, weights)
+        rows, where = self.place(np.concatenate([near, index]))
+        distances.decide_by_aimed(
+            rows, where[: near.size], tau, slack, room, weights, offsets[:, 1].copy(), self.mean.size,
+            where[near.size :], index, self.norms, self.tau, self.slack, radius, side, 4.0 * self.product, ROUNDING,
+            status,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)

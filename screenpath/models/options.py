@@ -248,6 +248,15 @@ PAIR_GRID = grouped(
         help="With `alpha`: further grid points, log-spaced, before each value; screening needs near ones.",
     ),
 )  # fmt: skip
+LOSS = Option(
+    "loss",
+    "hinge",
+    "choice",
+    "hinge: smoothed, see `smoothing`; or squared-hinge: 1/2 max(0, 1 - margin)^2.",
+    choices=("hinge", "squared-hinge"),
+    stated=True,
+    changes=True,
+)
 SMOOTHING = Option(
     "smoothing", 0.5, "share", "Width of the hinge's quadratic part; 0 is the exact hinge.", metavar="GAMMA",
     stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1",

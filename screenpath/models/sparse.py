@@ -39,13 +39,14 @@ from screenpath.models.sparse_types import (
     SparseCertificate,
     SparseReduced,
     SparseScreened,
-    SparseVector,
+    counts_of,
 )
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
 
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
 SHARP = 2.0**-1000  # a hinge of this width is the exact one but for less than underflow, and nothing is divided by 0
+LOOSE = 1e-6  # what is looked at ahead of a kernel's decision is what it could be with numbers so much larger
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
@@ -54,7 +55,7 @@ class SparseModel(PathModel):
 
     Parameters
     ----------
-    views : rows.views.Views
+    views : rows.base.TwoViews
     labels : ndarray of int64 of shape (n,)
         -1 and +1, or class numbers 0 .. classes - 1.
     classes : int
@@ -92,6 +93,7 @@ class SparseModel(PathModel):
     row_sizes: np.ndarray
     col_total = NO_TOTALS
     levels = 0  # how many intercepts the model has that are not penalised
+    unit = 1.0  # mean of the weights, see :mod:`.sparse_squared`
 
     def __init__(
         self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
@@ -102,6 +104,7 @@ class SparseModel(PathModel):
         self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
+        self.mass = self.pairs * self.unit  # sum of their weights
         if shared is not None:
             self.given, self.weights, self.roots = shared.given, shared.weights, shared.roots
             self.weighted = shared.weighted
@@ -112,9 +115,10 @@ class SparseModel(PathModel):
             self.top, self.u_top, self.twice, self.row_sizes = shared.top, shared.u_top, shared.twice, shared.row_sizes
             return
         self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
-        self.weights = self.given * (self.n / fsum(self.given))
+        self.weights = self.given * (self.n / fsum(self.given)) * self.unit
         self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
-        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, self.weights if self.weighted else None)
+        weights = self.weights if self.weighted else None
+        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, weights, self.unit)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
@@ -130,7 +134,7 @@ class SparseModel(PathModel):
         else:
             shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
             losses.pair_weights(self.samples, shares)
-            kernels.column_squares(views.by_column, self.n, classes, shares, self.col_sq)
+            self._of_columns(self.col_sq, lambda view, out: kernels.column_squares(view, self.n, classes, shares, out))
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
         alike = classes == 1 and not self.weighted
@@ -141,6 +145,11 @@ class SparseModel(PathModel):
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
         return type(self)(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+
+    @property
+    def width(self) -> float:
+        """Return the width of the quadratic part of the loss, as it was asked for; infinite for the squared hinge."""
+        return self.gamma
 
     @property
     def sharp(self) -> bool:
@@ -196,8 +205,10 @@ class SparseModel(PathModel):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
-        out = np.empty(self.classes * self.n)
-        self.rows.touched += kernels.products(self.views.by_column, self.n, w, out)
+        out = np.zeros(w.size // self.d * self.n)
+        for part, view in self.views.blocks(w):
+            here = w if part is None else w.reshape(-1, self.d)[:, part].ravel()
+            self.rows.touched += kernels.products(view, self.n, here, out)
         return out
 
     @property
@@ -217,9 +228,22 @@ class SparseModel(PathModel):
 
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
-        out = np.empty(self.classes * self.d)
-        touched = kernels.column_sums(self.views.by_column, self.n, self.every, psi, 1.0 / self.n, out)
-        self.rows.touched += touched
+
+        def form(view, out):
+            every = self.every[: out.size]
+            self.rows.touched += kernels.column_sums(view, self.n, every, psi, 1.0 / self.n, out)
+
+        return self._of_columns(np.empty(psi.size // self.n * self.d), form)
+
+    def _of_columns(self, out: np.ndarray, form) -> np.ndarray:
+        """Let ``form(view, out)`` write something of every feature, in one piece or block by block."""
+        for part, view in self.views.blocks():
+            if part is None:
+                form(view, out)
+            else:
+                here = np.empty(out.size // self.d * part.size)
+                form(view, here)
+                out.reshape(-1, self.d)[:, part] = here.reshape(-1, part.size)
         return out
 
     def _passes(
@@ -228,13 +252,23 @@ class SparseModel(PathModel):
         """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
+        view = self.views.columns(None if self.views.whole else self._formed(w, psi, reference, room))
         touched, features = kernels.pair_sums(
-            self.views.by_column, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
+            view, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
             self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
             scores,
         )  # fmt: skip
         self.rows.touched += touched
         return scores, (out, slack), features
+
+    def _formed(self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, room: float) -> np.ndarray:
+        """Mark the features whose sums ``kernels.pair_sums`` may form, and perhaps a few more."""
+        now, then = psi.reshape(-1, self.n), self.psi_of(reference).reshape(-1, self.n)
+        drift, size, off = np.linalg.norm(now - then, axis=1), np.linalg.norm(now, axis=1), self.rounding.slacks.columns
+        rates = drift + off * (drift + size)
+        errors = reference.u_slack + (rates[:, None] * self.feature_norm).ravel()
+        most = np.abs(reference.u) + errors + room * self.col_norm
+        return (w != 0.0) | (most * (1.0 + LOOSE) > self.beta * (1.0 - off - LOOSE))
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -363,14 +397,14 @@ class SparseModel(PathModel):
 
     @property
     def ones_error(self) -> np.ndarray:
-        """Return bounds on the errors of ``u_ones``, shape (classes * d,)."""
-        size = self.rounding.column * np.sqrt(self.classes * self.pairs) * self.rounding.peak
+        """Return bounds on the errors of ``u_ones`` and ``u_top``, shape (classes * d,)."""
+        size = self.rounding.column * np.sqrt(self.classes * self.mass) * self.rounding.peak
         return size * np.tile(self.feature_norm, self.classes)
 
     @property
     def null_loss(self) -> float:
         """Return the loss at ``w = 0``."""
-        return self.pairs / self.n * (1.0 - 0.5 * self.gamma)
+        return self.mass / self.n * (1.0 - 0.5 * self.gamma)
 
     @property
     def beta_max(self) -> float:
@@ -382,15 +416,17 @@ class SparseModel(PathModel):
 
     def _accurate_sum(self, f: int) -> tuple[float, float]:
         """Return an entry of ``u_top`` as the stored data has it, and what the rounding of the data may add to it."""
-        data, indices, indptr = self.views.by_column
         c, j = divmod(f, self.d)
-        start, stop = indptr[j], indptr[j + 1]
-        values = data[start:stop].astype(np.float64)
-        psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n]
-        psi = psi if stop - start == self.n else psi[indices[start:stop]]
+        values, places = self.views.column(j)
+        psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
         total, error = accurate.inner(values, psi)
         stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
         return total / self.n, (error + stored) / self.n
+
+    @property
+    def bend(self) -> float:
+        """Return the margin up to which ``theta`` is that of ``w = 0``."""
+        return 1.0 - self.gamma
 
     def _top(self) -> tuple[float, bool]:
         """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
@@ -402,7 +438,7 @@ class SparseModel(PathModel):
                 self._closed = 0.0, False
             else:
                 off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
-                top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / (1.0 - self.gamma)
+                top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / self.bend
                 self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
             self.rows.touched = touched  # of a restored walk, it would count in another step
         return self._closed
@@ -464,37 +500,5 @@ class SparseModel(PathModel):
         return {"alpha": float(alpha), "beta": self.beta}
 
     def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
-        """Return counts, ratios and coefficients of a step.
-
-        The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
-        ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
-        """
-        screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
-        screened_R -= self.n if self.classes > 1 else 0
-        fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
-        weights = screened.keep.size
-        inactive = weights - certificate.nonzero
-        return {
-            "n_R": certificate.n_R,
-            "n_L": certificate.n_L,
-            "n_E": self.pairs - ends,
-            "screened_R": screened_R,
-            "screened_L": screened_L,
-            "n_survivors": self.pairs - fixed,
-            "rejection_ratio": fixed / self.pairs,
-            "screening_rate": fixed / ends if ends else 0.0,
-            "n_features_screened": zeroed,
-            "nnz_w": certificate.nonzero,
-            "coefficients": SparseVector.of(certificate.w, certificate.formed),
-            "extras": {
-                "n_inactive_features": inactive,
-                "feature_screening_rate": zeroed / inactive if inactive else 0.0,
-                "scaling_ratio": 1.0 - (1.0 - fixed / self.pairs) * (1.0 - zeroed / weights),
-                "iss_found": _joined(screened.record[:, 0]),
-                "ifs_found": _joined(screened.record[:, 1]),
-            },
-        }
-
-
-def _joined(found: np.ndarray) -> str:
-    return ";".join([str(count) for count in found.tolist() if count >= 0])
+        """Return counts, ratios and coefficients of a step, see :func:`counts_of`."""
+        return counts_of(self, certificate, screened)

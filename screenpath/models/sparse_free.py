@@ -28,7 +28,6 @@ from math import fsum, inf, sqrt
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels import sparse as sums
 from screenpath.kernels import sparse_intercept as kernels
 from screenpath.kernels.intercept import best_of
 from screenpath.models.intercept import Signless, balanced_to
@@ -48,18 +47,11 @@ class FreeModel(SparseModel):
         raise NotImplementedError
 
     def _centre(self) -> np.ndarray:
-        """See the rows from their mean, which is returned."""
-        mean, sizes, products = self._mean(), self.views.row_sqnorms, np.empty(self.n)
+        """See the rows from their mean, with their weights, which is returned."""
+        mean, sizes = self.column_sums(self.weights), self.views.row_sqnorms
         self.twice = 2.0 * mean
-        self.rows.touched += sums.products(self.views.by_column, self.n, self.twice, products)
-        self.row_sq = np.tile(sizes - products, self.classes)
+        self.row_sq = np.tile(sizes - self.scores(self.twice), self.classes)
         self.row_sizes = (np.sqrt(sizes) + sqrt(float(mean @ mean))) ** 2
-        return mean
-
-    def _mean(self) -> np.ndarray:
-        """Return the mean of the rows, with their weights."""
-        mean, every = np.empty(self.d), np.arange(self.d)
-        self.rows.touched += sums.column_sums(self.views.by_column, self.n, every, self.weights, 1.0 / self.n, mean)
         return mean
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:

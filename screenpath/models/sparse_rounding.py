@@ -54,14 +54,15 @@ class SparseRounding:
 
     Parameters
     ----------
-    views : rows.views.Views
+    views : rows.base.TwoViews
     classes : int
     pairs : int
         Dual variables.
     smoothing : float
         Of the hinge.
     weights : ndarray of shape (n,), optional
-        Of the samples, of mean 1.
+        Of the samples, of mean ``unit``.
+    unit : float, default 1
 
     Raises
     ------
@@ -69,15 +70,18 @@ class SparseRounding:
         Where the square of a value or a sum of squares overflows.
     """
 
-    def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None):
+    def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None, unit: float = 1.0):
         for squares, what in ((views.row_sqnorms, "sample"), (views.column_sqnorms, "feature")):
             check_range(squares, what)
         self.n, self.pairs, self.weights, self.smoothing = views.n, pairs, classes * views.d, smoothing
-        longest = [int(np.diff(view[2]).max(initial=0)) for view in (views.by_row, views.by_column)]
+        longest = [int(np.diff(ends).max(initial=0)) for ends in (views.row_ends, views.column_ends)]
         self.row, self.column = gamma(longest[0] + EXTRA), gamma(longest[1] + classes + EXTRA)
         self.total, self.penalty = gamma(classes * views.n + EXTRA), gamma(self.weights + EXTRA)
         self.spread = sqrt(2.0 * classes) if classes > 1 else 1.0  # of two scores' errors over the pairs
-        self.root, self.peak = sqrt(pairs), 1.0  # norm of a dual point of ones; most that a weight adds to a norm
+        self.root, self.peak = (
+            sqrt(pairs * unit),
+            1.0,
+        )  # norm of a dual point of ones; most that a weight adds to a norm
         squares = views.row_sqnorms
         if weights is not None:
             self.root, self.peak = self.root * (1.0 + self.total), sqrt(weights.max()) * OUTWARD

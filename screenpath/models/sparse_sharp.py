@@ -123,7 +123,8 @@ class _Sums:
         """Return ``t`` of a dual variable and a bound on its error."""
         m, w = self.model, self.c.w
         c, i = divmod(pair, m.n)
-        values, places = self._line(m.views.by_row, i, m.d)
+        values, places = m.views.row(i, w)
+        m.rows.touched += int(m.views.row_ends[i + 1] - m.views.row_ends[i])
         if m.classes == 1:
             own = -float(m.labels[i])
             if not m.intercept:
@@ -142,7 +143,8 @@ class _Sums:
         if m.weighted:
             theta = theta * np.tile(m.weights, m.classes)
         c, j = divmod(f, m.d)
-        values, places = self._line(m.views.by_column, j, m.n)
+        values, places = m.views.column(j)
+        m.rows.touched += values.size
         labels = m.labels[places]
         if m.classes == 1:
             parts = [(values, labels * theta[places])]
@@ -154,14 +156,6 @@ class _Sums:
         if m.weighted:  # the weights are rounded, and so are their products with the dual variables
             error += 5.0 * UNIT * float(np.abs(left) @ np.abs(right))
         return value / m.n, error / m.n + UNIT * abs(value / m.n) + TINY
-
-    def _line(self, view, line: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a line and their places."""
-        data, indices, indptr = view
-        start, stop = int(indptr[line]), int(indptr[line + 1])
-        self.model.rows.touched += stop - start
-        values = data[start:stop].astype(np.float64)
-        return values, np.arange(length) if stop - start == length else indices[start:stop]
 
 
 def _norm(values: np.ndarray) -> float:

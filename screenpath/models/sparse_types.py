@@ -225,3 +225,40 @@ class SparseReduced:
     alpha: float
     screened: SparseScreened
     start: SparseCertificate
+
+
+def counts_of(model: SparseModel, certificate: SparseCertificate, screened: SparseScreened) -> dict:
+    """Return counts, ratios and coefficients of a step.
+
+    The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
+    ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
+    """
+    screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
+    screened_R -= model.n if model.classes > 1 else 0
+    fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
+    weights = screened.keep.size
+    inactive = weights - certificate.nonzero
+    return {
+        "n_R": certificate.n_R,
+        "n_L": certificate.n_L,
+        "n_E": model.pairs - ends,
+        "screened_R": screened_R,
+        "screened_L": screened_L,
+        "n_survivors": model.pairs - fixed,
+        "rejection_ratio": fixed / model.pairs,
+        "screening_rate": fixed / ends if ends else 0.0,
+        "n_features_screened": zeroed,
+        "nnz_w": certificate.nonzero,
+        "coefficients": SparseVector.of(certificate.w, certificate.formed),
+        "extras": {
+            "n_inactive_features": inactive,
+            "feature_screening_rate": zeroed / inactive if inactive else 0.0,
+            "scaling_ratio": 1.0 - (1.0 - fixed / model.pairs) * (1.0 - zeroed / weights),
+            "iss_found": _joined(screened.record[:, 0]),
+            "ifs_found": _joined(screened.record[:, 1]),
+        },
+    }
+
+
+def _joined(found: np.ndarray) -> str:
+    return ";".join([str(count) for count in found.tolist() if count >= 0])

@@ -5,6 +5,7 @@ Nothing here imports numpy: lists of commands and their help stay quick.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,9 @@ class Later:
     name: str
 
     def __call__(self, *arguments, **keywords):
-        return getattr(import_module(f"screenpath.{self.module}"), self.name)(*arguments, **keywords)
+        name = f"screenpath.{self.module}"
+        module = sys.modules.get(name) or import_module(name)  # to ask for it takes as long as many a function
+        return getattr(module, self.name)(*arguments, **keywords)
 
 
 box_rule = Later("rules", "parse_rule")
@@ -63,7 +66,7 @@ def free_intercept(spec: Spec) -> Spec:
     own: dict = {
         "rule": Later("rules.intercept", "parse_free_rule"),
         "solver": Later("solvers.intercept", "make_free_solver"),
-        "kernel_modules": ("box", "newton", "lever", "intercept", "free_walk"),
+        "kernel_modules": ("box", "newton", "lever", "lever_distances", "intercept", "free_walk"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
     if spec.rows is not None:
@@ -106,6 +109,11 @@ def with_intercept_chunked(spec: Spec, options: dict) -> Spec:
 def step_weights(step, labels):
     """Return the weights of a step whose model has one weight a feature."""
     return step.coefficients
+
+
+def no_option(options: dict) -> str | None:
+    """Return None: no option needs more than the others."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,8 @@ class Spec:
     selects: bool = False  # whether its penalty leaves features out of the model, one after the other along the path
     streams: bool = True  # whether the rows of a shard folder can stay on disk; else they are read into memory
     streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk
+    # ``in_memory(options)`` names the option, if any, with which they cannot
+    in_memory: Callable = no_option
     spreads: bool = False  # whether a cluster is given parts of its grid, and not passes over shards
     copies: bool = False  # whether the model has a copy of the rows, and needs them no more once it is built
     needs: Needs = BOX  # what a path takes beside the rows

@@ -244,6 +244,7 @@ L1_SVM = Spec(
 
 
 # -- elastic net ------------------------------------------------------------------------------------------------------
+SMOOTHED = "l the hinge smoothed by gamma"
 SPARSE_RULE = Later("rules.sparse", "parse_sparse_rule")
 
 
@@ -253,13 +254,14 @@ def _sparse_build(rows, codes, weights, options):
 
     from screenpath.models.builders import sparse_model
     from screenpath.models.sparse_grid import SparseGrid
-    from screenpath.rows.views import Views
+    from screenpath.rows.column_views import views_of
+    from screenpath.rows.views import check_not_zero
 
-    views = Views.of_rows(rows)
-    views.check_not_zero()
+    views = views_of(rows)
+    check_not_zero(views)
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
-    return SparseGrid(sparse_model(views, codes, classes, options["smoothing"], weights, options.get("intercept")))
+    return SparseGrid(sparse_model(views, codes, classes, hinge_width(options), weights, options.get("intercept")))
 
 
 def _sparse_grid(model, options):
@@ -276,6 +278,18 @@ def _sparse_grid(model, options):
     values = beta_values(model.base, betas, options["beta_min_ratio"] or 0.05)
     alphas = options["alpha"] or options["alphas"] or 100
     return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
+
+
+def hinge_width(options: dict) -> float:
+    """Return the width of the quadratic part of the loss, infinite for the squared hinge; refuse contradictions."""
+    if options.get("loss", "hinge") == "hinge":
+        check_exact_hinge(options)
+        return options["smoothing"]
+    if options["smoothing"] != o.SMOOTHING.default:
+        raise UsageError(
+            "`smoothing` is of the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
+        )
+    return inf
 
 
 def check_exact_hinge(options: dict) -> None:
@@ -300,9 +314,23 @@ def check_exact_hinge(options: dict) -> None:
 
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model with what is screened first, and the intercept that the options ask for."""
-    check_exact_hinge(options)
     spec = with_intercept(spec, options, free_sparse_intercept)
+    if hinge_width(options) == inf:
+        objective = spec.objective.replace(SMOOTHED, "l(t) = 1/2 max(0, t)^2")
+        spec = replace(spec, objective=objective, title=spec.title.replace("smoothed", "squared"))
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
+
+
+def _sparse_in_memory(options: dict) -> str | None:
+    """Return the option that needs whole rows, or shares the data out among processes."""
+    if options.get("solver") in ("sdca", "acc-sdca"):
+        return f"solver={options['solver']}"
+    if options.get("first") == "samples":
+        return "first=samples"
+    for name in ("scheduler", "local_cluster", "jobs"):
+        if options.get(name) not in (None, 1):
+            return name
+    return None
 
 
 def _sparse_weights(step, labels):
@@ -324,7 +352,7 @@ SPARSE_SVM = Spec(
     name="sparse-svm",
     title="sparse SVMs (smoothed hinge, elastic net) over a grid of (alpha, beta)",
     objective="min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
-    "number of samples), l the hinge smoothed by gamma; "
+    f"number of samples), {SMOOTHED}; "
     "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
     targets=class_targets,
     build=_sparse_build,
@@ -338,6 +366,7 @@ SPARSE_SVM = Spec(
         o.CLASS_WEIGHT,
         o.WEIGHTS,
         *o.PAIR_GRID,
+        o.LOSS,
         o.SMOOTHING,
         o.FIRST,
         o.GRID_JOBS,
@@ -361,6 +390,8 @@ SPARSE_SVM = Spec(
     walk=_sparse_walk,
     selects=True,
     streams=False,
+    streams_columns=True,
+    in_memory=_sparse_in_memory,
     spreads=True,
     needs=SPARSE,
 )

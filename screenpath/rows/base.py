@@ -7,7 +7,7 @@ kernel. What not all of them can do is a capability that each declares (``stored
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -196,8 +196,9 @@ class TwoViews(Protocol):
     n: int  # n, d: samples and features
     d: int
     dense: bool
-    by_row: tuple[np.ndarray, ...]  # by_row, by_column: ``(data, indices, indptr)`` each, see :class:`rows.views.Views`
-    by_column: tuple[np.ndarray, ...]
+    whole: bool  # whether all of it is in memory, whatever is asked for; a view is a tuple ``(data, indices, indptr)``
+    row_ends: np.ndarray  # row_ends, column_ends: shape (n + 1,), (d + 1,); how many values lines have, running totals
+    column_ends: np.ndarray
     row_sqnorms: np.ndarray  # row_sqnorms, column_sqnorms: shape (n,), (d,)
     column_sqnorms: np.ndarray
     meter: Counted
@@ -206,3 +207,26 @@ class TwoViews(Protocol):
     @abstractmethod
     def size(self) -> int:
         """Return the number of stored values."""
+
+    @abstractmethod
+    def columns(self, mark: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Return the view by columns with those in which ``mark``, shape (classes * d,), is not 0; others may be empty.
+
+        ``mark`` may be None where the data is ``whole``.
+        """
+
+    @abstractmethod
+    def rows(self, mark: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Return the view by rows; of what is said of :meth:`columns`."""
+
+    @abstractmethod
+    def blocks(self, mark: np.ndarray | None = None) -> Iterator[tuple]:
+        """Yield all columns, or those of :meth:`columns`, in order: which they are (None: all), and their own view."""
+
+    @abstractmethod
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a column as float64, and the samples they belong to."""
+
+    @abstractmethod
+    def row(self, i: int, mark: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a row, at least those of :meth:`columns`, and the features they belong to."""

@@ -22,15 +22,15 @@ from screenpath.data.shards import Shard
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels import rows as sums
-from screenpath.numbers.csr import row_pointers, shared_csr
+from screenpath.numbers.csr import shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
 from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
+from screenpath.rows.held import HeldColumns
 from screenpath.rows.memory import sum_blocks, usable_threads
 
 COPIES = 4  # of a block that is prepared: from the form on disk, scaled, signed, and what is on its way
-SPARE = 2  # times the columns asked for that may be kept in memory
 
 
 class ColumnShards(Counted):
@@ -45,11 +45,15 @@ class ColumnShards(Counted):
         How often each sample counts in what the scaling measures.
     penalties : ndarray of shape (features,), optional
         Further divisors of the columns.
+    bias : float, default 0
+        Value of a constant column behind the others, a shard of its own; 0 for none.
 
     Attributes
     ----------
     n, d : int
-        Samples and features that have a column.
+        Samples and features that have a column, the constant one included.
+    starts : ndarray of int64
+        Where the columns of the shards begin, and where the last one ends.
     sparse : bool
     preparation : Preparation
 
@@ -63,12 +67,19 @@ class ColumnShards(Counted):
     touched = 0
 
     def __init__(
-        self, folder: ColumnFolder, scale="none", storage="auto", weights=None, penalties=None, threads: int = 1
+        self,
+        folder: ColumnFolder,
+        scale="none",
+        storage="auto",
+        weights=None,
+        penalties=None,
+        threads: int = 1,
+        bias: float = 0.0,
     ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
         self.folder, self.n, self.d = folder, folder.n, folder.columns.n
-        density = folder.nnz / max(self.n * self.d, 1)
+        self.starts, density = folder.columns.starts, folder.nnz / max(self.n * self.d, 1)
         self.sparse = storage == "sparse" or (storage == "auto" and density < DENSE_FROM)
         if scale == "standard" and self.sparse:
             raise UsageError(
@@ -79,8 +90,11 @@ class ColumnShards(Counted):
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self.counts = np.full(self.d, self.n)
         folder.check()
-        self.preparation = Preparation("none", None, None, 0.0, self.d)
+        self.preparation = Preparation("none", None, None, bias, self.d)
         self.preparation = self._prepare(scale, weights, penalties)
+        if bias != 0.0:
+            self.d += 1
+            self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
 
     @property
     def kinds(self) -> tuple:
@@ -100,7 +114,7 @@ class ColumnShards(Counted):
     @property
     def passing(self) -> int:
         """Return the bytes that a pass takes."""
-        starts = self.folder.columns.starts
+        starts = self.starts
         value = F8 if not self.sparse else F8 + self._index_type.itemsize
         largest = max(int(self.counts[a:b].sum()) for a, b in zip(starts[:-1], starts[1:], strict=True))
         return COPIES * (self.threads + 1) * value * largest
@@ -125,7 +139,11 @@ class ColumnShards(Counted):
 
     def block(self, k: int, chosen=None) -> Any:
         """Return (chosen) columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr)."""
-        shard, start = self.folder.columns.shard(k), int(self.folder.columns.starts[k])
+        if k == self.folder.columns.count:
+            values = np.full(self.n, self.preparation.bias)
+            whole = np.arange(self.n, dtype=self._index_type), np.array([0, self.n], dtype=np.int64)
+            return (values, *whole) if self.sparse else values[None, :]
+        shard, start = self.folder.columns.shard(k), int(self.starts[k])
         columns = start + (np.arange(shard.rows) if chosen is None else chosen)
         p = self.preparation
         if not self.sparse:
@@ -162,7 +180,7 @@ class ColumnShards(Counted):
         """Measure what the scaling needs, and how many values each column stores."""
         factors = np.ones(self.d) if scale != "none" else None
         shift = np.zeros(self.d) if scale == "standard" else None
-        starts = self.folder.columns.starts
+        starts = self.starts
         for k in range(self.folder.columns.count if self.sparse or scale != "none" else 0):
             part, block = slice(int(starts[k]), int(starts[k + 1])), self.block(k)
             if self.sparse:
@@ -182,7 +200,7 @@ class ColumnShards(Counted):
         )
 
 
-class ShardColumns(KeptProducts):
+class ShardColumns(HeldColumns, KeptProducts):
     """Signed feature columns on disk; see :class:`rows.columns.Columns` for the operations.
 
     Columns that were asked for stay in memory, up to twice as many as were asked for last.
@@ -198,17 +216,14 @@ class ShardColumns(KeptProducts):
     moved = None
 
     def __init__(self, source: ColumnShards, signs, weights=None):
-        self.source, self.sparse, self.inexact = source, source.sparse, source.preparation.inexact
-        self.n, self.d, self.touched = source.d, source.n, 0
+        HeldColumns.__init__(self, source)
+        self.inexact, self.n, self.d, self.touched = source.preparation.inexact, source.d, source.n, 0
         self.signs, self._weights = weighted_signs(signs, weights), weights
-        self._starts = source.folder.columns.starts
         self._blocks = sum_blocks(self.n, source.size, self.d)
         self.centres, squares = np.zeros(self.n), np.empty(self.n)
         for part, centres, found in self._over(self._measured):
             self.centres[part], squares[part] = centres, found
         self.norms = np.sqrt(squares)
-        self._held, self._where = np.empty(0, dtype=np.int64), np.full(self.n, -1)
-        self._arrays: tuple = self._empty()
         self.forget()
 
     # -- passes --------------------------------------------------------------------------------------------------
@@ -286,6 +301,9 @@ class ShardColumns(KeptProducts):
         centres = self.centres[int(self._starts[k]) : int(self._starts[k + 1])]
         return self._sign(self.source.block(k, chosen), centres if chosen is None else centres[chosen])
 
+    def _part(self, k: int, chosen: np.ndarray) -> tuple:
+        return self._signed(k, chosen)
+
     def _sign(self, block: Any, centres) -> tuple:
         if not self.sparse:
             return (signed_dense(block.T, self.signs, centres),)
@@ -298,7 +316,7 @@ class ShardColumns(KeptProducts):
     def combine(self, w: np.ndarray) -> np.ndarray:
         """Return ``sum_j w_j f_j``, one entry a sample; columns with a zero weight are not read."""
         support = np.flatnonzero(w)
-        self._hold(support)
+        self.hold(support)
         add, theta = sums.csr_sum if self.sparse else sums.dense_sum, w[self._held]
         partial = np.zeros((len(self._blocks), self.d))
         for total, ends in zip(partial, self._blocks, strict=True):
@@ -323,7 +341,7 @@ class ShardColumns(KeptProducts):
     def slices(self, index: np.ndarray | None = None) -> tuple:
         """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
         index = np.arange(self.n) if index is None else index
-        self._hold(index)
+        self.hold(index)
         data, indices, indptr = self._arrays
         places = self._where[index]
         return data, indices, indptr[places], indptr[places + 1]
@@ -331,7 +349,7 @@ class ShardColumns(KeptProducts):
     def take_columns(self, index: np.ndarray) -> np.ndarray:
         """Return some dense columns: those in memory where these are all of them, else a contiguous copy."""
         self.touched += index.size
-        self._hold(index)
+        self.hold(index)
         if index.size == self._held.size:
             return self._arrays[0]
         in_force().check(F8 * index.size * self.d, f"{index.size:,} columns", FEWER)
@@ -343,48 +361,6 @@ class ShardColumns(KeptProducts):
         found = self.take_columns(np.arange(self.n))
         self.touched = touched
         return found
-
-    def _hold(self, index: np.ndarray) -> None:
-        """Have columns in memory: those that are there stay, others are read."""
-        if not np.any(self._where[index] < 0):
-            return
-        wanted = np.union1d(self._held, index)
-        if wanted.size > SPARE * index.size:
-            wanted = np.unique(index)
-        counts = self.source.counts[wanted]
-        value = F8 + (self._arrays[1].dtype.itemsize if self.sparse else 0)
-        in_force().check(value * int(counts.sum()), f"{wanted.size:,} columns of {self.n:,}", FEWER)
-        arrays = self._empty(wanted.size, counts)
-        old = self._where[wanted]
-        for here in np.split(np.arange(wanted.size), np.searchsorted(wanted, self._starts[1:-1])):
-            kept, read = here[old[here] >= 0], here[old[here] < 0]
-            self._copy(arrays, kept, self._arrays, old[kept])
-            if read.size:
-                k = int(np.searchsorted(self._starts, wanted[read[0]], side="right")) - 1
-                found = self._signed(k, wanted[read] - self._starts[k])
-                self._copy(arrays, read, found, np.arange(read.size))
-        self._where[self._held] = -1
-        self._where[wanted] = np.arange(wanted.size)
-        self._held, self._arrays = wanted, arrays
-
-    def _empty(self, count: int = 0, counts=()) -> tuple:
-        """Return room for columns in memory."""
-        if not self.sparse:
-            return (np.empty((count, self.d)),)
-        indptr = row_pointers(counts)
-        return np.empty(indptr[-1]), np.empty(indptr[-1], dtype=self.source.kinds[1]), indptr
-
-    def _copy(self, to: tuple, places, of: tuple, rows) -> None:
-        """Copy columns from one set of arrays to another."""
-        if not places.size:
-            return
-        if not self.sparse:
-            to[0][places] = of[0][rows]
-            return
-        length = of[2][rows + 1] - of[2][rows]
-        steps = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
-        target, origin = np.repeat(to[2][places], length) + steps, np.repeat(of[2][rows], length) + steps
-        to[0][target], to[1][target] = of[0][origin], of[1][origin]
 
 
 def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:

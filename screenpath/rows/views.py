@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from screenpath.errors import DataError
 from screenpath.kernels import rows as kernels
+from screenpath.kernels import sparse as sums
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import Counted, TwoViews
 
@@ -36,6 +37,8 @@ class Views(TwoViews):
     n, d : int
         Samples and features.
     by_row, by_column : tuple of ndarray
+    row_ends, column_ends : ndarray of int64
+        Their ``indptr``.
     dense : bool
     row_sqnorms, column_sqnorms : ndarray of shape (n,), (d,)
         Squared Euclidean norms.
@@ -49,13 +52,13 @@ class Views(TwoViews):
         if self.dense:
             self.by_row = _flat(X, self.n, self.d)
             self.by_column = _flat(X.T, self.d, self.n)
-            square = np.einsum("ij,ij->i", X, X, dtype=np.float64), np.einsum("ij,ij->j", X, X, dtype=np.float64)
         else:
             X = sp.csr_array(X)
             X.sum_duplicates()
             self.by_row, self.by_column = _arrays(X), _arrays(X.tocsc())
-            square = _line_sums(self.by_row), _line_sums(self.by_column)
-        self.row_sqnorms, self.column_sqnorms = square
+        # By columns, both of them, as blocks of columns give them too: to the last bit.
+        self.row_sqnorms, self.column_sqnorms = np.zeros(self.n), np.empty(self.d)
+        measure(self.by_column, self.row_sqnorms, np.zeros(self.n, dtype=np.int64), self.column_sqnorms)
         self.meter = Meter(self.size)
 
     @classmethod
@@ -75,6 +78,36 @@ class Views(TwoViews):
         views.row_sqnorms, views.column_sqnorms = row_sqnorms, column_sqnorms
         return views
 
+    whole = True
+
+    @property
+    def row_ends(self) -> np.ndarray:  # type: ignore[override]
+        return self.by_row[2]
+
+    @property
+    def column_ends(self) -> np.ndarray:  # type: ignore[override]
+        return self.by_column[2]
+
+    def columns(self, mark=None) -> tuple:
+        """Return the view by columns, all of it."""
+        return self.by_column
+
+    def rows(self, mark=None) -> tuple:
+        """Return the view by rows, all of it."""
+        return self.by_row
+
+    def blocks(self, mark=None):
+        """Yield the view by columns, in one piece."""
+        yield None, self.by_column
+
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a column as float64, and the samples they belong to."""
+        return line_of(self.by_column, j, self.n)
+
+    def row(self, i: int, mark=None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a row as float64, and the features they belong to."""
+        return line_of(self.by_row, i, self.d)
+
     @property
     def size(self) -> int:
         """Return the number of stored values."""
@@ -85,10 +118,24 @@ class Views(TwoViews):
         """Return the bytes of both views."""
         return sum(part.nbytes for view in (self.by_row, self.by_column) for part in view)
 
-    def check_not_zero(self) -> None:
-        """Raise where every value is zero."""
-        if not self.column_sqnorms.any():
-            raise DataError("every feature is zero in every sample: there is nothing to fit", "check the data file")
+
+def check_not_zero(views: TwoViews) -> None:
+    """Raise where every value is zero."""
+    if not views.column_sqnorms.any():
+        raise DataError("every feature is zero in every sample: there is nothing to fit", "check the data file")
+
+
+def measure(view: tuple, row_squares: np.ndarray, counts: np.ndarray, column_squares: np.ndarray) -> None:
+    """Add a block's squares, and how many values there are, to those of the samples; write those of its columns."""
+    sums.row_squares(view, row_squares.size, row_squares, counts)
+    kernels.csr_squared_norms(view[0], view[2], column_squares)
+
+
+def line_of(view: tuple, line: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the stored values of a line of a view as float64, and their places; a full line has no indices to read."""
+    data, indices, indptr = view
+    start, stop = int(indptr[line]), int(indptr[line + 1])
+    return data[start:stop].astype(np.float64), np.arange(length) if stop - start == length else indices[start:stop]
 
 
 def _flat(X, lines: int, length: int):
@@ -99,10 +146,3 @@ def _flat(X, lines: int, length: int):
 def _arrays(X):
     indices = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
     return np.ascontiguousarray(X.data), indices, X.indptr.astype(np.int64)
-
-
-def _line_sums(view) -> np.ndarray:
-    data, _, indptr = view
-    out = np.empty(indptr.size - 1)
-    kernels.csr_squared_norms(data, indptr, out)
-    return out

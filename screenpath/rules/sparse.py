@@ -19,6 +19,7 @@ from screenpath.kernels import sparse_box as box
 from screenpath.kernels import sparse_samples as losses
 from screenpath.models.sparse_types import SparseScreened, size_of
 from screenpath.rules.base import PathScreening
+from screenpath.rules.sparse_ahead import could_be_read
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
 MANY = 2.0  # times the features with a weight: where no more are left, a solve costs no more than the pass to go on
@@ -135,19 +136,19 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     It costs a pass over the features that are left, for the sums of its dual point. Weights grow where ``alpha``
     falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
     """
-    n, view = model.n, model.views.by_column
+    n, view = model.n, model.views.columns(at.keep)
     w, theta, psi = np.empty(reference.w.size), np.empty(reference.theta.size), np.empty(reference.theta.size)
     features, dropped = sums.mask(reference.w, at.keep, w)
     scores, u = reference.scores, np.zeros(w.size)
     if dropped:
-        scores = np.empty(theta.size)
+        scores = np.zeros(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())
     kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
     w, scores = kappa * w, kappa * scores
     loss = losses.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
-    samples = loss / n, 0.0, 0.0, float(model.pairs), 0.0, 0, 0
+    samples = loss / n, 0.0, 0.0, model.mass, 0.0, 0, 0
     point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
     return _tightened(model, at, point, alpha)
 
@@ -197,20 +198,18 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     if model.sharp:  # the dual is not strongly concave
         return kernels.Regions(1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, True)
     ones_part, theta_part = -ratio * inverse, 1.0 + ratio
-    to_ones_sq = (
-        ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.pairs * inverse * inverse
-    )  # ||theta0 - 1/gamma||^2
-    blur = 4.0 * bounds.total * model.pairs * inverse * inverse
+    to_ones_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.mass * inverse * inverse  # ||theta0 - 1/gamma||^2
+    blur = 4.0 * bounds.total * model.mass * inverse * inverse
     off = ref.off + math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
     first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
-    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.pairs))
+    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.mass))
     second_sq = n * most * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
     second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
     grown = bounds.grown
     # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
     budget = n * most + bounds.root * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.root + ref.off)
     between_sq = ratio * ratio * max(to_ones_sq - blur, 0.0)
-    most_theta = math.sqrt(model.pairs) * (abs(ones_part) + theta_part + 1.0)
+    most_theta = math.sqrt(model.mass) * (abs(ones_part) + theta_part + 1.0)
     return kernels.Regions(
         1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first, grown * second * second,
         between_sq, most_theta, grown * budget, paper, True,
@@ -225,9 +224,10 @@ def finite(r: kernels.Regions) -> bool:
 
 def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:
     views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
+    mark = None if views.whole else could_be_read(model, ref, at, regions, what)
     constants = kernels.Constants(
-        views.by_column, views.by_row, model.u_ones, model.row_sizes, model.row_norm, model.col_sq, model.col_norm,
-        model.twice,
+        views.columns(mark), views.rows(mark), model.u_ones, model.row_sizes, model.row_norm, model.col_sq,
+        model.col_norm, model.twice, views.column_ends, views.row_ends,
     )  # fmt: skip
     reference = kernels.Reference(
         ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,

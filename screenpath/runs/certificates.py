@@ -81,8 +81,12 @@ class CertificateFile:
             if certificate.astray:
                 fields["b_off"] = float(certificate.astray)
         else:
-            states = states_of(certificate.theta, 0.0, 1.0)
-            arrays |= {"states": form.pack(states), "between": certificate.theta[states == form.BETWEEN]}
+            # Beside the weights as they are given, and not those of the model.
+            theta = (
+                certificate.theta * self.model.base.unit if isinstance(self.model, SparseGrid) else certificate.theta
+            )
+            states = states_of(theta, 0.0, 1.0)
+            arrays |= {"states": form.pack(states), "between": theta[states == form.BETWEEN]}
         return form.frame(form.STEP, fields, arrays)
 
     def finish(self, skipped) -> tuple[str, dict]:
@@ -218,6 +222,8 @@ def header_of(model: str, options: dict, data) -> dict:
     }
     if options.get("intercept") == "free":
         header["intercept"] = "free"
+    if options.get("loss", "hinge") != "hinge":
+        header["loss"] = options["loss"]
     if isinstance(data.rows, GramRows):
         header["kernel"] = data.rows.blocks.function.describe()
     named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}

@@ -76,9 +76,12 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
         folder = open_shards(options)
         if isinstance(folder, ColumnFolder):
-            if spec.streams_columns:
+            needed = spec.in_memory(options)
+            if spec.streams_columns and needed is None:
                 return _stream_columns(spec, options, limit, folder, tell)
-            if named_cluster(options):
+            if spec.streams_columns and tell is not None:
+                tell(f"{source}: `{needed}` needs the data in memory, where the columns are read")
+            if named_cluster(options) and not spec.spreads:
                 raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
         elif spec.streams and not _fits_narrowed(folder, options):
             return _stream_shards(spec, options, limit, folder, tell)
@@ -177,7 +180,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     X, source = data.X, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
-    hint = ON_DISK if spec.streams_columns else TOO_LARGE
+    hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
     limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = later
     return vectors
@@ -243,7 +246,8 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     if tell is not None:
         for notice in folder.meta["notices"]:
             tell(f"{source}: {notice}")
-    shape = Shape(folder.n, folder.columns.n, folder.nnz, False)
+    bias = options["bias"]
+    shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
     limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
     y = folder.labels()
     options = coded(options, folder.label_names)
@@ -251,12 +255,14 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     given = checked_weights(y, read_weights(options.get("weights")))
     weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
     penalties = checked_penalties(read_weights(options.get("penalty_weights")), folder.d, folder.numbers)
-    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"])
+    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
     classes = len((labels or {}).get("classes", (0,)))
     vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
     limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
     limit.promised = vectors + columns.passing
-    p = replace(columns.preparation, bias=1.0)  # the model's own, last among its coefficients
+    p = columns.preparation
+    if spec.free_bias:  # the model's own, last among its coefficients
+        p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
     return Training(
         source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,

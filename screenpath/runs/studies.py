@@ -55,7 +55,7 @@ PAIRS = (
     replace(START, help=f"{START.help} cold: solvers sdca and acc-sdca only. Speed-ups refer to the same start."),
     REPEATS,
     replace(SOLVER, help="sdca, acc-sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
-    *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.SMOOTHING, o.FIRST,
+    *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING, o.FIRST,
 )  # fmt: skip
 FEATURES = (
     Option(

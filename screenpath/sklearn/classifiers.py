@@ -36,8 +36,9 @@ class L1SVM(Classifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SparseSVM(Classifier):
-    """The smoothed hinge loss and the elastic net."""
+    """The smoothed or the squared hinge loss and the elastic net."""
 
+    loss: str = "hinge"
     smoothing: float = 0.5
     intercept: str | None = None
     bias: float = 0.0
@@ -154,6 +155,8 @@ class SparseSVMClassifier(Single, SparseSVM):
     ----------
     alpha, beta : float, default 0.01
         Weights of the two penalties beside the *mean* loss.
+    loss : {"hinge", "squared-hinge"}
+        The latter is ``1/2 max(0, 1 - m)^2``, whose free intercept is for two labels.
     smoothing : float, default 0.5
         Width of the hinge's quadratic part, in [0, 1). 0 is the exact hinge; its free intercept is for two labels.
     intercept : {"free", "penalised", "none"}, optional

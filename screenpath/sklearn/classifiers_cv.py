@@ -187,7 +187,7 @@ class SparseSVMClassifierCV(CrossValidated, SparseSVM):
         Ends of the values from ``beta_max`` and, for each, ``alpha_max`` down.
     cv, scoring, step, n_jobs
         As of :class:`SVMClassifierCV`.
-    smoothing, class_weight, intercept, bias, scale, rule, first, solver, tol, max_epochs, seed
+    loss, smoothing, class_weight, intercept, bias, scale, rule, first, solver, tol, max_epochs, seed
         As of :class:`SparseSVMClassifier`.
 
     Attributes

@@ -30,6 +30,7 @@ SOLVERS = ("auto", "cd", "newton")
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
 FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
 FIRST_SET = 16  # features of the smallest working set beyond the support
+FEWEST = 4  # so many features are solved for sooner than looked at whether they can be dropped
 # Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
 SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
 DRIFT = 1e-3  # share of the gap that slack's rounding may make up before slack is formed anew
@@ -195,6 +196,7 @@ class _Run:
         self.budget.note(self.gap, self.primal, self.touched)
         if self.note(self.gap, tol * self.primal):
             return True
+        dynamic = dynamic and self.alive.size > FEWEST
         if dynamic and self.updates and self.drift(sums) * sqrt(sums.squares) > DRIFT * self.gap:
             self.form_slack()
             sums = self.evaluate(self.alive)
@@ -233,6 +235,8 @@ class _Run:
         the centred norm. Those beyond it all belong to the set; the room beyond the support doubles at each turn.
         """
         alive = self.alive
+        if alive.size <= self.room:
+            return alive
         distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
         distance[self.w[alive] != 0.0] = -np.inf
         support = int(np.count_nonzero(self.w[alive]))

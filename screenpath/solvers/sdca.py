@@ -235,9 +235,9 @@ class _Run:
         """Return what the gap balls need of the current pair; a ``v`` kept over many steps has rounding errors."""
         m, view = self.model, self.model.views.by_column
         features, _ = sums.mask(w, self.at.keep, np.empty(w.size))
-        scores, u, psi = np.empty(theta.size), np.zeros(w.size), m.weigh(theta)
+        scores, u, psi = np.zeros(theta.size), np.zeros(w.size), m.weigh(theta)
         self.touched += sums.products(view, m.n, w, scores)
         self.touched += sums.column_sums(view, m.n, features, psi, 1.0 / m.n, u)
         primal, gap, apart_sq = (float(term) for term in self.terms)
-        samples = primal, gap, 0.0, float(m.pairs), apart_sq, 0, 0
+        samples = primal, gap, 0.0, m.mass, apart_sq, 0, 0
         return m.pair(self.alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)

@@ -78,7 +78,7 @@ class _Run:
 
     def __init__(self, reduced: SparseReduced):
         self.model, self.alpha = reduced.model, reduced.alpha
-        self.view = self.model.views.by_column
+        self.view = self.model.views.columns(reduced.screened.keep)
         self.at, self.own_copy = reduced.screened, False
         self.touched, self.rise = 0, np.zeros(self.model.levels)
         start, size = reduced.start, self.model.ones.size
@@ -100,7 +100,7 @@ class _Run:
         self._evaluate()
 
     def _multiply(self) -> None:
-        self.scores = np.empty(self.theta.size)
+        self.scores = np.zeros(self.theta.size)
         self.levels, self.rise = 0.0 * self.levels, self.levels  # the scores have none; the best one is near the last
         self.touched += sums.products(self.view, self.model.n, self.w, self.scores)
 
@@ -194,7 +194,7 @@ class _Run:
                 matrix_of(Z), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
             )
             return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
-        ptr, most = np.empty(active.size + 1, dtype=np.int64), self.view[0].size
+        ptr, most = np.empty(active.size + 1, dtype=np.int64), m.views.size
         in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int32)
@@ -238,7 +238,7 @@ class _Run:
     def _point(self) -> SparseCertificate:
         """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
         m = self.model
-        samples = self.loss, 0.0, 0.0, float(m.pairs), 0.0, 0, 0  # ||theta||^2 is at most that
+        samples = self.loss, 0.0, 0.0, m.mass, 0.0, 0, 0  # ||theta||^2 is at most that
         return m.pair(
             self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
             level=Level.at(self.levels),

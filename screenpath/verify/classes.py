@@ -21,7 +21,7 @@ from screenpath.errors import DataError
 from screenpath.verify.box import norms_of, products_of
 from screenpath.verify.data import weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, two_product
-from screenpath.verify.sparse import DIGITS, SparsePair, read_pair, sample_terms, smoothed
+from screenpath.verify.sparse import DIGITS, Hinge, SparsePair, read_pair
 
 
 class ClassesPair(SparsePair):
@@ -70,14 +70,14 @@ class ClassesPair(SparsePair):
                     into = -part[c] if k == others[0] else 0.0
                     sums.add(block, np.where(out, part[k], into))
 
-    def look_between(self, y, c: int, v, theta, t, error, norms, gamma: float) -> None:
+    def look_between(self, y, c: int, v, theta, t, error, norms, loss: Hinge) -> None:
         """Look for rows of a block that can let more flow to or from the class ``c`` at a smaller change."""
         size = self.residue
         with np.errstate(divide="ignore"):
-            slope = np.abs(t - gamma * theta) + error
-            slope = UP * (slope + 4.0 * UNIT * (np.abs(t) + gamma) + gamma * size / v)
-        for room, ahead in ((1.0 - theta, True), (theta, False)):
-            able = (v * room * (1.0 - 4.0 * UNIT) >= size) & (v * room > 0.0) & (y != c)
+            slope = UP * (loss.slopes(t, theta) + error + loss.gamma * size / v)
+        for ahead in (True, False):
+            room = loss.room(v, theta, ahead)
+            able = (room >= size) & (room > 0.0) & (y != c)
             for p in np.unique(y[able]).tolist():
                 rows = np.flatnonzero(able & (y == p))
                 best = rows[np.argmin(slope[rows])]
@@ -109,18 +109,18 @@ def worst_ways(slopes: np.ndarray, norms: np.ndarray) -> tuple[float, float]:
 
 def check(header: dict, steps: list, source) -> list[ClassesPair]:
     """Return what is known about every step that claims anything; both passes over ``source``."""
-    labels, gamma, free = np.array(header["labels"]["classes"], float), header["smoothing"], False
+    labels, loss, free = np.array(header["labels"]["classes"], float), Hinge.of(header), False
     if header.get("intercept") == "free":
         free = True
-        if header["bias"] != 1.0 or gamma == 0.0:
+        if header["bias"] != 1.0 or loss.gamma == 0.0:
             raise DataError("the certificate's bias is not the free one of this model")
     classes, width, n = labels.size, source.d + (header["bias"] != 0.0), source.n
-    if not 0.0 <= gamma < 1.0 or classes < 3 or np.any(np.diff(labels) <= 0.0):
+    if classes < 3 or np.any(np.diff(labels) <= 0.0):
         raise DataError("the certificate's options are not those of a sparse SVM of several classes")
     samples = fsum(header["weights"]) if "weights" in header else n
     if not 0.0 < samples < math.inf:
         raise DataError("the certificate's weights have no sum")
-    pairs = [read_pair(entry, classes * n, samples, classes * width, ClassesPair) for entry in steps]
+    pairs = [read_pair(entry, classes * n, samples, classes * width, ClassesPair, loss.end) for entry in steps]
     for pair in pairs:
         pair.units += 2.0 * ("weights" in header)
         pair.begin(classes, width, free)
@@ -131,11 +131,11 @@ def check(header: dict, steps: list, source) -> list[ClassesPair]:
     for block in source.passed(indices=False):
         y, v, norms = classes_of(block.labels, labels), weights_of(header, block), norms_of(block)
         for pair in pairs:
-            _look(pair, block, y, v, norms, gamma)
+            _look(pair, block, y, v, norms, loss)
     return pairs
 
 
-def _look(pair: ClassesPair, block, y, v, norms, gamma: float) -> None:
+def _look(pair: ClassesPair, block, y, v, norms, loss: Hinge) -> None:
     """Add the shares of a block's rows to the gap and to the losses of a pair."""
     products, errors = (np.stack(part) for part in zip(*(products_of(block, w) for w in pair.solution), strict=True))
     every = np.arange(y.size)
@@ -144,13 +144,13 @@ def _look(pair: ClassesPair, block, y, v, norms, gamma: float) -> None:
         theta = pair.theta[c, block.first : block.first + y.size]
         t = (1.0 - products[y, every]) + products[c]
         error = UP * (errors[y, every] + errors[c] + 4.0 * UNIT * (np.abs(t) + np.abs(products[c])))
-        ends = [sample_terms(end, theta, gamma) for end in (t - error, t + error)]
+        ends = [loss.terms(end, theta) for end in (t - error, t + error)]
         most = np.where(others, v * np.maximum(np.maximum(*ends), 0.0), 0.0)
         pair.terms.append(UP * fsum(most) + (TINY * most.size if np.any(most > 0.0) else 0.0))
         if pair.free:
-            pair.look_between(y, c, v, theta, t, error, norms, gamma)
-        pair.losses.append(fsum(np.where(others, v * smoothed(t, gamma), 0.0)))
-        pair.spread.append(UP * fsum(np.where(others, v * (error + 8.0 * UNIT * (np.abs(t) + gamma)), 0.0)))
+            pair.look_between(y, c, v, theta, t, error, norms, loss)
+        pair.losses.append(fsum(np.where(others, v * loss.values(t), 0.0)))
+        pair.spread.append(UP * fsum(np.where(others, v * loss.spread(t, error), 0.0)))
 
 
 def classes_of(labels: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -41,6 +41,7 @@ def differences(folder: Path, record: dict, header: dict, steps: list, solutions
     other = [name for name in OPTIONS if name in header and run.get(name) != header[name]]
     other += [name for name in ("model", "labels") if record.get(name) != header[name]]
     other += ["intercept"] if (run.get("intercept") == "free") != (header.get("intercept") == "free") else []
+    other += ["loss"] if run.get("loss", "hinge") != header.get("loss", "hinge") else []
     kernel = record.get("kernel") or {}
     other += [f"{name} of the kernel" for name, value in header.get("kernel", {}).items() if kernel.get(name) != value]
     other += ["data"] if record["data"]["sha256"] != header["data"]["sha256"] else []

@@ -9,6 +9,9 @@ Gap         1/n sum_i v_i [l(t_i) + gamma/2 theta_i^2 - theta_i t_i] + sum_j [(a
 No term of either sum is negative, and each is convex in t_i or u_j: the larger one of its values at the ends of what
 is known of t_i or u_j bounds it.
 
+The squared hinge ``l(t) = 1/2 max(0, t)^2`` is the smoothed one of width 1 whose quadratic part has no end; then
+``theta_i >= 0`` alone.
+
 With a free intercept ``b``, the last entry of ``w`` in the file, ``t_i = 1 - y_i (x_i.w + b)``, and the dual has one
 condition more: ``sum_i v_i y_i theta_i = 0``. What rounding has left of that sum, one row can take whose dual variable
 has room for it; that row's term and ``u`` change by what is added here. The row with the smallest change is taken.
@@ -30,6 +33,68 @@ from screenpath.verify.file import BETWEEN, HIGH, unpack
 
 Kind = TypeVar("Kind", bound="SparsePair")
 DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """The loss of a margin that is ``t`` below 1.
+
+    Parameters
+    ----------
+    gamma : float
+        Width of its quadratic part, 0 for the exact hinge; of the squared hinge what divides ``t^2 / 2``.
+    squared : bool, default False
+    """
+
+    gamma: float
+    squared: bool = False
+
+    @classmethod
+    def of(cls, header: dict) -> Hinge:
+        """Return the loss of a certificate's problem."""
+        kind, gamma = header.get("loss", "hinge"), header["smoothing"]
+        if kind not in ("hinge", "squared-hinge") or not 0.0 <= gamma < 1.0:
+            raise DataError("the certificate's options are not those of a sparse SVM")
+        return cls(1.0, True) if kind == "squared-hinge" else cls(gamma)
+
+    @property
+    def end(self) -> float:
+        """Return the upper end of a dual variable."""
+        return math.inf if self.squared else 1.0
+
+    def values(self, t):
+        """Return the losses."""
+        if self.gamma == 0.0:
+            return np.maximum(t, 0.0)
+        inside = np.maximum(t, 0.0) ** 2 / (2.0 * self.gamma)
+        return inside if self.squared else np.where(t > self.gamma, t - 0.5 * self.gamma, inside)
+
+    def spread(self, t, error):
+        """Return bounds on the errors of the losses, where ``t`` is off by so much."""
+        if self.squared:
+            return (np.abs(t) + error) * error + 8.0 * UNIT * t * t
+        return error + 8.0 * UNIT * (np.abs(t) + self.gamma)
+
+    def terms(self, t, theta):
+        """Return upper bounds of the terms of samples; ``t`` may be off by as much as it is moved for the bound."""
+        gamma = self.gamma
+        if gamma == 0.0:
+            terms = np.where(t < 0.0, theta * -t, (1.0 - theta) * t)
+            return UP * UP * np.where(terms > 0.0, terms, 0.0)
+        below = theta * -t + 0.5 * gamma * theta * theta
+        middle = (self.slopes(t, theta)) ** 2 / (2.0 * gamma)
+        above = (1.0 - theta) * (t - gamma) + 0.5 * gamma * (1.0 - theta) ** 2
+        return UP * np.where(t < 0.0, below, np.where((t > gamma) & (not self.squared), above, middle))
+
+    def slopes(self, t, theta):
+        """Return upper bounds of the slopes of the terms in ``theta``."""
+        return np.abs(t - self.gamma * theta) + 4.0 * UNIT * (np.abs(t) + self.gamma * np.maximum(theta, 1.0))
+
+    def room(self, v, theta, up):
+        """Return how much a dual variable times its weight can grow, where ``up`` says so, or else fall."""
+        with np.errstate(invalid="ignore"):
+            room = v * np.where(up, self.end - theta, theta) * (1.0 - 4.0 * UNIT)
+        return np.where(v > 0.0, room, 0.0)
 
 
 @dataclass
@@ -82,7 +147,7 @@ class SparsePair:
         off = UP * (sums.error / self.samples + self.units * UNIT * np.abs(u))
         return u, off + np.where(total == 0.0, 0.0, TINY)
 
-    def look(self, signs, v, theta, t, error, norms, gamma: float) -> None:
+    def look(self, signs, v, theta, t, error, norms, loss: Hinge) -> None:
         """Look at the rows of a block for what else a certificate needs: here nothing."""
 
     @property
@@ -112,16 +177,16 @@ class FreeSparsePair(SparsePair):
         value = float(sums.total[-1] + sums.rest[-1])
         return value, UP * (float(sums.error[-1]) + UNIT * abs(value))
 
-    def look(self, signs, v, theta, t, error, norms, gamma: float) -> None:
+    def look(self, signs, v, theta, t, error, norms, loss: Hinge) -> None:
         """Look for rows of a block that can take what is left of the sum at a smaller change."""
         value, off = self.residue
         size = UP * (abs(value) + off)
         for way in (1.0, -1.0):
-            room = v * np.where(signs * way > 0.0, theta, 1.0 - theta) * (1.0 - 4.0 * UNIT)
+            room = loss.room(v, theta, signs * way < 0.0)
             rows = np.flatnonzero((room >= size) & (room > 0.0))
             if rows.size:
-                slope = np.abs(t[rows] - gamma * theta[rows]) + error[rows]
-                slope = UP * (slope + 4.0 * UNIT * (np.abs(t[rows]) + gamma) + gamma * size / v[rows])
+                slope = loss.slopes(t[rows], theta[rows]) + error[rows]
+                slope = UP * (slope + loss.gamma * size / v[rows])
                 best = int(np.argmin(slope))
                 known = self.found.get(way, (math.inf, math.inf))
                 if slope[best] < known[0]:
@@ -161,25 +226,7 @@ def feature_terms(w, u, alpha: float, beta: float):
     return UP * terms + np.where(terms > 0.0, TINY, 0.0)
 
 
-def sample_terms(t, theta, gamma: float):
-    """Return upper bounds of the terms of the samples; ``t`` may be off by as much as it is moved for the bound."""
-    if gamma == 0.0:  # the exact hinge
-        terms = np.where(t < 0.0, theta * -t, (1.0 - theta) * t)
-        return UP * UP * np.where(terms > 0.0, terms, 0.0)
-    below = theta * -t + 0.5 * gamma * theta * theta
-    middle = (np.abs(t - gamma * theta) + 4.0 * UNIT * (np.abs(t) + gamma)) ** 2 / (2.0 * gamma)
-    above = (1.0 - theta) * (t - gamma) + 0.5 * gamma * (1.0 - theta) ** 2
-    return UP * np.where(t < 0.0, below, np.where(t > gamma, above, middle))
-
-
-def smoothed(t, gamma: float):
-    """Return the smoothed hinge."""
-    if gamma == 0.0:
-        return np.maximum(t, 0.0)
-    return np.where(t <= 0.0, 0.0, np.where(t > gamma, t - 0.5 * gamma, t * t / (2.0 * gamma)))
-
-
-def read_pair(entry: dict, n: int, samples: float, width: int, kind: type[Kind]) -> Kind:
+def read_pair(entry: dict, n: int, samples: float, width: int, kind: type[Kind], end: float) -> Kind:
     """Return the pair of a step; its numbers have the lengths and ranges that they must have."""
     index, values, states = entry["index"], entry["values"], unpack(entry["states"], 0, n)
     between = np.flatnonzero(states == BETWEEN)
@@ -196,16 +243,17 @@ def read_pair(entry: dict, n: int, samples: float, width: int, kind: type[Kind])
     w, theta = np.zeros(width), np.where(states == HIGH, 1.0, 0.0)
     w[index], theta[between] = values, entry["between"]
     pair = kind(entry, ColumnSums(width), w, samples, theta)
-    bad = np.flatnonzero((states > BETWEEN) | ~((theta >= 0.0) & (theta <= 1.0)))
+    bad = np.flatnonzero((states > BETWEEN) | ~((theta >= 0.0) & (theta <= end) & (theta < math.inf)))
     if bad.size:
         pair.faults.append(f"row {bad[0] + 1}: the dual variable is outside its box")
+        theta[bad] = 0.0  # whatever it is, sums go on
     return pair
 
 
 def check(header: dict, steps: list, source) -> list[SparsePair]:
     """Return what is known about every step that claims anything; both passes over ``source``."""
-    width, gamma = source.d + (header["bias"] != 0.0), header["smoothing"]
-    if not 0.0 <= gamma < 1.0 or header["labels"] is None:
+    width, loss = source.d + (header["bias"] != 0.0), Hinge.of(header)
+    if header["labels"] is None:
         raise DataError("the certificate's options are not those of a sparse SVM of two classes")
     samples = fsum(header["weights"]) if "weights" in header else source.n
     if not 0.0 < samples < math.inf:
@@ -214,7 +262,7 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
     if free and header["bias"] != 1.0:
         raise DataError("the certificate's bias is not the free one of this model")
     kind = FreeSparsePair if free else SparsePair
-    pairs = [read_pair(entry, source.n, samples, width, kind) for entry in steps]
+    pairs = [read_pair(entry, source.n, samples, width, kind, loss.end) for entry in steps]
     for pair in pairs:
         pair.units += 2.0 * ("weights" in header)
     for block in source.passed(indices=True):
@@ -229,10 +277,10 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
             p, error = products_of(block, pair.solution)
             theta, t = pair.theta[block.first : block.first + signs.size], 1.0 - signs * p
             error = UP * (error + 2.0 * UNIT * np.abs(t))
-            ends = [sample_terms(end, theta, gamma) for end in (t - error, t + error)]
+            ends = [loss.terms(end, theta) for end in (t - error, t + error)]
             most = v * np.maximum(np.maximum(*ends), 0.0)
             pair.terms.append(UP * fsum(most) + (TINY * most.size if np.any(most > 0.0) else 0.0))
-            pair.look(signs, v, theta, t, error, norms, gamma)
-            pair.losses.append(fsum(v * smoothed(t, gamma)))
-            pair.spread.append(UP * fsum(v * (error + 8.0 * UNIT * (np.abs(t) + gamma))))
+            pair.look(signs, v, theta, t, error, norms, loss)
+            pair.losses.append(fsum(v * loss.values(t)))
+            pair.spread.append(UP * fsum(v * loss.spread(t, error)))
     return pairs

@@ -13,6 +13,7 @@ A region that the kernels do not form is asked of the screening before the call.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from itertools import repeat
 from typing import Any
@@ -133,12 +134,11 @@ class CompiledWalk:
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
         if self.given:
             numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
-        named = [m.parameters(C) for C in parameters[:found]]
         numbers, w = numbers[1 : found + 1], w[1 : found + 1]
-        if self.free is None:
-            made: Any = Batch(rank, named, numbers, w, o.tol, m.rows.n)
-        else:
-            made = FreeBatch(rank, named, numbers, np.column_stack([w, numbers[:, kernels.INTERCEPT]]), o.tol, m.rows.n)
+        kind: type = Batch
+        if self.free is not None:
+            kind, w = FreeBatch, np.column_stack([w, numbers[:, kernels.INTERCEPT]])
+        made: Any = kind(rank, m.parameters, parameters[:found], numbers, w, o.tol, m.rows.n)
         if o.audit:
             made = list(made)  # a single one, see above
             made[0].extras |= o.audit(m, parameters[0], rank, reference, certificates[0], decided)
@@ -211,14 +211,15 @@ class Batch:
     """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over."""
 
     rank: int  # number of the first one
-    parameters: list[dict]
+    named: Callable  # what makes parameters of a step of a value
+    values: list[float]
     numbers: np.ndarray  # shape (k, len(kernels.FIELDS))
     coefficients: np.ndarray  # shape (k, d)
     tol: float  # relative gap asked for
     n: int  # rows of the data
 
     def __len__(self) -> int:
-        return len(self.parameters)
+        return len(self.values)
 
     def __iter__(self):
         columns = self.numbers.T
@@ -231,8 +232,9 @@ class Batch:
         gap, rel_gap, target, passes = [values.tolist() for values in computed]
         ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 : kernels.INTERCEPT].tolist()
         cells = {
-            "step": range(self.rank, self.rank + len(self)), "parameters": self.parameters, "status": repeat(CERTIFIED),
-            "primal": primal.tolist(), "dual": dual.tolist(), "gap": gap, "rel_gap": rel_gap, "gap_target": target,
+            "step": range(self.rank, self.rank + len(self)), "parameters": map(self.named, self.values),
+            "status": repeat(CERTIFIED), "primal": primal.tolist(), "dual": dual.tolist(), "gap": gap,
+            "rel_gap": rel_gap, "gap_target": target,
             "n_R": n_R, "n_L": n_L, "n_E": n_E, "screened_R": screened_R, "screened_L": screened_L,
             "n_survivors": survivors, "rejection_ratio": ratio, "screening_rate": rate,
             "n_features_screened": repeat(0), "nnz_w": nnz, "solver": repeat(Newton.name), "epochs": epochs,

@@ -252,7 +252,7 @@ def _arrays(base: SparseModel) -> dict:
     arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
     arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms}
     arrays |= {"labels": base.labels, "weights": base.given}
-    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.gamma, base.intercept])}
+    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.width, base.intercept])}
 
 
 def _model(load) -> SparseGrid:

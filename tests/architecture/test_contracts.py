@@ -19,6 +19,7 @@ from screenpath.models.sparse_grid import SparseGrid
 from screenpath.rows.base import Counted, FeatureColumns, KernelRows, Rows, TwoViews, WalkedRows
 from screenpath.rows.cluster import ClusterRows
 from screenpath.rows.column_shards import ColumnShards, ShardColumns
+from screenpath.rows.column_views import ShardViews
 from screenpath.rows.columns import Columns
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -118,6 +119,9 @@ def test_columns_in_shards(tmp_path):
         columns = ShardColumns(ColumnShards(folder), SIGNS)
         meets(columns, FeatureColumns)
         assert columns.moved is None
+        views = ShardViews(ColumnShards(folder))
+        meets(views, TwoViews)
+        meets(views.meter, Counted)
 
 
 def test_rows_on_a_cluster_are_rows_in_shards_that_count_what_they_send():

@@ -213,25 +213,34 @@ def same_run(one, other):
         assert first.read() == second.read()
 
 
+GRIDS = {"l1svm": ("--grid", 8, "--quiet"), "sparse-svm": ("--betas", 2, "--alphas", 4, "--quiet")}
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("command", "options"),
     [
-        (), ("--scale", "standard", "--rule", "none"),
-        ("--scale", "maxabs", "--threads", 2, "--class-weight", "balanced"),
-        ("--storage", "sparse", "--solver", "cd", "--log"), ("--penalty-weights", "penalties", "--one-vs-rest"),
+        ("l1svm", ()), ("l1svm", ("--scale", "standard", "--rule", "none")),
+        ("l1svm", ("--scale", "maxabs", "--threads", 2, "--class-weight", "balanced")),
+        ("l1svm", ("--storage", "sparse", "--solver", "cd", "--log")),
+        ("l1svm", ("--penalty-weights", "penalties", "--one-vs-rest")),
+        ("sparse-svm", ()), ("sparse-svm", ("--intercept", "free", "--scale", "standard", "--rule", "sifs")),
+        ("sparse-svm", ("--smoothing", 0, "--storage", "sparse", "--bias", 0.5)),
+        ("sparse-svm", ("--loss", "squared-hinge", "--intercept", "penalised", "--scale", "maxabs")),
+        ("sparse-svm", ("--scale", "maxabs", "--class-weight", "balanced", "--tol", "1e-11", "--audit")),
     ],
 )  # fmt: skip
-def test_l1_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_columns, options):
+def test_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_columns, command, options):
     (data.parent / "penalties").write_text("1\n2\n0.5\n1\n3\n")
-    more = ("--grid", "6", "--quiet", *options)
-    assert call("l1svm", data, *more, "-o", "memory").code == 0
-    result = call("l1svm", by_columns, *more, "--test", data, "-o", "streamed")
+    more = (*GRIDS[command], *options)
+    assert call(command, data, *more, "-o", "memory").code == 0
+    result = call(command, by_columns, *more, "--test", data, "-o", "streamed")
     assert result.code == 0, result.err
     tested = without_times("streamed/steps.csv", "test_accuracy")
     assert tested == without_times("memory/steps.csv", "test_accuracy")
     with open("streamed/run.json") as file:
         record = json.load(file)
-    assert record["data"]["storage"] == "shards" and record["preparation"]["bias"] == 1.0
+    bias = 0.5 if 0.5 in options else 1.0 if command == "l1svm" or {"free", "penalised"} & set(options) else 0.0
+    assert record["data"]["storage"] == "shards" and record["preparation"]["bias"] == bias
     with open("memory/coefficients.csv") as one, open("streamed/coefficients.csv") as other:
         assert one.read() == other.read()
 
@@ -258,26 +267,45 @@ def test_what_else_takes_columns(call, data, by_columns):
         assert result.code == 2 and said in result.err
 
 
-def test_a_path_on_columns_is_stopped_and_resumed(call, data, by_columns, monkeypatch):
-    from screenpath.rows.column_shards import ShardColumns
+def test_options_of_the_sparse_svm_that_need_the_data_in_memory(call, data, by_columns):
+    """They go on as they do with the text, and say why."""
+    for option, name in (
+        (("--solver", "sdca"), "--solver sdca"), (("--first", "samples"), "--first samples"),
+    ):  # fmt: skip
+        result = call("sparse-svm", by_columns, *GRIDS["sparse-svm"][:-1], *option, "--force", "-o", "a")
+        assert result.code == 0 and f"columns: {name} needs the data in memory" in result.err
+        assert call("sparse-svm", data, *GRIDS["sparse-svm"], *option, "--force", "-o", "b").code == 0
+        same_run("a", "b")
+    from screenpath.models.specs import SPARSE_SVM
+
+    assert SPARSE_SVM.in_memory({"jobs": 2, "first": "features"}) == "jobs"
+    result = call("sparse-svm", by_columns, "--dtype", "float32")
+    assert result.code == 2 and "leave it out" in result.err
+
+
+@pytest.mark.parametrize("command", GRIDS)
+def test_a_path_on_columns_is_stopped_and_resumed(call, data, by_columns, monkeypatch, command):
+    from screenpath.rows.held import HeldColumns
     from screenpath.walk import loop
 
-    assert call("l1svm", by_columns, "--grid", "8", "--quiet", "-o", "whole").code == 0
+    grid = GRIDS[command]
+    assert call(command, by_columns, *grid, "-o", "whole").code == 0
     real, calls = loop.time.monotonic, []
 
     def late(model, *arguments, plain=loop.solve_point, **more):
-        calls.append(isinstance(model.rows, ShardColumns))  # toys are solved before
+        data = model.rows if command == "l1svm" else model.base.views
+        calls.append(isinstance(data, HeldColumns))  # toys are solved before
         if sum(calls) == 4:
             monkeypatch.setattr(loop.time, "monotonic", lambda: real() + 1e6)
         return plain(model, *arguments, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(loop, "solve_point", late)
-        assert call("l1svm", by_columns, "--grid", "8", "--quiet", "--time-limit", 1000, "-o", "cut").code == 3
+        assert call(command, by_columns, *grid, "--time-limit", 1000, "-o", "cut").code == 3
     monkeypatch.setattr(loop.time, "monotonic", real)
     with open("cut/run.json") as file:
         assert 0 < json.load(file)["totals"]["steps_done"] < 8
-    assert call("l1svm", by_columns, "--grid", "8", "--quiet", "--resume", "-o", "cut").code == 0
+    assert call(command, by_columns, *grid, "--resume", "-o", "cut").code == 0
     same_run("cut", "whole")
 
 

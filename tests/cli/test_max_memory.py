@@ -39,7 +39,7 @@ SETTINGS = {
     "kernel": ("--positive", "1", "--kernel", "rbf", *GRID),
 }
 CASES = [(name, storage, "path") for storage in ("dense", "sparse", "shards", "cache") for name in SETTINGS]
-CASES += [("l1svm", "columns", "path")]
+CASES += [("l1svm", "columns", "path"), ("sparse-svm", "columns", "path")]
 # lad, quantile and svr are the same model with other kinks and slopes.
 CASES += [(name, storage, "cv") for name, storage in (
     ("svm", "sparse"), ("svm", "shards"), ("lad", "dense"), ("sparse-svm", "sparse"), ("l1svm", "dense"),

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from screenpath.kernels import lever as kernels
+from screenpath.kernels import lever_distances as distances
+from screenpath.kernels.matrix import matrix_of
 from screenpath.models.geometry import Ball, Point
 from screenpath.models.lever import ONE, LeverBall
 from tests.free_problems import free_problem
@@ -59,3 +62,40 @@ def test_no_row_has_more_than_its_share_or_its_room():
             assert own.sum() == pytest.approx(1.0) and np.all(own * kappa <= room)
             assert np.all(own * kappa <= size / sharing) and tau_mu < own @ tau
         assert offsets[2, 1] == pytest.approx(np.minimum(room, 50.0 / sharing).sum())
+
+
+def best_shown(X, x, tau, tau_x, room, kappa, radius):
+    """Return by how much a row is shown to be above its kink at most, by any lever of these rows: a convex problem."""
+
+    def falls(v):
+        apart = np.linalg.norm(x - v @ X)
+        width = radius * apart if kappa * apart >= 2.0 * radius else radius**2 / kappa + 0.25 * kappa * apart**2
+        return -(v @ tau - tau_x - width)
+
+    start = np.minimum(room / room.sum(), 1.0)
+    total = {"type": "eq", "fun": lambda v: v.sum() - 1.0}
+    return -minimize(falls, start, bounds=[(0.0, r / kappa) for r in room], constraints=total, method="SLSQP").fun
+
+
+def test_levers_aimed_at_a_row_decide_no_more_than_the_best_one_and_most_of_that():
+    rng, slack, possible, found = np.random.default_rng(3), np.zeros(40), 0, 0
+    for _ in range(30):
+        X, kappa, radius = rng.normal(size=(40, 3)), float(rng.uniform(0.5, 2.0)), float(rng.uniform(0.1, 0.5))
+        near, others, tau = np.arange(8), np.arange(8, 40), rng.normal(size=40)
+        near = near[np.argsort(-tau[:8])]
+        room = rng.uniform(0.1, 1.0, 8)
+        offsets, weights = np.empty((1, 2)), np.empty((1, 8))
+        kernels.lever_weights(
+            tau[near], slack[:8], room, np.array([kappa]), np.ones(1, dtype=np.int64), 1.0, 0.0, offsets, weights
+        )
+        status = np.zeros(40, dtype=np.int8)
+        distances.decide_by_aimed(
+            matrix_of(X), near, tau[near], slack[:8], room, weights, offsets[:, 1].copy(), 3, others, others,
+            np.linalg.norm(X, axis=1), tau, slack, radius, 1.0, 1e-15, 1e-12, status,
+        )  # fmt: skip
+        for i in others:
+            best = best_shown(X[near], X[i], tau[near], tau[i], room, offsets[0, 1], radius)
+            assert status[i] == 0 or best > -1e-6
+            possible += best > 1e-3
+            found += bool(status[i])
+    assert 0.9 * possible < found and possible > 100

@@ -72,10 +72,10 @@ def test_the_gap_of_the_l1_model(scale, coarse):
 
 def views(n=6, d=4, row=3, column=5):
     """Return what the bounds ask of the views: a longest row of ``row``, a longest column of ``column`` values."""
-    by_row = None, None, np.concatenate([[0, row, row + 1], np.full(n - 2, row + 2)])
-    by_column = None, None, np.concatenate([[0, 1, 1 + column], np.full(d - 2, column + 2)])
-    return SimpleNamespace(n=n, d=d, size=11, by_row=by_row, by_column=by_column, row_sqnorms=np.arange(1.0, n + 1.0),
-                           column_sqnorms=np.arange(1.0, d + 1.0))  # fmt: skip
+    row_ends = np.concatenate([[0, row, row + 1], np.full(n - 2, row + 2)])
+    column_ends = np.concatenate([[0, 1, 1 + column], np.full(d - 2, column + 2)])
+    return SimpleNamespace(n=n, d=d, size=11, row_ends=row_ends, column_ends=column_ends,
+                           row_sqnorms=np.arange(1.0, n + 1.0), column_sqnorms=np.arange(1.0, d + 1.0))  # fmt: skip
 
 
 @pytest.mark.parametrize("classes", [1, 3])
@@ -171,7 +171,7 @@ def test_a_dual_point_that_underflows_is_not_taken_for_0():
 
 def sparse_model(b):
     return SimpleNamespace(
-        n=6, gamma=0.5, pairs=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha, sharp=False
+        n=6, gamma=0.5, pairs=b.pairs, mass=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha, sharp=False
     )
 
 
@@ -219,7 +219,9 @@ def test_the_regions_of_sifs(alpha, coarse):
 def test_what_the_triggerings_are_given(monkeypatch):
     given = []
     monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))
-    views_of = SimpleNamespace(by_column=None, by_row=None, row_sqnorms=None)
+    views_of = SimpleNamespace(
+        whole=True, columns=lambda mark: None, rows=lambda mark: None, column_ends=None, row_ends=None
+    )
     names = "labels", "weights", "classes", "u_ones", "row_norm", "row_sizes", "col_sq", "col_norm", "beta", "gamma"
     names = *names, "intercept", "twice", "samples"
     at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None, col_total=None)

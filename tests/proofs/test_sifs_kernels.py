@@ -239,7 +239,8 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             status[labels * N + np.arange(N)] = 2  # no dual variables: never decided
         fixed = status.copy()
         constants = sifs.Constants(
-            columns, rows, ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], np.zeros(D)
+            columns, rows, ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], np.zeros(D),
+            columns[2], rows[2],
         )  # fmt: skip
         pair = sifs.Reference(
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],

@@ -13,7 +13,7 @@ def matrix(view, lines, length):
     out = np.zeros((lines, length))
     for k in range(lines):
         span = slice(indptr[k], indptr[k + 1])
-        where = indices[span] if indices.size else np.arange(length)
+        where = indices[span] if indices.size else np.arange(span.stop - span.start)
         out[k, where] = data[span]
     return out
 

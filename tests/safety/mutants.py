@@ -74,6 +74,8 @@ NEAREST = {
     "screenpath/models/sparse_rounding.py": [PENALISED],
     "screenpath/rules/l1svm.py": [PENALISED, "tests/rules/test_l1svm.py"],
     "screenpath/rules/sparse.py": [PENALISED, "tests/models/test_sparse.py"],
+    "screenpath/rules/sparse_ahead.py": ["tests/rows/test_column_views.py"],
+    "screenpath/models/sparse_squared.py": ["tests/models/test_sparse_squared.py"],
     "screenpath/kernels/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
     "screenpath/kernels/sparse_box.py": [f"{PROOFS}sparse_box.py", "tests/safety/test_sifs.py"],
     "screenpath/kernels/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/models/test_l1svm.py"],

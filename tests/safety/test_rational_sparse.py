@@ -13,6 +13,7 @@ from screenpath.errors import DataError
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_sharp import sharpened
+from screenpath.models.sparse_squared import SquaredHingeModel
 from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solvers.sparse import make_sparse_solver
@@ -20,7 +21,7 @@ from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational_penalised import Sparse, faults, hostile, random_weights, small_signal, tops_of_rounding
 
 
-def problem(seed):
+def problem(seed, squared=False):
     """Return random generator, model at beta = 0 and its exact twin; with weights or without, dense or sparse."""
     rng = np.random.default_rng(seed)
     X, y = hostile(rng)
@@ -31,6 +32,11 @@ def problem(seed):
     gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 1e-14, 1.0 - 1e-12]))
     views = Views(X if rng.random() < 0.5 else sp.csr_array(X))
     weights = random_weights(seed, labels)
+    if squared:  # beside the loss itself
+        model = SquaredHingeModel(views, labels, classes, 0.0, None, weights)
+        exact = Sparse(X, labels, classes, model.gamma, weights)
+        exact.weights = [s * Fraction(model.unit) for s in exact.weights]
+        return rng, model, exact
     exact = Sparse(X, labels, classes, gamma, weights)
     return rng, SparseModel(views, labels, classes, 0.0, gamma, weights), exact
 
@@ -45,16 +51,18 @@ def points(rng, base, rows=2, each=3):
     return pairs
 
 
-def walked(seed, tol, rule="none", solver="auto"):
+def walked(seed, tol, rule="none", solver="auto", squared=False):
     """Yield every step of a path with its faults."""
-    rng, base, exact = problem(seed)
+    rng, base, exact = problem(seed, squared)
     options = PathOptions(tol=tol, max_epochs=2000)
-    ceiling = (1 - exact.gamma / 2) * len(exact.free) / exact.n
+    ceiling = (Fraction(1, 2) if squared else 1 - exact.gamma / 2) * len(exact.free) / exact.n
     pairs = points(rng, base)
     if not pairs:  # no parameter of this problem is within the range of floating point
         return
     for step, c in walk(SparseGrid(base), pairs, parse_sparse_rule(rule), make_sparse_solver(solver), options):
         primal, dual = exact.objectives(c.w, c.theta, c.alpha, c.beta)
+        if squared and max(t for k, t in exact.respond(c.w)[0].items() if exact.weight(k)) >= base.gamma:
+            yield step, ["the loss of a sample is no square"]
         found = faults(step, c, primal, dual, tol, ceiling)
         if Fraction(step.gap) < primal - dual:
             found.append("the gap is larger than was said")
@@ -74,6 +82,13 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     """Among them: rows whose squared norms underflow or whose parameters did, which ended with a traceback."""
     rule, solver = ("none", "sifs", "gap", "sifs+gap")[seed % 4], ("auto", "sdca")[seed // 4 % 2]
     for step, found in walked(seed, tol, rule, solver):
+        assert found == [], (seed, step)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9, 1e-12]))
+def test_no_step_with_the_squared_hinge_claims_more_than_is_true(seed, tol):
+    for step, found in walked(seed, tol, ("none", "sifs", "gap", "sifs+gap")[seed % 4], squared=True):
         assert found == [], (seed, step)
 
 
@@ -103,8 +118,10 @@ def test_what_ended_with_a_traceback(seed):
 
 
 def test_most_of_them_are_certified():
-    states = [step.status for seed in range(30) for step, _ in walked(seed, 1e-9)]
-    assert states.count("certified") > 0.6 * len(states)
+    for squared in (False, True):
+        seeds = range(12 if squared else 30)
+        states = [step.status for seed in seeds for step, _ in walked(seed, 1e-9, squared=squared)]
+        assert states.count("certified") > 0.6 * len(states)
 
 
 def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
@@ -131,9 +148,9 @@ def wrong(at, best) -> bool:
     return zeroed or any(value != (1 if at.duals[k] > 0 else 0) for k, value in theta.items() if at.duals[k] != 0)
 
 
-def attacked(seed, tol):
+def attacked(seed, tol, squared=False):
     """Yield decisions over hostile data, and the exact optimum they are about."""
-    rng, base, exact = problem(seed)
+    rng, base, exact = problem(seed, squared)
     for alpha, beta in points(rng, base, rows=2, each=2):
         model = base.at(beta)
         best = exact.optimum(solved(model, alpha, 1e-13).w, alpha, beta)
@@ -158,6 +175,13 @@ def attacked(seed, tol):
 def test_no_decision_is_wrong(seed, tol):
     """Screened weights and dual variables have their value at the exact optimum, for references of any accuracy."""
     for at, best in attacked(seed, tol):
+        assert not wrong(at, best), seed
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), tol=st.sampled_from([0.5, 1e-2, 1e-5, 1e-10]))
+def test_no_decision_with_the_squared_hinge_is_wrong(seed, tol):
+    for at, best in attacked(seed, tol, squared=True):
         assert not wrong(at, best), seed
 
 

@@ -56,6 +56,9 @@ def test_the_numbers_are_those_of_the_paths(cancer):
     how["smoothing"] = 0
     same(exact, screenpath.sparse_svm_path(X, y, **how, scale="standard", intercept="free"))
     assert exact.intercept_ not in (0.0, usual.intercept_)
+    how = {"alphas": [0.1], "betas": [0.02], "loss": "squared-hinge", "scale": "standard", "intercept": "free"}
+    squared = SparseSVMClassifier(0.1, 0.02, loss="squared-hinge", scale="standard").fit(X, y)
+    same(squared, screenpath.sparse_svm_path(X, y, **how))
     assert usual.intercept_ != 0.0 == SparseSVMClassifier(0.1, 0.02, intercept="none").fit(X, y).intercept_
     assert (sparse.alpha_, sparse.beta_) == (0.1, 0.02)
 

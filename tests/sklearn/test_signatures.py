@@ -15,8 +15,8 @@ BOX = (
 )
 L1 = 'class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1'
 SPARSE = (
-    'smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none", rule="sifs+gap", first="features", '
-    'solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
+    'loss="hinge", smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none", rule="sifs+gap", '
+    'first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
 )
 SEARCH = 'cv=None, scoring=None, step="best", n_jobs=None'
 TURN = "until_turn=False, turn_points=100"
