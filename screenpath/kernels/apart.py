@@ -18,6 +18,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 LARGE = 400  # instructions: what is called for each row, or for a few, is smaller and part of its callers
 INSTRUCTION = re.compile(r"^  [^ \]]", re.MULTILINE)  # a line of its own, and no end of a list of cases
 
+WITHOUT = ("with_lifting", "inline_closure_likes", "inline_inlinables")  # numba's passes for what no kernel contains
+
 _symbols: dict[str, tuple] = {}  # of kernels that are apart: name and signature
 
 
@@ -28,14 +30,17 @@ ENVIRONMENT = "_ZN08NumbaEnv"  # what numba sets in each library, and nothing of
 
 
 class Pipeline(CompilerBase):
-    """numba's passes, whose result is a :class:`Library`."""
+    """numba's passes but for some, whose result is a :class:`Library`."""
 
     def define_pipelines(self):
         state = self.state
         state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         state.library.inline, state.library.inner = state.flags.forceinline, state.flags.no_cpython_wrapper
-        return [DefaultPassBuilder.define_nopython_pipeline(state)]
+        passes = DefaultPassBuilder.define_nopython_pipeline(state)
+        passes.passes = [one for one in passes.passes if one[0]._name not in WITHOUT]
+        passes.finalize()
+        return [passes]
 
 
 class Library(JITCodeLibrary):
@@ -61,6 +66,9 @@ class Library(JITCodeLibrary):
             self._finalize_dynamic_globals()
             self._only_link()
         super()._finalize_final_module()
+
+    def _optimize_functions(self, ll_module):
+        ll_module.data_layout = self._codegen._data_layout  # all else is done once, when the module is whole
 
     def _own(self):
         """Return the function that callers call: the only external one beside wrappers."""

@@ -34,11 +34,12 @@ from numba.core.serialize import dumps
 
 from screenpath.errors import ResourceError
 from screenpath.kernels.apart import keep_apart, needed, remember
+from screenpath.kernels.meanwhile import Meanwhile, list_only, pass_over
 from screenpath.kernels.sharing import LOCKS, end_turn, take_turn, wait_for_turn
 from screenpath.kernels.shipped import level, shipped
 
 FORMAT = 2  # of the files; another one when what is stored changes its shape
-WITHOUT_KERNELS = ("cache.py", "compilation.py", "pack.py", "sharing.py", "shipped.py")
+WITHOUT_KERNELS = ("cache.py", "compilation.py", "meanwhile.py", "pack.py", "sharing.py", "shipped.py")
 # Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
 KERNELS: dict = {}
 SUFFIX = ".kernel"
@@ -366,10 +367,15 @@ class KernelCache:
             return None
         name, key = self._entry(signature, codegen.magic_tuple())
         found = self._read(folder / name, key, target_context)
-        if found is not None or take_turn(folder, name):
+        if found is not None:
             return found
-        with trigger_event("numba:compile", data={"dispatcher": KERNELS.get(self.name)}):  # what a wait counts as
-            wait_for_turn(folder, name)
+        kernel, args = KERNELS[self.name], tuple(getattr(signature, "args", signature))
+        list_only(kernel, args)
+        if take_turn(folder, name):
+            return None
+        pass_over(kernel, args)
+        with trigger_event("numba:compile", data={"dispatcher": kernel}):  # what a wait counts as
+            wait_for_turn(folder, name, Meanwhile(kernel, args).work)
         found = self._read(folder / name, key, target_context)
         if found is not None:
             end_turn(folder, name)
@@ -393,6 +399,7 @@ class KernelCache:
 
     def save_overload(self, signature, result) -> None:
         """Keep a compile result, if it can be kept; a failure to write is warned of once."""
+        Meanwhile.compiled += 1
         needs = needed(result.library)
         keep_apart(result, self.name)
         folder = cache_folder()

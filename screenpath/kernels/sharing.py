@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 LOCKS = "locks"
@@ -61,11 +62,14 @@ def take_turn(folder: Path, name: str) -> bool:
         return True
 
 
-def wait_for_turn(folder: Path, name: str) -> None:
-    """Wait while another process compiles an entry."""
+def wait_for_turn(folder: Path, name: str, work: Callable[[], bool]) -> None:
+    """Wait while another process compiles an entry; ``work`` does something else meanwhile, and tells if it did."""
     until = time.monotonic() + PATIENCE
     while not take_turn(folder, name) and time.monotonic() < until:
-        time.sleep(POLL)
+        if work():
+            until = time.monotonic() + PATIENCE
+        else:
+            time.sleep(POLL)
 
 
 def end_turn(folder: Path, name: str) -> None:

@@ -94,7 +94,7 @@ class Loss:
             "unless `intercept` or `bias` says so.",
             options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
-            kernel_modules=("box", "newton", "face"),
+            kernel_modules=("face", "newton"),
             resolved=with_intercept_chunked,
             needs=MIRRORED if self.mirrored else BOX,
         )
