@@ -1,34 +1,113 @@
 """A step on the face of a box problem: its free dual variables move together, by conjugate gradients.
 
 Coordinate sweeps find soon which dual variables are free, and are slow to find what they are where the free rows are
-far from orthogonal. On the face they solve the linear system ``G_F G_F' x = t_F``, which takes conjugate gradients a
-number of products that grows with the root of its condition only. What leaves the box is put to its end, where that
-still raises the dual.
+far from orthogonal. On the face they solve the linear system ``G_F G_F' x = t_F``. What leaves the box is put to its
+end, and what its margin draws away from an end is free again: the system of those that are free then is solved from
+there, until none changes. The step's part of the way at which the dual is largest is taken.
 """
 
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.matrix import _relabel, add, borrowed, dot, matrix_of, taken
+from screenpath.kernels.newton_system import inner
+from screenpath.kernels.preconditioner import closed, diagonal, gap_of, precondition, solve_rows
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
-LEAST = 1e-9  # of a step that is worth taking
-SHORT = 0.05  # the shortest step whose clipped end is tried
+SYSTEMS = 4  # at most
+AT = 2  # row of a box that says where the variables are; the others are its ends
+
+
+@kernel
+def _compact(X, listed, d):
+    """Return sparse rows as copies, without the columns that none of them has, and dense ones where they are.
+
+    Returns
+    -------
+    X : Matrix
+    where, columns : ndarray of int64
+        Where the listed rows are in it, and the numbers of its columns.
+    """
+    if X.sparse:
+        where = np.arange(listed.size)
+        rows = taken(X, listed, np.ones(listed.size, dtype=np.int8), where, 0.0, 0)
+        return rows, where, _relabel(rows.indices, d)
+    return X, listed, np.arange(d)
 
 
 @kernel(fastmath=SUMS)
-def _gap(face, lo, hi, alpha, step, t):
-    """Return the share of the gap that the free rows have after a step that leaves ``t``, as far as they tell."""
-    total = 0.0
-    for k in range(face.size):
-        i = at(face[k])
-        a = min(max(alpha[i] + step[k], lo[i]), hi[i])
-        total += max(lo[i] * t[k], hi[i] * t[k]) - a * t[k]
-    return total
+def _clip(X, where, part, box, step, change):
+    """Take a part of a step as far as the box goes; return how many variables have stopped at its ends.
+
+    ``change`` is ``G'`` times the whole part, and is brought to what is taken.
+    """
+    stopped = 0
+    for k in range(part.size):
+        wanted = box[AT, k] + part[k]
+        value = min(max(wanted, box[0, k]), box[1, k])
+        step[k] += value - box[AT, k]
+        box[AT, k] = value
+        if value != wanted:
+            add(X, where[k], value - wanted, change)
+            stopped += 1
+    return stopped
 
 
 @kernel(fastmath=SUMS)
-def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, limit):
+def _open(residual, box, opened):
+    """Mark the variables that are inside of the box, or are drawn there; return how many of the marks are new."""
+    others = 0
+    for k in range(residual.size):
+        low, high, before = box[AT, k] <= box[0, k], box[AT, k] >= box[1, k], opened[k]
+        opened[k] = (not low or residual[k] > 0.0) and (not high or residual[k] < 0.0)
+        others += opened[k] != before
+    return others
+
+
+@kernel(fastmath=SUMS)
+def _settle(X, where, d, t, sqnorms, box, prox, aim, forcing, closer, limit):
+    """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
+
+    Returns
+    -------
+    step, change : ndarray of shape (n,) and (d,)
+        A step that no variable leaves its box by, and ``G' step``.
+    touched : int
+    """
+    n, moves, touched = t.size, 0, 0
+    ridge, residual, part, more = prox * sqnorms, t.copy(), np.empty(n), np.empty(d)
+    step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
+    goal = 0.0
+    for k in range(n):
+        goal += (forcing * t[k]) ** 2 / sqnorms[k]
+    M = precondition(X, ridge, d) if X.sparse else diagonal(ridge + sqnorms)
+    for _ in range(SYSTEMS):
+        for k in range(n):
+            weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
+        touched += solve_rows(X, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim)
+        for j in range(d):
+            change[j] += more[j]
+        stopped, others = _clip(X, where, part, box, step, change), 0
+        if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
+            for k in range(n):
+                residual[k] = t[k] - dot(X, where[k], change) - ridge[k] * (step[k] - centre[k])
+            others = _open(residual, box, opened)
+            touched += stopped + n
+        moves += others
+        if touched > limit * n or (others == 0 and (moves > 0 or closer == 1.0)):
+            break
+        if others == 0:  # the set is right: the ridge holds the step back from here on
+            for k in range(n):
+                residual[k] += ridge[k] * (step[k] - centre[k])
+                centre[k], part[k] = step[k], 0.0
+            goal *= closer * closer
+            if gap_of(box, part, residual) <= aim:
+                break
+    return step, change, touched
+
+
+@kernel(fastmath=SUMS)
+def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, closer, limit):
     """Move the free dual variables to where their rows are at their kink, or some way there.
 
     Parameters
@@ -40,95 +119,46 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, limit):
     w : ndarray of shape (d,)
         ``base + G'alpha``, updated.
     face : ndarray of int64
-        Rows whose dual variables are free.
+        Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
     prox : float
         Added to the system, times the squared norms: rows that stand twice would leave it singular.
     aim : float
         Their share of the gap at which to stop.
-    forcing : float
-        Relative size of the residual at which to stop.
+    forcing, closer : float
+        Relative size of the residual at which a system is solved; and times that, where the first one has shown that
+        the set is right, those that follow.
     limit : int
-        Products at most.
+        Products of a system at most.
 
     Returns
     -------
-    int
-        Rows touched.
+    touched : int
+        Rows.
+    share : float
+        Part of the step that was taken: 0 where it did not lead upwards.
     """
-    X, n, d = borrowed(X), face.size, w.size
-    t, r, p, step, image, scale = np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
-    change, search = np.zeros(d), np.empty(d)
-    square = 0.0
+    X, n = borrowed(X), face.size
+    rows, where, columns = _compact(X, face, w.size)
+    t, box, own = np.empty(n), np.empty((3, n)), w[columns]
     for k in range(n):
         i = face[k]
-        t[k] = c[i] - dot(X, i, w)
-        scale[k] = sqnorms[i]
-        r[k] = t[k]
-        p[k] = r[k] / scale[k]
-        square += r[k] * p[k]
-    target, formed = forcing * forcing * square, 0
-    while formed < limit and square > target and _gap(face, lo, hi, alpha, step, r) > aim:
-        for j in range(d):
-            search[j] = 0.0
-        for k in range(n):
-            add(X, face[k], p[k], search)
-        curve = 0.0
-        for k in range(n):
-            image[k] = dot(X, face[k], search) + prox * scale[k] * p[k]
-            curve += p[k] * image[k]
-        length, fresh = square / curve, 0.0
-        for k in range(n):
-            step[k] += length * p[k]
-            r[k] -= length * image[k]
-            fresh += r[k] * r[k] / scale[k]
-        for j in range(d):
-            change[j] += length * search[j]
-        for k in range(n):
-            p[k] = r[k] / scale[k] + fresh / square * p[k]
-        square = fresh
-        formed += 1
-    share, touched = 1.0, n * (1 + formed)
-    while True:
-        inside, rise = True, 0.0
-        for k in range(n):
-            i = at(face[k])
-            wanted = alpha[i] + share * step[k]
-            value = min(max(wanted, lo[i]), hi[i])
-            inside &= value == wanted
-            image[k] = value - alpha[i]
-            rise += t[k] * image[k]
-        if inside:
-            for j in range(d):
-                search[j] = share * change[j]
-            break
-        for j in range(d):
-            search[j] = 0.0
-        for k in range(n):
-            add(X, face[k], image[k], search)
-        touched += n
-        moved = 0.0
-        for j in range(d):
-            moved += search[j] * search[j]
-        if rise > 0.5 * moved:
-            break
-        share *= 0.5
-        if share < SHORT:  # as far as all of them can go
-            for k in range(n):
-                i = at(face[k])
-                room = hi[i] - alpha[i] if step[k] > 0.0 else lo[i] - alpha[i]
-                if abs(step[k]) * share > abs(room):
-                    share = room / step[k]
-            share = share if share > LEAST else 0.0
+        t[k] = c[i] - dot(rows, where[k], own)
+        box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
+    step, change, touched = _settle(
+        rows, where, columns.size, t, sqnorms[face], box, prox, aim, forcing, closer, limit
+    )  # fmt: skip
+    rise, moved = inner(t, step), inner(change, change)
+    share = min(rise / moved, 1.0) if rise > 0.0 and moved > 0.0 else 0.0
     for k in range(n):
         i = at(face[k])
-        alpha[i] = min(max(alpha[i] + image[k], lo[i]), hi[i])
-    for j in range(d):
-        w[j] += search[j]
-    return touched
+        alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
+    for j in range(columns.size):
+        w[columns[j]] += share * change[j]
+    return touched + (2 * n if X.sparse else n), share  # a copy, the distances
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     X = matrix_of(np.eye(2))
-    face_step(X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), 1e-3, 0.0, 0.1, 9)
+    face_step(X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), 1e-3, 0.0, 0.1, 0.1, 9)

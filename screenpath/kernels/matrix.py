@@ -125,6 +125,25 @@ def taken(X, where, signs, near, bias, column):
     return Matrix(X.dense, values, columns, starts, True)
 
 
+@kernel
+def _relabel(indices, d):
+    """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
+
+    Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
+    """
+    label = np.full(d, -1, dtype=np.int64)
+    columns = np.empty(min(d, indices.size), dtype=np.int64)
+    count = 0
+    for q in range(indices.size):
+        j = indices[q]
+        if label[j] < 0:
+            label[j] = count
+            columns[count] = j
+            count += 1
+        indices[q] = label[j]
+    return columns[:count].copy()
+
+
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     X, w, index = matrix_of(np.eye(2)), np.ones(2), np.arange(2)

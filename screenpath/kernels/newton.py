@@ -24,7 +24,7 @@ import numpy as np
 from screenpath.kernels import at, kernel
 from screenpath.kernels import working_set as set_of
 from screenpath.kernels.barrier import LINE, Team, half, make_board, meet, share
-from screenpath.kernels.matrix import Matrix, add, borrowed, matrix_of, taken
+from screenpath.kernels.matrix import Matrix, _relabel, add, borrowed, matrix_of, taken
 from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.kernels.rows import four_products
 from screenpath.kernels.unowned import unowned
@@ -113,25 +113,6 @@ def _within(t, border, start, stop):
     for r in range(at(start), at(stop)):
         count += abs(t[r]) <= border
     return float(count)
-
-
-@kernel
-def _relabel(indices, d):
-    """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
-
-    Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
-    """
-    label = np.full(d, -1, dtype=np.int64)
-    columns = np.empty(min(d, indices.size), dtype=np.int64)
-    count = 0
-    for q in range(indices.size):
-        j = indices[q]
-        if label[j] < 0:
-            label[j] = count
-            columns[count] = j
-            count += 1
-        indices[q] = label[j]
-    return columns[:count].copy()
 
 
 @kernel(forceinline=True)

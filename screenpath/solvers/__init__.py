@@ -8,7 +8,8 @@ NAMES = ("auto", "newton", "cd")
 
 
 def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
-    """Return the solver of that name; seed and shrinking are those of its coordinate sweeps.
+    """Return the solver of that name; the seed is that of its coordinate sweeps, shrinking is
+    an option of ``cd``.
 
     Without ``warm``, each solve starts from the dual point nearest to zero; only ``cd`` offers that.
 
@@ -24,7 +25,7 @@ def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = T
     if name == "auto":
         from screenpath.solvers.auto import Auto
 
-        return Auto(seed, shrinking)
+        return Auto(seed)
     if name == "newton":
         from screenpath.solvers.newton import Newton
 

@@ -6,40 +6,35 @@ from dataclasses import replace
 
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
-from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.face import FaceDescent
 from screenpath.solvers.newton import Newton
 
 WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
-SWEEPS = 40
-FEW_DENSE, FEW_ROWS = 4000, 10_000  # rows up to which dense data get sweeps, and up to which the face is worth steps
+FEW_DENSE = 4000  # rows up to which dense data get sweeps
 
 
 class Auto(Solver):
-    """Newton's method; on wide rows a bounded number of coordinate sweeps first.
+    """Newton's method; on wide rows coordinate sweeps and steps on the face first (``solvers.face``).
 
-    Where there are few samples and many features, sweeps converge fast, often to the end; elsewhere they bring the
-    first digits for little over short sparse rows, and with them the gap ball that leaves Newton's method a small
-    problem; where the rows are not too many, steps on the face go with them (``solvers.face``). The step's record says
-    which solvers ran.
+    These reach the end in most cases, from the line through the last two points in a few rounds. Where they do not,
+    they bring the first digits for little, and with them the gap ball that leaves Newton's method a small problem. The
+    step's record says which solvers ran.
 
     Parameters
     ----------
     seed : int, default 0
-    shrinking : bool, default True
-        Of the sweeps.
 
     Attributes
     ----------
     most : int, optional
-        Sweeps before Newton's method takes over, in place of what suits the data.
+        Sweeps before Newton's method takes over at the latest.
     """
 
     name = "auto"
 
-    def __init__(self, seed: int = 0, shrinking: bool = True):
+    def __init__(self, seed: int = 0):
         self.most: int | None = None
-        self.sweeps, self.faces, self.newton = CoordinateDescent(seed, shrinking), FaceDescent(seed), Newton()
+        self.faces, self.newton = FaceDescent(seed), Newton()
 
     @staticmethod
     def sweeps_first(sparse: bool, n: int, d: int) -> bool:
@@ -59,9 +54,8 @@ class Auto(Solver):
         n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
         if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size) or reduced.size == 0:
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
-        solver, most = (self.faces, budget.epochs) if n <= FEW_ROWS else (self.sweeps, SWEEPS)
-        few = replace(budget, epochs=min(self.most or most, budget.epochs))
-        first = solver.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
+        few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
+        first = self.faces.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
         if first.converged or first.epochs >= budget.epochs:
             return first
         margins = reduced.products(first.w)

@@ -1,9 +1,9 @@
-"""Coordinate sweeps, and steps on the face that they find: for wide data with not too many rows.
+"""Coordinate sweeps, and steps on the face that they find: for wide data.
 
 Each round sweeps over the rows that are free or on the wrong side of their kink, and then moves the free ones together
 by conjugate gradients (``kernels.face``). Near the solution, where a path starts from the line through its last two
-points, two or three rounds do. Where the free rows are many and nearly dependent, steps end at the box again and again:
-it says that it has not converged, and Newton's method is the one to go on.
+points, two or three rounds do, and the later ones need no sweeps. Where rounds bring too little, it says that it has
+not converged, and Newton's method is the one to go on.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent
 
-SWEEPS = 3  # of a round
-PRODUCTS, FORCING = 80, 0.05  # of conjugate gradients: most of a round, and the relative residual to reach
-PROX = 1e-6  # of a system, times the squared norms
+SWEEPS, NEAR = 3, 1e-3  # of a round; where the relative gap is below NEAR, they would do more harm than good
+PRODUCTS, FORCING = 80, 0.05  # of conjugate gradients: most of a system, and the relative residual to reach
+CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
+PROX, LEAST, MOST = 1e-2, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
+WAY, HARDER, SOFTER = 0.5, 0.1, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
 SHARE = 0.3  # of the target, which the free rows may keep
 POOR, PATIENCE = 0.5, 2  # a round that leaves more than POOR of the gap is one too many, of which there may be some
 
@@ -41,7 +43,7 @@ class FaceDescent(Solver):
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         run = Descent(reduced, np.random.SeedSequence((self.seed, rank)))
-        epochs, last, poor = 0, np.inf, 0
+        epochs, last, poor, prox = 0, np.inf, 0, PROX
         while True:
             converged = run.check(tol, dynamic)
             budget.note(run.gap, run.primal, run.touched)
@@ -51,21 +53,30 @@ class FaceDescent(Solver):
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             last = run.gap
-            epochs += self._round(run, tol, min(SWEEPS, budget.epochs - epochs), budget)
+            sweeps, share = self._round(run, tol, prox, min(SWEEPS, budget.epochs - epochs), budget)
+            prox = min(prox * SOFTER, MOST) if share < WAY else max(prox * HARDER, LEAST)
+            epochs += sweeps
         return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
 
-    def _round(self, run: Descent, tol: float, sweeps: int, budget: Budget) -> int:
-        """Sweep, then step; return the sweeps."""
+    def _round(self, run: Descent, tol: float, prox: float, sweeps: int, budget: Budget) -> tuple[int, float]:
+        """Sweep where it pays, then step; return the sweeps, 1 at least, and the part of the step that was taken."""
         r, alpha, rows = run.reduced, run.alpha, run.alive
         t = (r.c - run.margins)[rows]
         low, high = alpha[rows] <= r.lo[rows], alpha[rows] >= r.hi[rows]
         rows = rows[np.where(low, t > 0.0, np.where(high, t < 0.0, True))]
-        run.sweep(sweeps, False, budget, rows)
-        rows.sort()  # the sweeps have permuted it
-        face = rows[(alpha[rows] > r.lo[rows]) & (alpha[rows] < r.hi[rows]) & (run.sqnorms[rows] > 0.0)]
-        if face.size:
-            run.touched += kernels.face_step(
-                run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face,
-                PROX, SHARE * tol * abs(run.primal), FORCING, PRODUCTS,
-            )  # fmt: skip
-        return sweeps
+        face, near = rows[run.sqnorms[rows] > 0.0], run.gap <= NEAR * abs(run.primal)
+        if not near or face.size < rows.size:
+            run.sweep(sweeps, False, budget, rows)
+            rows.sort()  # the sweeps have permuted it
+            face = rows[run.sqnorms[rows] > 0.0]
+            face = face[(alpha[face] > r.lo[face]) & (alpha[face] < r.hi[face])]
+        else:
+            sweeps = 1
+        if face.size == 0:
+            return sweeps, 1.0
+        touched, share = kernels.face_step(
+            run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face,
+            prox, SHARE * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,
+        )  # fmt: skip
+        run.touched += touched
+        return sweeps, share

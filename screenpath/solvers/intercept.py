@@ -33,13 +33,13 @@ from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.models.free import FreeReduced
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.lever import Levered
-from screenpath.solvers.auto import FEW_ROWS
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.face import FaceDescent
 from screenpath.solvers.multipliers import Multipliers
 from screenpath.solvers.newton import set_up
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
+FEW_ROWS = 10_000  # survivors up to which faces come first
 STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
 NAMES = ("auto", "newton")
 

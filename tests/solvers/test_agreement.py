@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
+from screenpath.solvers import face
 from screenpath.solvers.auto import Auto
 from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.newton import Newton
@@ -107,9 +108,12 @@ def test_objectives_of_a_pair_depend_on_the_order_of_rows_by_rounding_only(model
 
 
 @pytest.mark.parametrize(
-    ("shape", "solver"), [((150, 700), "cd+cg"), ((1500, 700), "cd+cg+newton"), ((20, 5000), "cd+cg")], ids=str
+    ("shape", "patience", "solver"),
+    [((150, 700), 2, "cd+cg"), ((1500, 700), 2, "cd+cg"), ((1500, 700), -1, "cd+cg+newton"), ((20, 5000), 2, "cd+cg")],
+    ids=str,
 )
-def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(shape, solver):
+def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(monkeypatch, shape, patience, solver):
+    monkeypatch.setattr(face, "PATIENCE", patience)
     rng = np.random.default_rng(7)
     n, d = shape
     sparse = sp.random_array(shape, density=0.03, rng=rng, data_sampler=rng.standard_normal, format="csr")
