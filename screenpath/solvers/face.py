@@ -17,11 +17,11 @@ from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent
 
-SWEEPS, NEAR = 3, 1e-3  # of a round; where the relative gap is below NEAR, they would do more harm than good
+SWEEPS, NEAR = 3, 3e-3  # of a round; where the relative gap is below NEAR, they would do more harm than good
 PRODUCTS, FORCING = 80, 0.05  # of conjugate gradients: most of a system, and the relative residual to reach
 CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
 PROX, LEAST, MOST = 1e-2, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
-WAY, HARDER, SOFTER = 0.5, 0.1, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
+WAY, HARDER, SOFTER = 0.5, 0.01, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
 SHARE = 0.3  # of the target, which the free rows may keep
 POOR, PATIENCE = 0.5, 2  # a round that leaves more than POOR of the gap is one too many, of which there may be some
 
