@@ -18,7 +18,7 @@ from screenpath.kernels.newton_system import _factorise, inner, solve_factored
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 FREQUENT = 200  # columns that enter as they are, at most
-FEWER = 4  # and at most one for so many rows
+FEWER = 16  # and at most one for so many rows
 ALIKE = 0.5  # cosine, without the frequent columns, from which two rows are alike
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
 KEYS, DEEP = 3, 4  # a row's heaviest columns, and rows with one of them as theirs that are looked at
