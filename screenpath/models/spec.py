@@ -157,7 +157,7 @@ class Spec:
     # Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
     # kernel model all that it needs, since its toy path would have a toy kernel matrix.
     kernel_modules: tuple[str, ...] = ()
-    compiling: float = 18.0  # seconds that a first run usually compiles, with a second processor; for people who wait
+    compiling: float = 13.0  # seconds that a first run usually compiles, with a second processor; for people who wait
     selects: bool = False  # whether its penalty leaves features out of the model, one after the other along the path
     streams: bool = True  # whether the rows of a shard folder can stay on disk; else they are read into memory
     streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk
