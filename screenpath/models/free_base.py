@@ -118,8 +118,8 @@ class FreeIntercept(BoxModel):
         theta = np.where(t > 0.0, self.hi, self.lo)
         at_kink = (t == 0.0) & (self.lo < self.hi)
         if at_kink.any():  # any value will do: all of them have the same share of their box, up or down from its end
-            low, high = (np.where((self.signs > 0) == up, self.lo, self.hi)[at_kink] for up in (True, False))
-            signs = self.signs[at_kink]
+            signs, first, last = self.signs[at_kink], self.lo[at_kink], self.hi[at_kink]
+            low, high = np.where(signs > 0, first, last), np.where(signs > 0, last, first)
             left = -kernels.excess(np.where(at_kink, 0.0, theta), self.signs)[0] - float((signs * low).sum())
             theta[at_kink] = low + min(max(left / float((signs * (high - low)).sum()), 0.0), 1.0) * (high - low)
         return theta

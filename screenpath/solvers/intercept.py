@@ -86,16 +86,18 @@ class FreeNewton(Solver):
 
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run, name, known = Run(reduced), self.name, False
-        if reduced.sparse and run.w.size > DIRECT:
-            if self.faces is not None and 0 < reduced.size <= FEW_ROWS:
-                done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
-                name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
-        elif reduced.size:
+        name, known, first = self.name, False, None
+        wide = reduced.sparse and reduced.start_w.size > DIRECT
+        if reduced.size and not wide:
             first = self._penalised(reduced, tol, budget, dynamic)
             if first.converged:
                 return first
+        run = Run(reduced)
+        if first is not None:
             run.iterations, run.touched = first.epochs, first.touched
+        elif wide and self.faces is not None and 0 < reduced.size <= FEW_ROWS:
+            done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
+            name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
         while not run.stops(tol, budget, known):
             known = False
             if dynamic:
