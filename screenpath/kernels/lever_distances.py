@@ -5,6 +5,7 @@ import numpy as np
 from screenpath.kernels import at, kernel
 from screenpath.kernels.lever import SUMS
 from screenpath.kernels.matrix import add, borrowed, dot, listed_products, matrix_of
+from screenpath.kernels.newton_system import inner
 
 
 @kernel(forceinline=True)
@@ -194,15 +195,6 @@ def _aim(tau, room, side, gram, products, square, weights, pulled, own, kappa, r
     return apart + share * (2.0 * slope + share * turn)
 
 
-@kernel(fastmath=SUMS)
-def _length(v):
-    """Return the Euclidean norm."""
-    total = 0.0
-    for j in range(v.size):
-        total += v[j] * v[j]
-    return np.sqrt(total)
-
-
 @kernel
 def _products_with(X, i, near, row, out):
     """Write the products of a row with others to ``out``; ``row`` is 0 before and after."""
@@ -274,7 +266,7 @@ def decide_by_aimed(
             for s in range(m):
                 if weights[s] > 0.0:
                     add(X, near[s], weights[s], row)
-            shown = _shows(X, where[r], row, norms[i], _length(row), off, rounding, square)
+            shown = _shows(X, where[r], row, norms[i], np.sqrt(inner(row, row)), off, rounding, square)
             row[:] = 0.0
             if shown:
                 status[i] = np.int8(-side)
