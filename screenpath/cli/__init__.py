@@ -1,5 +1,6 @@
 """The command line. Little is imported here, so that Ctrl-C is heard, and time counted, from the first moment on."""
 
+import gc
 import io
 import os
 import signal
@@ -14,6 +15,9 @@ BEGAN = time.monotonic()  # what --time-limit counts from
 # The numerical libraries must not start threads of their own: the tool's passes are threaded by --threads.
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 INTERRUPTED = 128 + signal.SIGINT
+# Objects after which garbage is looked for. What a start makes (modules, kernels that are loaded) is all in use: to
+# look through it every 700 objects, and once more at the end, takes a fifth of a short command.
+GARBAGE = 200_000
 
 
 def main(arguments=None) -> None:
@@ -26,6 +30,7 @@ def main(arguments=None) -> None:
         signal.signal(signal.SIGINT, _interrupted)
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
+    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -36,6 +41,7 @@ def main(arguments=None) -> None:
         code = INTERRUPTED
     if listens:  # nothing is left to do, and nobody to handle an exception
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    gc.freeze()  # the end of the process frees it all
     sys.exit(code)
 
 

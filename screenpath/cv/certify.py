@@ -28,11 +28,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.cv.certify_free import FreeLine, free_line
 from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
+from screenpath.numbers import sparse as sp
 from screenpath.rules.box import pair_radius
 
 LARGEST = 2**62  # below it, sums of int64 are exact

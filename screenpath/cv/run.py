@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
@@ -29,6 +28,7 @@ from screenpath.data.prepare import prepare
 from screenpath.models.builders import row_weights
 from screenpath.models.scores import Score
 from screenpath.models.spec import Spec
+from screenpath.numbers import sparse as sp
 from screenpath.rows.dask_cluster import in_order
 from screenpath.rows.memory import prepared_rows
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state

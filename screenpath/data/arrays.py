@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import is_table, names_of, rows_of
 from screenpath.data.labels import label_number
 from screenpath.errors import DataError
+from screenpath.numbers import sparse as sp
 
 
 def canonical(X):

@@ -11,13 +11,13 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import NotAnArray, map_array
 from screenpath.data.shards import COLUMNWISE, META, ShardFault, ShardFolder, content_sha256, read_meta
 from screenpath.data.wide import WIDEST
 from screenpath.errors import UsageError
+from screenpath.numbers import sparse as sp
 
 LABELS = "labels.npy"
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath import __version__
 from screenpath.data.checks import joint_sha256
@@ -25,6 +24,7 @@ from screenpath.data.tables import check_same
 from screenpath.data.wide import check_width, is_wide
 from screenpath.data.write_shards import ShardWriter, clear_leftovers, partial_folder
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 
 AT_ONCE = 1 << 30  # bytes of columns that are filled in one pass over the rows, where no limit says less

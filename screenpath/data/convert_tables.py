@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.faults import Fault
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.read import is_table_file, opened
 from screenpath.data.table import Form, Reader, TableFile, Target, form_like, form_of
 from screenpath.errors import DataError
+from screenpath.numbers import sparse as sp
 
 BATCH = 1 << 17  # cells that are decoded at a time: rows and columns change places in the processor's cache
 

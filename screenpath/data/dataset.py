@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from screenpath.data.wide import occurring, on_columns
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import Csr
 
 if TYPE_CHECKING:
     from screenpath.data.table import Form
 
 FileLike: TypeAlias = str | os.PathLike[str]
-RowsLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix  # what the Python functions take for rows
+RowsLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"  # what the Python functions take for rows
 CHUNK = 1 << 17  # values converted at a time: bounds the extra memory
 
 
@@ -27,8 +29,8 @@ class Dataset:
 
     Parameters
     ----------
-    X : scipy.sparse.csr_array of shape (n, d)
-        Stored zeros are kept.
+    stored : Csr or csr_array of shape (n, d)
+        Stored zeros are kept; ``X`` has them as scipy does.
     y : ndarray of float64 of shape (n,)
         Labels or targets.
     source : str
@@ -47,7 +49,7 @@ class Dataset:
         What the columns of a file with named columns are.
     """
 
-    X: sp.csr_array
+    stored: Csr | sp.csr_array
     y: np.ndarray
     source: str
     notices: tuple[str, ...] = ()
@@ -59,32 +61,37 @@ class Dataset:
 
     def __post_init__(self):
         if self.width is None:
-            object.__setattr__(self, "width", self.X.shape[1])
+            object.__setattr__(self, "width", self.stored.shape[1])
+
+    @cached_property
+    def X(self) -> sp.csr_array:
+        """Return the rows as scipy has them, shape (n, d); they share the arrays of ``stored``."""
+        return self.stored.array() if isinstance(self.stored, Csr) else self.stored
 
     def narrowed(self) -> Dataset:
         """Return the data with columns for the features that occur alone, if it is wide and mostly empty."""
-        columns = occurring(self.X)
-        return self if columns is None else replace(self, X=on_columns(self.X, columns), columns=columns)
+        columns = occurring(self.stored)
+        return self if columns is None else replace(self, stored=on_columns(self.X, columns), columns=columns)
 
     @property
     def n(self) -> int:
         """Return the number of samples."""
-        return self.X.shape[0]
+        return self.stored.shape[0]
 
     @property
     def d(self) -> int:
         """Return the number of features that have a column."""
-        return self.X.shape[1]
+        return self.stored.shape[1]
 
     @property
     def nnz(self) -> int:
         """Return the number of stored values, stored zeros among them."""
-        return self.X.nnz
+        return self.stored.nnz
 
     @property
     def density(self) -> float:
         """Return stored values over cells."""
-        return self.X.nnz / max(self.n * self.d, 1)
+        return self.stored.nnz / max(self.n * self.d, 1)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the values that were read: what a resumed run compares.
@@ -92,8 +99,9 @@ class Dataset:
         The same for a compressed copy, for every width of index, and for narrowed data; another for any other data.
         """
         digest = hashlib.sha256(repr((self.n, self.width)).encode())
-        indices = self.X.indices if self.columns is None else self.columns[self.X.indices]
-        parts = ((indices, np.int64), (self.X.indptr, np.int64), (self.X.data, np.float64), (self.y, np.float64))
+        X = self.stored
+        indices = X.indices if self.columns is None else self.columns[X.indices]
+        parts = ((indices, np.int64), (X.indptr, np.int64), (X.data, np.float64), (self.y, np.float64))
         for array, dtype in parts:
             for k in range(0, array.size, CHUNK):
                 digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.errors import UsageError
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers
 
 INFORMATIVE_SHARE = 0.02  # of the features, in the sets of Hong et al.

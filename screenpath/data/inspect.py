@@ -15,7 +15,8 @@ from screenpath.data.dataset import FileLike
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
 from screenpath.data.read import opened, refuse_columns, refuse_indices
-from screenpath.data.shards import META, ShardFault, ShardFolder, is_shard_folder, read_meta
+from screenpath.data.shards import META, ShardFault, ShardFolder, read_meta
+from screenpath.data.source import is_shard_folder
 from screenpath.data.table import form_of, read_table
 
 DENSE_COLUMNS = 1_000_000  # with this many columns more than stored values, only those that occur are looked at

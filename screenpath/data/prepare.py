@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.wide import occurring, on_columns, spread
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import dense_sum
-from screenpath.numbers.csr import with_constant
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import Csr, is_sparse, with_constant
 from screenpath.numbers.rounding import UNIT, gamma
 
 SCALES = ("none", "maxabs", "standard", "l2")
@@ -169,7 +169,7 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
         raise UsageError(f"the bias must be a finite number, not {bias}")
     d = X.shape[1]
     if scale == "standard":
-        if sp.issparse(X) if dense is None else not dense:
+        if is_sparse(X) if dense is None else not dense:
             raise UsageError(
                 "`scale=standard` subtracts the mean, which would fill these sparse rows",
                 "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory",
@@ -221,8 +221,10 @@ def prepare(
     if columns is not None:
         X = on_columns(X, columns)
     dense = stored_dense(X, storage)
-    if not isinstance(X, sp.csr_array) and (sp.issparse(X) or not dense):
-        X = sp.csr_array(X)
+    if isinstance(X, Csr):
+        X = X if dense else X.array()
+    elif sp.issparse(X) or not dense:
+        X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
     if penalties is not None:
         p = penalties if columns is None else penalties[columns]
@@ -232,9 +234,9 @@ def prepare(
         prepared.data = prepared.data.astype(dtype, copy=False)
         return prepared, preparation
     if preparation.kind == "none" and preparation.scale is None and not bias:
-        if not sp.issparse(X):
+        if not is_sparse(X):
             return np.ascontiguousarray(X, dtype=dtype), preparation
-        if X.dtype == dtype:
+        if X.dtype == dtype and not isinstance(X, Csr):
             return X.toarray(order="C"), preparation
     prepared = np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
     for start, block in _dense_blocks(X):
@@ -247,7 +249,7 @@ def _dense_blocks(X):
     step = max(1, CHUNK_CELLS // max(X.shape[1], 1))
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]
-        yield start, block.toarray(order="C") if sp.issparse(block) else block
+        yield start, block.toarray() if is_sparse(block) else block
 
 
 def _mean(X, weights, shift=None) -> np.ndarray:
@@ -265,7 +267,7 @@ def peaks(X, weights) -> np.ndarray:
     """Return the largest magnitude in every column, over rows whose weight is not 0."""
     peaks = np.zeros(X.shape[1])
     some = weights is not None and not weights.all()
-    if not sp.issparse(X):
+    if not is_sparse(X):
         for start, block in _dense_blocks(X):
             counted = block[weights[start : start + len(block)] > 0.0] if some else block
             np.maximum(peaks, np.abs(counted).max(axis=0, initial=0.0), out=peaks)
@@ -312,5 +314,5 @@ def stored_dense(X, storage: str) -> bool:
         raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
     if storage != "auto":
         return storage == "dense"
-    stored = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    stored = X.nnz if is_sparse(X) else np.count_nonzero(X)
     return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)

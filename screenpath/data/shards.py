@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data import checks
 from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array
 from screenpath.data.table import Form
 from screenpath.errors import DataError, UsageError
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 
 SCHEMA_VERSION = 1
@@ -361,8 +361,3 @@ def content_sha256(parts: dict) -> str:
 def part_name(k: int, name: str) -> str:
     """Return the file name of a part."""
     return f"{k:06d}-{name}.npy"
-
-
-def is_shard_folder(path) -> bool:
-    """Tell whether a path names a folder (which must then be one of shards)."""
-    return str(path) != "-" and Path(path).is_dir()

@@ -215,3 +215,8 @@ class Rejoined(io.RawIOBase):
         data = data[: len(target)]
         target[: len(data)] = data
         return len(data)
+
+
+def is_shard_folder(path) -> bool:
+    """Tell whether a path names a folder (which must then be one of shards)."""
+    return str(path) != "-" and Path(path).is_dir()

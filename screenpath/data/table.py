@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.dataset import Dataset
 from screenpath.data.growing import Growing
 from screenpath.data.labels import label_text, sorted_labels
 from screenpath.data.values import are_words, is_mapping, is_text
 from screenpath.errors import DataError, UsageError
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import counted_csr
 
 if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
@@ -357,7 +357,7 @@ class Reader:
             ]
         )
         there = columns >= 0
-        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at)
+        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at).array()
         return sp.csr_array(wide + ones)
 
     def notices(self) -> tuple[str, ...]:
@@ -415,7 +415,7 @@ def read_table(
     if not keep.size:
         return None, found
     y, names = target.finish()
-    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers))
+    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
     X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
     kept = keep.finish()
     if not kept.all():

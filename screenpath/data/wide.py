@@ -8,9 +8,10 @@ is written. Features that never occur have weight 0 in every model, and 0 in eve
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.errors import DataError
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import Csr, is_sparse
 
 ORDINARY = 1 << 20  # columns that no vector is too long for
 WIDEST = 2**53  # more features no index has ever had; their numbers are exact as float64
@@ -33,9 +34,9 @@ def check_width(name, width: int) -> None:
 
 def occurring(X) -> np.ndarray | None:
     """Return the columns of wide sparse rows that occur, increasing, one at least; None for all other rows."""
-    if not sp.issparse(X) or not is_wide(X.shape[1], X.nnz):
+    if not is_sparse(X) or not is_wide(X.shape[1], X.nnz):
         return None
-    columns = np.unique(sp.csr_array(X).indices).astype(np.int64)
+    columns = np.unique((X if isinstance(X, Csr) else sp.csr_array(X)).indices).astype(np.int64)
     return columns if columns.size else np.zeros(1, dtype=np.int64)
 
 

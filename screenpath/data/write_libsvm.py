@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from screenpath.data.atomic import replacing
@@ -19,6 +18,7 @@ from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import is_table, rows_of
 from screenpath.data.words import is_word
 from screenpath.errors import DataError, shown
+from screenpath.numbers import sparse as sp
 
 
 def libsvm_lines(X, y):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.data.checks import entry_fits, is_count, record_crc
@@ -22,6 +21,7 @@ from screenpath.data.values import are_words
 from screenpath.errors import RunFolderError
 from screenpath.kernels import shards as kernels
 from screenpath.kernels.rows import csr_squared_norms, dense_squared_norms
+from screenpath.numbers import sparse as sp
 
 CELLS = 1 << 16  # of dense rows that are looked at at a time
 SPARSE_WIDTH = 16  # columns a stored value from which the columns that occur are found by sorting

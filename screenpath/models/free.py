@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, fields
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import intercept as kernels
@@ -29,6 +28,7 @@ from screenpath.models.geometry import ROUNDING, Point
 from screenpath.models.lever import THROUGH_THE_MIDDLE, LeverBall, Levered, LeverPencil
 from screenpath.models.lever_range import LeverRange
 from screenpath.models.reduced import Reduced
+from screenpath.numbers import sparse as sp
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 

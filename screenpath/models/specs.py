@@ -28,11 +28,11 @@ def _svm_targets(y, options, known=None):
 
 def _svm_build(rows, targets, weights, options):
     """Return the hinge-loss model, or one for each class."""
-    from screenpath.walk.one_vs_rest import OneVsRest
-
     intercept = options.get("intercept")
     if targets.min() < 0:
         return losses.SVM.model(rows, targets, weights, intercept)
+    from screenpath.walk.one_vs_rest import OneVsRest
+
     return OneVsRest(rows, targets, weights, intercept)
 
 
@@ -166,9 +166,10 @@ def _l1_build(rows, targets, weights, options):
     """Return the model, or one for each class; the columns are copied from the rows that were read, or stay on disk."""
     from screenpath.models.l1svm import L1SVM
     from screenpath.rows.column_shards import columns_of
-    from screenpath.walk.one_vs_rest import L1OneVsRest
 
     if targets.min() >= 0:
+        from screenpath.walk.one_vs_rest import L1OneVsRest
+
         return L1OneVsRest(rows, targets, weights, options["threads"])
     return L1SVM(columns_of(rows, targets, options["threads"], weights))
 

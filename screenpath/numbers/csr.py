@@ -4,9 +4,62 @@ feature behind the others.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike
+
+from screenpath.numbers import sparse as sp
+
+
+@dataclass(frozen=True, slots=True)
+class Csr:
+    """Sparse rows as they were read, no place twice: the arrays of a ``csr_array``, before more of scipy is asked for.
+
+    Parameters
+    ----------
+    data : ndarray of shape (nnz,)
+    indices, indptr : ndarray of shape (nnz,) and (n + 1,)
+    shape : (int, int)
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """Return the number of stored values."""
+        return self.data.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Return the type of the values."""
+        return self.data.dtype
+
+    def array(self) -> sp.csr_array:
+        """Return the rows as scipy has them; they share their arrays."""
+        return sp.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
+
+    def __getitem__(self, rows: slice) -> Csr:
+        """Return some rows in a run; they share their arrays."""
+        start, stop, _ = rows.indices(self.shape[0])
+        stop = max(start, stop)
+        part, ends = slice(self.indptr[start], self.indptr[stop]), self.indptr[start : stop + 1]
+        return Csr(self.data[part], self.indices[part], ends - ends[0], (stop - start, self.shape[1]))
+
+    def toarray(self) -> np.ndarray:
+        """Return the rows as a dense array, a row behind the other."""
+        full = np.zeros(self.shape, dtype=self.dtype)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        full[rows, self.indices] = self.data
+        return full
+
+
+def is_sparse(X) -> bool:
+    """Tell whether rows are sparse: as they were read, or as scipy has them."""
+    return isinstance(X, Csr) or sp.issparse(X)
 
 
 def shared_csr(data, indices, indptr, shape: tuple) -> sp.csr_array:
@@ -27,11 +80,11 @@ def row_pointers(counts, dtype: DTypeLike = np.int64) -> np.ndarray:
     return ends
 
 
-def counted_csr(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, width: int) -> sp.csr_array:
-    """Return the CSR array of rows of so many values, its indices 64-bit where they are, or where it takes that."""
+def counted_csr(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, width: int) -> Csr:
+    """Return sparse rows of so many values, its indices 64-bit where they are, or where it takes that."""
     kind = np.int64 if indices.dtype == np.int64 or values.size > np.iinfo(np.int32).max else np.int32
     places, ends = indices.astype(kind, copy=False), row_pointers(counts, kind)
-    return sp.csr_array((values, places, ends), shape=(counts.size, width))
+    return Csr(values, places, ends, (counts.size, width))
 
 
 def with_constant(values, indices, indptr, width: int, constant: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.errors import ResourceError, UsageError
+from screenpath.numbers import sparse as sp
 from screenpath.report import series
 from screenpath.report.figures import to_bytes
 from screenpath.runs.open import Run

@@ -19,6 +19,7 @@ class Counted(Protocol):
 
     n: int  # rows, or other units of one pass over the data
     touched: float  # int or float: units touched so far by any operation; ``touched / n`` is the number of passes
+    on_disk: bool = False  # whether passes read files, which somebody has to close
     moved: int | None = None  # bytes sent to other machines and back so far; None where the data is here
 
 

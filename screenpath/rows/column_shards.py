@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.column_shards import ColumnFolder
 from screenpath.data.memory import in_force
@@ -22,6 +21,7 @@ from screenpath.data.shards import Shard
 from screenpath.errors import UsageError
 from screenpath.kernels import l1svm as kernels
 from screenpath.kernels import rows as sums
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
@@ -63,6 +63,7 @@ class ColumnShards(Counted):
         For scalings that are not of columns.
     """
 
+    on_disk = True
     moved = None
     touched = 0
 

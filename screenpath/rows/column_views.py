@@ -9,10 +9,10 @@ several classes alone are sums over rows, and may be rounded otherwise.
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.memory import in_force
 from screenpath.data.needs import F8
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import TwoViews
 from screenpath.rows.column_shards import ColumnShards

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.memory import in_force
 from screenpath.errors import UsageError
 from screenpath.kernels import l1newton as newton
 from screenpath.kernels import l1svm as kernels
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
 from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.memory import in_force
 from screenpath.kernels import gram as kernels
+from screenpath.numbers import sparse as sp
 from screenpath.rows.base import KernelRows
 from screenpath.rows.budget import BLOCK_BYTES, Allowance, GramPlan, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks, squares_of

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.errors import UsageError
 from screenpath.kernels import distances as kernels
 from screenpath.kernels import precise
 from screenpath.kernels.matrix import matrix_of
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")

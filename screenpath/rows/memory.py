@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
+from screenpath.numbers import sparse as sp
 from screenpath.rows.base import WalkedRows
 
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.checks import ranges_of
 from screenpath.data.memory import MemoryLimit
@@ -21,6 +20,7 @@ from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation
 from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Rows
@@ -180,6 +180,8 @@ class ShardRows(Rows):
     ------
     DataError, UsageError, ResourceError
     """
+
+    on_disk = True
 
     def __init__(
         self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, *, threads=1, limit=None,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.errors import DataError
 from screenpath.kernels import rows as kernels
 from screenpath.kernels import sparse as sums
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import Counted, TwoViews
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.labels import rest_label, whole_label
 from screenpath.errors import UsageError
+from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run
 from screenpath.runs.predict_kernel import support_of
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.prepare import peaks
 from screenpath.kernels.box import ZERO
 from screenpath.models.scores import higher_is_better
+from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
 from screenpath.runs.choose import at_boundary, best_and_one_se
 from screenpath.runs.step_table import read_steps

@@ -6,25 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data import needs
-from screenpath.data.column_shards import ColumnFolder
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import check_names
-from screenpath.data.labels import are_targets, label_text, named, recoded
+from screenpath.data.labels import are_targets, recoded
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
 from screenpath.data.prepare import checked_penalties, prepare, stored_dense
 from screenpath.data.read import read_like
-from screenpath.data.shards import ShardFolder
-from screenpath.data.wide import check_width, is_wide
-from screenpath.errors import DataError, UsageError
+from screenpath.data.wide import check_width
+from screenpath.errors import UsageError
 from screenpath.models.builders import checked_weights, row_weights
+from screenpath.numbers import sparse as sp
 from screenpath.rows.budget import Allowance, free_memory
-from screenpath.rows.column_shards import ColumnShards
 from screenpath.rows.memory import prepared_rows
-from screenpath.rows.shards import ShardRows
 from screenpath.runs.loaded import TestData, Training
 from screenpath.runs.reading import (
     TOO_LARGE,
@@ -32,24 +28,15 @@ from screenpath.runs.reading import (
     coded,
     is_shards,
     name_of,
-    open_shards,
+    named_cluster,
     read_data,
     read_weights,
+    targets_of,
 )  # fmt: skip
 
 ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
 SMALLER = "convert with a smaller `block_mb`"
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
-
-
-def named_cluster(options: dict) -> bool:
-    """Tell whether the options name a cluster, and refuse two of them."""
-    named = [name for name in ("scheduler", "local_cluster") if options.get(name) is not None]
-    if len(named) == 2:
-        raise UsageError("`scheduler` and `local_cluster` are two clusters", "use one of them")
-    if named and options.get("jobs", 1) > 1:
-        raise UsageError("`jobs` are processes here, a cluster has its own workers", "use one of the two")
-    return bool(named)
 
 
 def read_training(options: dict):
@@ -74,17 +61,11 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
     if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
-        folder = open_shards(options)
-        if isinstance(folder, ColumnFolder):
-            needed = spec.in_memory(options)
-            if spec.streams_columns and needed is None:
-                return _stream_columns(spec, options, limit, folder, tell)
-            if spec.streams_columns and tell is not None:
-                tell(f"{source}: `{needed}` needs the data in memory, where the columns are read")
-            if named_cluster(options) and not spec.spreads:
-                raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
-        elif spec.streams and not _fits_narrowed(folder, options):
-            return _stream_shards(spec, options, limit, folder, tell)
+        from screenpath.runs.on_disk import streamed
+
+        training = streamed(spec, options, limit, tell)
+        if training is not None:
+            return training
     data = read_training(options) if data is None else data
     if tell is not None and not kept:
         say_notices(data, source, tell)
@@ -96,13 +77,13 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")
     given = checked_weights(data.y, read_weights(options.get("weights")))
     weights = row_weights(data.y, class_weights(options.get("class_weight"), data.label_names), given)
-    digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.X.nnz, data.columns
+    digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.nnz, data.columns
     what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
-        X, preparation = prepare(data.X, options["scale"], 0.0, options["storage"], weights=given)
+        X, preparation = prepare(data.stored, options["scale"], 0.0, options["storage"], weights=given)
         preparation = replace(preparation, columns=columns, width=shape[1])
         del data
         rows = spec.rows(X, targets, options, tell, preparation.inexact)
@@ -111,7 +92,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     dtype = np.dtype(options["dtype"])
     penalties = penalties_of(options, data)
     X, preparation = prepare(
-        data.X, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties
+        data.stored, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties
     )
     what["penalties"] = penalties
     preparation = replace(preparation, columns=columns, width=shape[1])
@@ -126,21 +107,9 @@ def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
     return checked_penalties(read_weights(options.get("penalty_weights")), data.width or data.d, data.columns)
 
 
-def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
-    """Return the targets of a model and the map of labels, those that have names with their names."""
-    names = options["label_names"]
-    targets, labels = spec.targets(y, options)
-    if names is not None and labels is None:
-        raise DataError(
-            f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ...",
-            "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart",
-        )
-    return targets, named(labels, names)
-
-
 def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) -> dict:
     """Return options in which sparse rows are kept dense where ``scale=standard`` would fill them, if they fit so."""
-    if options["scale"] != "standard" or options["storage"] != "auto" or stored_dense(data.X, "auto"):
+    if options["scale"] != "standard" or options["storage"] != "auto" or stored_dense(data.stored, "auto"):
         return options
     size, free = 8 * data.n * (data.d + 1), free_memory()
     if size > FILLED * (free if limit.left is None else min(free, limit.left)):
@@ -148,12 +117,6 @@ def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) 
     if tell is not None:
         tell(f"{source}: `scale=standard` subtracts the mean: the rows are kept dense, {size / 1e6:,.0f} MB")
     return {**options, "storage": "dense"}
-
-
-def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
-    """Tell whether a shard folder is so wide that its values in memory take less than one vector of all features."""
-    width = folder.d if options["n_features"] is None else folder.checked_width(options["n_features"])
-    return is_wide(width, folder.nnz) and not named_cluster(options)
 
 
 def kernel_options(options: dict, data: Dataset) -> dict:
@@ -177,7 +140,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     rows, way = needs.preparing(shape, data.nnz, options)
     vectors = spec.needs.vectors(shape)
     later = vectors + spec.needs.build(shape)
-    X, source = data.X, name_of(options["data"])
+    X, source = data.stored, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if rows == 16 * data.n else private_size(*left)
     hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
@@ -202,90 +165,8 @@ def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance |
 def shape_of(data, spec, options: dict, labels: dict | None) -> Shape:
     """Return the shape of the prepared rows of a data set."""
     o = {**options, "bias": 0.0, "dtype": "float64"} if spec.rows is not None else options
-    dense = stored_dense(data.X, options["storage"])
+    dense = stored_dense(data.stored, options["storage"])
     return needs.shape_of(data.n, data.d, data.nnz, o, dense, len((labels or {}).get("classes", (0,))))
-
-
-def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell=None) -> Training:
-    """Return the training data of a shard folder: its rows stay on disk."""
-    if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
-        raise UsageError(
-            f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={options['dtype']}`, or leave it out"
-        )
-    limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
-    y = folder.joined("targets")
-    options = coded(options, folder.label_names)
-    targets, labels = targets_of(spec, options, y, options["data"])
-    given = checked_weights(y, read_weights(options.get("weights")))
-    weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
-    classes = len((labels or {}).get("classes", (0,)))
-    del y
-    told = {**options, "tell": tell}
-    rows = _shard_rows(
-        folder, told, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit,
-        weights=given,
-    )  # fmt: skip
-    vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
-    limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
-    limit.promised = vectors
-    shape, p = (rows.n, rows.raw_d), rows.preparation
-    if spec.free_bias:  # the model's own, last among its coefficients
-        p = replace(p, bias=1.0)
-    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
-    return Training(
-        options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what
-    )
-
-
-def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolder, tell=None) -> Training:
-    """Return the training data of a folder of shards by columns, which stay on disk."""
-    source = options["data"]
-    if options["dtype"] != "float64":
-        raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
-    folder.check_width(options["n_features"])
-    if tell is not None:
-        for notice in folder.meta["notices"]:
-            tell(f"{source}: {notice}")
-    bias = options["bias"]
-    shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
-    limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
-    y = folder.labels()
-    options = coded(options, folder.label_names)
-    targets, labels = targets_of(spec, options, y, source)
-    given = checked_weights(y, read_weights(options.get("weights")))
-    weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
-    penalties = checked_penalties(read_weights(options.get("penalty_weights")), folder.d, folder.numbers)
-    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
-    classes = len((labels or {}).get("classes", (0,)))
-    vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
-    limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
-    limit.promised = vectors + columns.passing
-    p = columns.preparation
-    if spec.free_bias:  # the model's own, last among its coefficients
-        p = replace(p, bias=1.0)
-    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
-    return Training(
-        source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,
-        vectors + columns.passing, penalties=penalties, **what,
-    )  # fmt: skip
-
-
-def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more) -> ShardRows:
-    """Return the rows of a folder on this machine, or on the cluster that was asked for."""
-    scheduler, local = options.get("scheduler"), options.get("local_cluster")
-    if scheduler is None and local is None:
-        return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
-    if local is not None:
-        limit.lend(local, needs.DASK_WORKER, 0, f"{local} workers", "use a smaller `local_cluster`")
-    from screenpath.rows.cluster import ClusterRows
-    from screenpath.rows.dask_cluster import close, connect
-
-    client, cluster = connect(scheduler, local, options["connect_timeout"], options.get("tell"))
-    try:
-        return ClusterRows(client, cluster, folder, *arguments, limit=limit, **more)
-    except BaseException:
-        close(client, cluster)
-        raise
 
 
 def _check_cluster(spec, options: dict) -> None:

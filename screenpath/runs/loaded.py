@@ -10,12 +10,12 @@ import numpy as np
 
 from screenpath.data.prepare import Preparation
 from screenpath.data.table import Form
-from screenpath.rows.column_shards import ColumnShards
 from screenpath.rows.memory import MemoryRows
-from screenpath.rows.shards import ShardRows
 
 if TYPE_CHECKING:
+    from screenpath.rows.column_shards import ColumnShards
     from screenpath.rows.gram import GramRows
+    from screenpath.rows.shards import ShardRows
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Described:
 
     sparse: bool
     nbytes: int
+    on_disk: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Training:
     @property
     def on_disk(self) -> bool:
         """Tell whether passes read the data from files."""
-        return isinstance(self.rows, ShardRows | ColumnShards)
+        return self.rows.on_disk
 
     @property
     def mapped_bytes(self) -> int:
@@ -94,8 +95,8 @@ class Training:
 
     def close(self) -> None:
         """Let go of threads and cluster."""
-        if isinstance(self.rows, ShardRows | ColumnShards):
-            self.rows.close()
+        if self.on_disk:
+            self.rows.close()  # type: ignore[union-attr]  # what is on disk can be closed
 
     def preparation_record(self) -> dict:
         """Return scaling and bias as run.json keeps them, so that new data can be prepared alike."""

@@ -9,7 +9,7 @@ from screenpath.data.dataset import Dataset
 from screenpath.data.labels import recoded
 from screenpath.data.libsvm import ABSENT, MARKED
 from screenpath.data.read import read_like, refuse_columns
-from screenpath.data.shards import is_shard_folder
+from screenpath.data.source import is_shard_folder
 from screenpath.data.table import Form
 from screenpath.errors import DataError
 from screenpath.runs.open import Run

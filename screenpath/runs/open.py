@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.atomic import prefix_sha256
 from screenpath.data.labels import NamedLabel
@@ -18,6 +17,7 @@ from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import higher_is_better
 from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
+from screenpath.numbers import sparse as sp
 from screenpath.runs import record as records
 from screenpath.runs.archive import FAULTS
 from screenpath.runs.choose import best_and_one_se

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.labels import label_text
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import on_columns
 from screenpath.errors import DataError
+from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run
 
 UNLABELLED = 0.0  # what files without labels have in their place, unless it is a label of the run

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.prepare import Preparation
 from screenpath.errors import RunFolderError
+from screenpath.numbers import sparse as sp
 from screenpath.rows.gram import HeldOutRows
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction
 from screenpath.runs.open import Run

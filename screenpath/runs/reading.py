@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from screenpath.data.arrays import dataset_of
-from screenpath.data.column_shards import ColumnFolder, open_folder
-from screenpath.data.convert import cached_shards
 from screenpath.data.dataset import Dataset
-from screenpath.data.labels import label_number
+from screenpath.data.labels import label_number, label_text, named
 from screenpath.data.libsvm import BLOCK
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.read import read_data as read_file
 from screenpath.data.read import refuse_columns
-from screenpath.data.shards import ShardFolder, is_shard_folder
+from screenpath.data.source import is_shard_folder
 from screenpath.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from screenpath.data.column_shards import ColumnFolder
+    from screenpath.data.shards import ShardFolder
 
 ARRAYS = "arrays"  # in place of a file's name
 TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
@@ -34,6 +37,8 @@ def is_shards(data) -> bool:
 
 def open_shards(options: dict) -> ShardFolder | ColumnFolder:
     """Open the shard folder DATA; what is resumed must hold the same data, so its content is compared too."""
+    from screenpath.data.column_shards import open_folder
+
     folder = open_folder(options["data"], content=bool(options.get("resume")))
     folder.check_indices(options["zero_based"])
     if folder.form is None or options.get("one_hot"):
@@ -62,6 +67,8 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     elif options.get("cache"):
         if str(path) == "-":
             raise UsageError("`cache` keeps files, not standard input", "leave out `cache`, or name a file")
+        from screenpath.data.convert import cached_shards
+
         folder = cached_shards(path, options["cache"], zero_based, options["max_memory"], **columns)
     else:
         folder = None
@@ -121,3 +128,25 @@ def read_weights(path):
             "one number a line, one line a sample",
         ) from None
     return np.array(weights)
+
+
+def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
+    """Return the targets of a model and the map of labels, those that have names with their names."""
+    names = options["label_names"]
+    targets, labels = spec.targets(y, options)
+    if names is not None and labels is None:
+        raise DataError(
+            f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ...",
+            "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart",
+        )
+    return targets, named(labels, names)
+
+
+def named_cluster(options: dict) -> bool:
+    """Tell whether the options name a cluster, and refuse two of them."""
+    named = [name for name in ("scheduler", "local_cluster") if options.get(name) is not None]
+    if len(named) == 2:
+        raise UsageError("`scheduler` and `local_cluster` are two clusters", "use one of them")
+    if named and options.get("jobs", 1) > 1:
+        raise UsageError("`jobs` are processes here, a cluster has its own workers", "use one of the two")
+    return bool(named)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.arrays import canonical
 from screenpath.data.dataset import FileLike, RowsLike
@@ -21,6 +20,7 @@ from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.models.options import INTERVAL
 from screenpath.models.spec import Later
+from screenpath.numbers import sparse as sp
 from screenpath.walk.loop import PathOptions, batches
 from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps, in_units
 

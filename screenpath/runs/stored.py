@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.dataset import FileLike
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
+from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
 from screenpath.runs.result import Result

@@ -7,7 +7,7 @@ from pathlib import Path
 from screenpath.data.column_shards import open_folder
 from screenpath.data.dataset import Dataset
 from screenpath.data.read import read_like
-from screenpath.data.shards import is_shard_folder
+from screenpath.data.source import is_shard_folder
 from screenpath.errors import DataError
 from screenpath.runs.open import Run
 

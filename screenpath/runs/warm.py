@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.data.memory import MemoryLimit, code_is_loaded
 from screenpath.kernels.compilation import ensure_compiled
+from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
 from screenpath.solvers.auto import WIDE, WIDE_DENSE, Auto
 from screenpath.walk.loop import PathOptions, walk

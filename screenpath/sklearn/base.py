@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -26,6 +25,7 @@ from screenpath.models.builders import checked_weights
 from screenpath.models.option import Option
 from screenpath.models.options import CLASS_WEIGHT, KERNEL
 from screenpath.models.specs import PARAMETERS, SPECS
+from screenpath.numbers import sparse as sp
 from screenpath.rows.kernel_functions import parse_gamma
 from screenpath.runs.result import PathResult, Result
 from screenpath.sklearn.problem import Problem, Targets, class_targets, real_targets

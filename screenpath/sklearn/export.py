@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import QuantileRegressor
 from sklearn.pipeline import make_pipeline
@@ -16,6 +15,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
+from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run
 from screenpath.runs.predict_kernel import Support, support_of
 from screenpath.runs.stored import StoredPath, load_run

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from screenpath.api.kernel import KernelPathResult
 from screenpath.api.sparse import SparsePathResult
@@ -17,6 +16,7 @@ from screenpath.data.prepare import Preparation, stored_dense
 from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
+from screenpath.numbers import sparse as sp
 from screenpath.rows.gram import TrainedRows
 from screenpath.runs.result import PathResult, Result, walked
 from screenpath.walk.loop import PathOptions

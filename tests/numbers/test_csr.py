@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from screenpath.data.convert import convert
+from screenpath.data.prepare import prepare
 from screenpath.data.shards import ShardFolder
-from screenpath.numbers.csr import shared_csr, with_constant
+from screenpath.numbers.csr import Csr, shared_csr, with_constant
 from screenpath.rows.columns import Columns
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.views import Views
@@ -54,3 +57,36 @@ def test_a_constant_stands_behind_the_other_features(kinds):
     whole = sp.csr_array(found, shape=(3, 4))
     assert whole.has_sorted_indices and np.array_equal(whole.toarray(), np.column_stack([X.toarray(), [0.5] * 3]))
     assert all(np.array_equal(one, other) for one, other in zip(given, before, strict=True))
+
+
+@st.composite
+def as_read(draw):
+    """Return sparse rows as reading leaves them: sorted places or not, stored zeros, empty rows."""
+    n, d = draw(st.integers(1, 9)), draw(st.integers(1, 6))
+    rows = [draw(st.permutations(range(d)))[: draw(st.integers(0, d))] for _ in range(n)]
+    ends = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    values = draw(
+        st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, 3e300]), min_size=int(ends[-1]), max_size=int(ends[-1]))
+    )
+    return Csr(np.array(values, dtype=np.float64), np.array(sum(rows, []), dtype=np.int64), ends, (n, d))
+
+
+@given(as_read(), st.integers(-10, 10), st.integers(-10, 10))
+def test_rows_as_read_are_those_that_scipy_makes_of_them(read, start, stop):
+    whole = read.array()
+    assert np.array_equal(read.toarray(), whole.toarray()) and read.nnz == whole.nnz
+    assert np.array_equal(read[start:stop].toarray(), whole.toarray()[start:stop])
+    assert np.shares_memory(read.array().data, read.data) or not read.nnz
+
+
+@given(as_read(), st.sampled_from(["none", "maxabs", "standard", "l2"]), st.sampled_from([0.0, 2.0]))
+def test_rows_as_read_are_prepared_as_those_of_scipy(read, scale, bias):
+    storage = "dense" if scale == "standard" else "auto"
+    for dtype in (np.float64, np.float32):
+        read_so = Csr(np.clip(read.data, -9.0, 9.0), read.indices, read.indptr, read.shape)
+        found, how = prepare(read_so, scale, bias, storage, dtype)
+        expected, known = prepare(read_so.array(), scale, bias, storage, dtype)
+        assert sp.issparse(found) == sp.issparse(expected) and found.dtype == expected.dtype == dtype
+        dense = (X.toarray() if sp.issparse(X) else X for X in (found, expected))
+        assert np.array_equal(*dense)
+        assert how.kind == known.kind and np.array_equal(how.scale, known.scale)
