@@ -116,6 +116,19 @@ def _svm(file: str, scale: Callable | None = None) -> Callable[[], tuple]:
     return load
 
 
+def _labels(file: str, *groups: tuple[int, ...]) -> Callable[[], tuple]:
+    """Some labels of a file against others, or against all others; words that none of their rows has are left out."""
+
+    def load():
+        X, y = read(file)
+        keep = np.isin(y, np.concatenate(groups)) if len(groups) > 1 else np.full(y.size, True)
+        X, y = X[np.flatnonzero(keep)], y[keep]
+        X = X[:, np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))]
+        return X, np.where(np.isin(y, groups[0]), 1.0, -1.0)
+
+    return load
+
+
 def _lad(file: str, scale_target: bool = False) -> Callable[[], tuple]:
     def load():
         X, y = read(file)
@@ -141,6 +154,12 @@ PROBLEMS: dict[str, tuple[str, Callable[[], tuple], bool]] = {
     "covtype20k": ("svm", _svm("binary/covtype20k.libsvm", maxabs), False),
     "digit1": ("svm", _svm("binary/digit1.libsvm"), False),
     "rcv1sub": ("svm", _svm("binary/rcv1sub.binary.libsvm"), False),
+    "pcmac": ("svm", _svm("binary/pcmac.libsvm"), False),
+    "reuters_r8": ("svm", _labels("multiclass/reuters_r8.libsvm", (3,)), False),
+    "news20-2v3": ("svm", _labels("multiclass/news20.libsvm", (2,), (3,)), False),
+    "news20-8v16": ("svm", _labels("multiclass/news20.libsvm", (8,), (16,)), False),
+    "news20-comp-rec": ("svm", _labels("multiclass/news20.libsvm", (2, 3, 4, 5, 6), (8, 9, 10, 11)), False),
+    "news20-halves": ("svm", _labels("multiclass/news20.libsvm", tuple(range(1, 11))), False),
     "diabetes": ("lad", _lad("regression/diabetes.libsvm", scale_target=True), True),
     "cpusmall": ("lad", _lad("regression/cpusmall.libsvm", scale_target=True), True),
     "cpusmall-raw-y": ("lad", _lad("regression/cpusmall.libsvm"), False),
