@@ -11,10 +11,20 @@ import numpy as np
 from screenpath.kernels import at, kernel
 from screenpath.kernels.matrix import _relabel, add, borrowed, dot, matrix_of, taken
 from screenpath.kernels.newton_system import inner
-from screenpath.kernels.preconditioner import closed, diagonal, gap_of, precondition, solve_rows
+from screenpath.kernels.preconditioner import (
+    closed,
+    diagonal,
+    gap_of,
+    nothing_known,
+    precondition,
+    solve_rows,
+    survey,
+    surveyed,
+)
 
 SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 SYSTEMS = 4  # at most
+KNOWN = 0.5  # share of the rows in number that a survey must have had, for its frequent columns to be theirs
 AT = 2  # row of a box that says where the variables are; the others are its ends
 
 
@@ -65,7 +75,7 @@ def _open(residual, box, opened):
 
 
 @kernel(fastmath=SUMS)
-def _settle(X, where, d, t, sqnorms, box, prox, aim, forcing, closer, limit):
+def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, limit):
     """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
 
     Returns
@@ -80,7 +90,7 @@ def _settle(X, where, d, t, sqnorms, box, prox, aim, forcing, closer, limit):
     goal = 0.0
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
-    M = precondition(X, ridge, d) if X.sparse else diagonal(ridge + sqnorms)
+    M = precondition(known, ridge) if X.sparse else diagonal(ridge + sqnorms)
     for _ in range(SYSTEMS):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
@@ -107,7 +117,7 @@ def _settle(X, where, d, t, sqnorms, box, prox, aim, forcing, closer, limit):
 
 
 @kernel(fastmath=SUMS)
-def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, closer, limit):
+def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, forcing, closer, limit):
     """Move the free dual variables to where their rows are at their kink, or some way there.
 
     Parameters
@@ -120,6 +130,10 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, closer,
         ``base + G'alpha``, updated.
     face : ndarray of int64
         Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
+    before : ndarray of int64
+        Rows of an earlier step, none at first.
+    known : Survey
+        Of these.
     prox : float
         Added to the system, times the squared norms: rows that stand twice would leave it singular.
     aim : float
@@ -136,6 +150,8 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, closer,
         Rows.
     share : float
         Part of the step that was taken: 0 where it did not lead upwards.
+    known : Survey
+        Of the rows ``face``.
     """
     X, n = borrowed(X), face.size
     rows, where, columns = _compact(X, face, w.size)
@@ -144,8 +160,14 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, closer,
         i = face[k]
         t[k] = c[i] - dot(rows, where[k], own)
         box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
+    squares = sqnorms[face]
+    if X.sparse:
+        if before.size < KNOWN * n:
+            known = survey(rows, n, columns, w.size)
+        else:
+            known = surveyed(known, before, rows, face, columns, sqnorms.size)
     step, change, touched = _settle(
-        rows, where, columns.size, t, sqnorms[face], box, prox, aim, forcing, closer, limit
+        rows, where, columns.size, t, squares, known, box, prox, aim, forcing, closer, limit
     )  # fmt: skip
     rise, moved = inner(t, step), inner(change, change)
     share = min(rise / moved, 1.0) if rise > 0.0 and moved > 0.0 else 0.0
@@ -154,11 +176,13 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, prox, aim, forcing, closer,
         alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
     for j in range(columns.size):
         w[columns[j]] += share * change[j]
-    return touched + (2 * n if X.sparse else n), share  # a copy, the distances
+    return touched + (2 * n if X.sparse else n), share, known  # a copy, the distances
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one = np.ones(2)
+    one, none = np.ones(2), np.empty(0, dtype=np.int64)
     X = matrix_of(np.eye(2))
-    face_step(X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), 1e-3, 0.0, 0.1, 0.1, 9)
+    face_step(
+        X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), none, nothing_known(), 1e-3, 0.0, 0.1, 0.1, 9
+    )

@@ -22,6 +22,36 @@ FEWER = 16  # and at most one for so many rows
 ALIKE = 0.5  # cosine, without the frequent columns, from which two rows are alike
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
 KEYS, DEEP = 3, 4  # a row's heaviest columns, and rows with one of them as theirs that are looked at
+HALVINGS = 20  # of a range of weights
+
+
+class Survey(NamedTuple):
+    """What is known of rows, whatever the ridge.
+
+    Attributes
+    ----------
+    values, columns, starts : ndarray
+        ``A`` by rows, of ``frequent`` columns.
+    like : ndarray of int64 of shape (n,)
+        The row, itself like no other, that a row has an entry of ``L`` for; -1 where there is none.
+    shared, rest : ndarray of shape (n,)
+        The product with that row, and the squared norm, without the frequent columns.
+    frequent : int
+    place : ndarray of int32
+        Numbers of the frequent columns, -1 for all others.
+    keys : ndarray of int64 of shape (n, KEYS)
+        The heaviest of each row's other columns, -1 where there are not as many.
+    """
+
+    values: np.ndarray
+    columns: np.ndarray
+    starts: np.ndarray
+    like: np.ndarray
+    shared: np.ndarray
+    rest: np.ndarray
+    frequent: int
+    place: np.ndarray
+    keys: np.ndarray
 
 
 class Preconditioner(NamedTuple):
@@ -29,12 +59,10 @@ class Preconditioner(NamedTuple):
 
     Attributes
     ----------
-    values, columns, starts : ndarray
-        ``A`` by rows.
-    like : ndarray of int64 of shape (n,)
-        The earlier row that a row has an entry of ``L`` for, itself like no other; -1 where there is none.
+    values, columns, starts, like : ndarray
+        As of the :class:`Survey`.
     slope, pivot : ndarray of shape (n,)
-        That entry, and ``D``.
+        The entry of ``L`` that a row has, and ``D``.
     factor : ndarray of shape (f, f)
         Cholesky factor of ``W``.
     """
@@ -49,16 +77,32 @@ class Preconditioner(NamedTuple):
 
 
 @kernel(fastmath=SUMS)
+def _least_weight(weights, most):
+    """Return a weight that at most so many are above, and few less."""
+    low, high = 0.0, 0.0
+    for weight in weights:
+        high = max(high, weight)
+    for _ in range(HALVINGS):
+        middle, above = 0.5 * (low + high), 0
+        for weight in weights:
+            above += weight > middle
+        if above > most:
+            low = middle
+        else:
+            high = middle
+            if above == most:
+                break
+    return high
+
+
+@kernel(fastmath=SUMS)
 def _number(X, n, place):
     """Number the frequent columns in ``place``, -1 for all others; return how many they are."""
-    weights, most = np.zeros(place.size), min(FREQUENT, n // FEWER)
+    weights, most, count = np.zeros(place.size), min(FREQUENT, n // FEWER), 0
     for r in range(n):
         for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
             weights[at(X.indices[q])] += X.data[q] * X.data[q]
-    least = 0.0
-    if most < place.size:
-        least = np.partition(weights, place.size - most - 1)[place.size - most - 1]
-    count = 0
+    least = _least_weight(weights, most) if most < place.size else 0.0
     for j in range(place.size):
         place[j] = -1
         if weights[j] > least:
@@ -68,71 +112,162 @@ def _number(X, n, place):
 
 
 @kernel(fastmath=SUMS)
-def _frequent_part(X, n, place):
-    """Return the part ``A`` of the rows, as CSR."""
-    starts, count = np.zeros(n + 1, dtype=np.int64), 0
-    for r in range(n):
-        for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-            count += place[at(X.indices[q])] >= 0
-        starts[r + 1] = count
-    values, columns = np.empty(count), np.empty(count, dtype=np.int32)
-    for r in range(n):
-        s = starts[r]
-        for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-            j = place[at(X.indices[q])]
-            if j >= 0:
-                values[s], columns[s] = X.data[q], j
-                s += 1
-    return values, columns, starts
+def _part(X, r, place, columns, values, numbers, count, keys):
+    """Write a row's part of ``A`` from ``count`` on, and the heaviest of its other columns to ``keys``.
+
+    Returns
+    -------
+    count : int
+    rest : float
+        The squared norm of the other columns.
+    """
+    rest, weights = 0.0, np.zeros(KEYS)
+    keys[:] = -1
+    for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
+        value, j = X.data[q], place[at(X.indices[q])]
+        if j >= 0:
+            values[count], numbers[count] = value, j
+            count += 1
+            continue
+        rest += value * value
+        k, size = KEYS, abs(value)
+        while k > 0 and size > weights[k - 1]:
+            k -= 1
+            if k + 1 < KEYS:
+                weights[k + 1], keys[k + 1] = weights[k], keys[k]
+            weights[k], keys[k] = size, columns[at(X.indices[q])]
+    return count, rest
 
 
 @kernel(fastmath=SUMS)
-def _compare(X, n, place, like, slope, pivot):
-    """Find for each row an earlier one that it is like; ``pivot`` holds the squared norms, ridge included.
+def _lay(X, place, r, line, there):
+    """Write the rare columns of a row to ``line``, or 0 in their places."""
+    for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
+        j = at(X.indices[q])
+        line[j] = X.data[q] if there and place[j] < 0 else 0.0
+
+
+@kernel(fastmath=SUMS)
+def _compare(X, place, d, keys, fresh, like, shared, rest):
+    """Find for fresh rows one that each is like, among the others and the fresh rows before it.
 
     Rows alike share one of their heaviest columns. A row that is like another stands for no third one.
     """
-    line, first = np.zeros(place.size), np.full(place.size, -1, dtype=np.int64)
-    following, keys, weights = np.empty(KEYS * n, dtype=np.int64), np.empty(KEYS, dtype=np.int64), np.empty(KEYS)
+    n, line, first = fresh.size, np.zeros(place.size), np.full(d, -1, dtype=np.int64)
+    following = np.empty(KEYS * n, dtype=np.int64)
     for r in range(n):
-        weights[:] = 0.0
-        keys[:] = -1
-        for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-            j = at(X.indices[q])
-            if place[j] >= 0:
-                continue
-            line[j], k = X.data[q], KEYS
-            while k > 0 and abs(X.data[q]) > weights[k - 1]:
-                k -= 1
-                if k + 1 < KEYS:
-                    weights[k + 1], keys[k + 1] = weights[k], keys[k]
-                weights[k], keys[k] = abs(X.data[q]), X.indices[q]
-        most, like[r] = ALIKE * ALIKE, -1
+        if not fresh[r] and like[r] < 0:
+            _list(keys, r, first, following)
+    for r in range(n):
+        if not fresh[r]:
+            continue
+        most, laid = ALIKE * ALIKE, False
         for k in range(KEYS):
-            entry, left = first[keys[k]] if keys[k] >= 0 else -1, DEEP
+            entry, left = first[keys[r, k]] if keys[r, k] >= 0 else -1, DEEP
             while entry >= 0 and left > 0:
                 other, product = entry // KEYS, 0.0
+                if not laid:
+                    _lay(X, place, r, line, True)
+                    laid = True
                 for q in range(at(X.indptr[other]), at(X.indptr[other + 1])):
                     product += X.data[q] * line[at(X.indices[q])]
-                if product * product > most * pivot[other] * pivot[r]:
-                    most, like[r] = product * product / (pivot[other] * pivot[r]), other
-                    slope[r] = product / pivot[other]
+                if product * product > most * rest[other] * rest[r]:
+                    most, like[r] = product * product / (rest[other] * rest[r]), other
+                    shared[r] = product
                 entry, left = following[entry], left - 1
-        if like[r] >= 0:
-            pivot[r] = max(pivot[r] - slope[r] * slope[r] * pivot[like[r]], LEAST * pivot[r])
-        else:
-            for k in range(KEYS):
-                if keys[k] >= 0:
-                    following[KEYS * r + k], first[keys[k]] = first[keys[k]], KEYS * r + k
-        for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-            line[at(X.indices[q])] = 0.0
+        if laid:
+            _lay(X, place, r, line, False)
+        if like[r] < 0:
+            _list(keys, r, first, following)
+
+
+@kernel
+def _list(keys, r, first, following):
+    """List a row under its heaviest columns."""
+    for k in range(KEYS):
+        if keys[r, k] >= 0:
+            following[KEYS * r + k], first[keys[r, k]] = first[keys[r, k]], KEYS * r + k
+
+
+@kernel
+def survey(X, n, columns, d):
+    """Return what is known of sparse rows.
+
+    Parameters
+    ----------
+    X : Matrix
+        Of n rows, and of some of ``d`` columns.
+    n : int
+    columns : ndarray of int64
+        Which these are.
+    d : int
+    """
+    X, place, stored = borrowed(X), np.empty(columns.size, dtype=np.int32), X.data.size
+    values, numbers, starts = np.empty(stored), np.empty(stored, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
+    like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
+    keys, everywhere = np.empty((n, KEYS), dtype=np.int64), np.full(d, -1, dtype=np.int32)
+    frequent, count = _number(X, n, place), 0
+    everywhere[columns] = place
+    for r in range(n):
+        count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys[r])
+        starts[r + 1] = count
+    _compare(X, place, d, keys, np.full(n, True), like, shared, rest)
+    return Survey(values[:count], numbers[:count], starts, like, shared, rest, frequent, everywhere, keys)
 
 
 @kernel(fastmath=SUMS)
-def _woodbury(values, columns, starts, like, slope, pivot, f):
+def surveyed(known, before, X, rows, columns, size):
+    """Return what is known of sparse rows from the survey of others.
+
+    Parameters
+    ----------
+    known : Survey
+        Of the rows ``before``.
+    before, rows : ndarray of int64
+        Numbers of rows, below ``size``.
+    X : Matrix
+        The ``rows``, with some of the columns.
+    columns : ndarray of int64
+        Which these are.
+    size : int
+    """
+    X, n, count, stored = borrowed(X), rows.size, 0, known.values.size
+    seat, moved = np.full(size, -1, dtype=np.int64), np.full(before.size, -1, dtype=np.int64)
+    for p in range(before.size):
+        seat[before[p]] = p
+    for r in range(n):
+        p = seat[rows[r]]
+        if p >= 0:
+            moved[p] = r
+        else:
+            stored += X.indptr[r + 1] - X.indptr[r]
+    values, numbers, starts = np.empty(stored), np.empty(stored, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
+    like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
+    keys, place, fresh = np.empty((n, KEYS), dtype=np.int64), known.place[columns], np.full(n, True)
+    for r in range(n):
+        p = seat[rows[r]]
+        if p < 0:
+            count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys[r])
+        else:
+            other = known.like[p]
+            fresh[r] = other >= 0 and moved[other] < 0  # what it was like is gone
+            rest[r], keys[r] = known.rest[p], known.keys[p]
+            if other >= 0 and not fresh[r]:
+                like[r], shared[r] = moved[other], known.shared[p]
+            for q in range(known.starts[p], known.starts[p + 1]):
+                values[count], numbers[count] = known.values[q], known.columns[q]
+                count += 1
+        starts[r + 1] = count
+    _compare(X, place, known.place.size, keys, fresh, like, shared, rest)
+    frequent = known.frequent
+    return Survey(values[:count], numbers[:count], starts, like, shared, rest, frequent, known.place, keys)
+
+
+@kernel(fastmath=SUMS)
+def _woodbury(known, slope, pivot):
     """Return ``W``."""
-    n = pivot.size
-    longest = 0
+    n, f, longest = pivot.size, known.frequent, 0
+    starts, like = known.starts, known.like
     for r in range(n):
         longest = max(longest, starts[r + 1] - starts[r])
     W, own, where = np.zeros((f, f)), np.empty(2 * longest), np.empty(2 * longest, dtype=np.int32)
@@ -141,17 +276,24 @@ def _woodbury(values, columns, starts, like, slope, pivot, f):
     for r in range(n):
         count, other = 0, like[r]
         for q in range(starts[r], starts[r + 1]):
-            own[count], where[count] = values[q], columns[q]
+            own[count], where[count] = known.values[q], known.columns[q]
             count += 1
         if other >= 0:  # columns that both have are listed twice: their products add up
             for q in range(starts[other], starts[other + 1]):
-                own[count], where[count] = -slope[r] * values[q], columns[q]
+                own[count], where[count] = -slope[r] * known.values[q], known.columns[q]
                 count += 1
         for p in range(count):
             scaled, line = own[p] / pivot[r], W[where[p]]
             for q in range(at(count)):
                 line[at(where[q])] += scaled * own[q]
     return W
+
+
+def nothing_known() -> Survey:
+    """Return the survey of no rows."""
+    none, ends = np.empty(0), np.zeros(1, dtype=np.int64)
+    few = np.empty(0, dtype=np.int32)
+    return Survey(none, few, ends, ends[1:], none, none, 0, few, np.empty((0, KEYS), dtype=np.int64))
 
 
 @kernel
@@ -163,32 +305,25 @@ def diagonal(pivot):
 
 
 @kernel(fastmath=SUMS)
-def precondition(X, ridge, d):
-    """Return the preconditioner of the rows' Gram matrix with ``diag(ridge)``.
+def precondition(known, ridge):
+    """Return the preconditioner of rows' Gram matrix with ``diag(ridge)``.
 
     Parameters
     ----------
-    X : Matrix
-        Of n rows, sparse.
+    known : Survey
+        Of n rows.
     ridge : ndarray of shape (n,)
         Above 0.
-    d : int
-        Columns.
     """
-    X, n, place = borrowed(X), ridge.size, np.empty(d, dtype=np.int32)
-    like, slope, pivot = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
-    f = _number(X, n, place)
-    values, columns, starts = _frequent_part(X, n, place)
+    n, slope, pivot = ridge.size, np.zeros(ridge.size), known.rest + ridge
     for r in range(n):
-        square = ridge[r]
-        for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-            if place[at(X.indices[q])] < 0:
-                square += X.data[q] * X.data[q]
-        pivot[r] = square
-    _compare(X, n, place, like, slope, pivot)
-    W = _woodbury(values, columns, starts, like, slope, pivot, f)
+        other = known.like[r]
+        if other >= 0:
+            slope[r] = known.shared[r] / pivot[other]
+            pivot[r] = max(pivot[r] - slope[r] * known.shared[r], LEAST * pivot[r])
+    W = _woodbury(known, slope, pivot)
     _factorise(W)
-    return Preconditioner(values, columns, starts, like, slope, pivot, W)
+    return Preconditioner(known.values, known.columns, known.starts, known.like, slope, pivot, W)
 
 
 @kernel
@@ -325,7 +460,9 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     data, ends = np.ones(2), np.array([0, 1, 2])
     X = matrix_of((data, np.zeros(2, dtype=np.int32), ends))
-    M = precondition(X, data, 1)
+    rows, columns = np.arange(2), np.arange(1)
+    known = survey(X, 2, columns, 1)
+    M = precondition(surveyed(known, rows, X, rows, columns, 2), data)
     diagonal(data)
     closed(M, np.full(2, True))
     preconditioned(M, data, np.empty(2), np.empty(M.factor.shape[0]))

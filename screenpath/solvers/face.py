@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 from screenpath.kernels import face as kernels
+from screenpath.kernels.preconditioner import nothing_known
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent
@@ -42,6 +43,7 @@ class FaceDescent(Solver):
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
+        self.before, self.known = np.empty(0, dtype=np.int64), nothing_known()
         run = Descent(reduced, np.random.SeedSequence((self.seed, rank)))
         epochs, last, poor, prox = 0, np.inf, 0, PROX
         while True:
@@ -74,9 +76,10 @@ class FaceDescent(Solver):
             sweeps = 1
         if face.size == 0:
             return sweeps, 1.0
-        touched, share = kernels.face_step(
-            run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face,
+        touched, share, self.known = kernels.face_step(
+            run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, self.before, self.known,
             prox, SHARE * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,
         )  # fmt: skip
+        self.before = face
         run.touched += touched
         return sweeps, share

@@ -39,7 +39,12 @@ def inverse(M, n):
 @pytest.fixture(scope="module")
 def rows():
     G = text(120, 300)
-    return G, preconditioner.precondition(matrix(G), np.full(120, RIDGE), 300)
+    return G, preconditioned_rows(G)
+
+
+def preconditioned_rows(G):
+    known = preconditioner.survey(matrix(G), len(G), np.arange(G.shape[1]), G.shape[1])
+    return preconditioner.precondition(known, np.full(len(G), RIDGE))
 
 
 def test_the_inverse_is_that_of_the_matrix_in_the_docstring(rows):
@@ -53,6 +58,55 @@ def test_the_inverse_is_that_of_the_matrix_in_the_docstring(rows):
     np.testing.assert_allclose(inverse(M, 120) @ full, np.eye(120), atol=1e-8)
     np.testing.assert_allclose(np.diag(full), 1.0 + RIDGE, rtol=1e-12)  # norms are right, and products of those alike
     np.testing.assert_allclose(full[alike, M.like[alike]], (G @ G.T)[alike, M.like[alike]], rtol=1e-10)
+
+
+def compact(G, listed):
+    """Return listed rows without the columns that none of them has, and which columns are left."""
+    columns = np.flatnonzero(np.any(G[listed] != 0.0, axis=0))
+    return matrix(G[np.ix_(listed, columns)]), columns
+
+
+def of(known):
+    """Return what a survey says, in the form of arrays that can be compared."""
+    A = sp.csr_array((known.values, known.columns, known.starts), shape=(known.rest.size, known.frequent)).toarray()
+    return A, known.rest, known.keys
+
+
+def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_columns():
+    G = text(120, 300, 3)
+    before = np.setdiff1d(np.arange(120), np.arange(4, 120, 30))  # rows that others are like, and others, are missing
+    rows = np.setdiff1d(np.arange(120), np.arange(15, 120, 35))
+    X, columns = compact(G, before)
+    known = preconditioner.survey(X, before.size, columns, 300)
+    X, columns = compact(G, rows)
+    found = preconditioner.surveyed(known, before, X, rows, columns, 120)
+    frequent = np.flatnonzero(known.place >= 0)
+    assert frequent.size == known.frequent == found.frequent > 0
+    A, rest, keys = of(found)
+    np.testing.assert_array_equal(A, G[np.ix_(rows, frequent)])
+    rare = G[rows].copy()
+    rare[:, frequent] = 0.0
+    np.testing.assert_allclose(rest, np.sum(rare * rare, axis=1), rtol=1e-12)
+    heaviest = np.sort(np.take_along_axis(rare, keys, axis=1))
+    np.testing.assert_array_equal(heaviest, np.sort(rare)[:, -keys.shape[1] :])
+    alike = np.flatnonzero(found.like >= 0)
+    assert alike.size >= 6 and np.all(found.like[found.like[alike]] < 0)
+    np.testing.assert_allclose(found.shared[alike], np.sum(rare[alike] * rare[found.like[alike]], axis=1), rtol=1e-12)
+    # Every row that stands twice among these has found its like, also where one of the two is new.
+    product = rare @ rare.T / np.sqrt(np.outer(rest, rest))
+    twice = np.argwhere(np.triu(product, 1) > 0.99)
+    assert twice.size and all(found.like[k] == j or found.like[j] == k for j, k in twice.tolist())
+    ridge = np.full(rows.size, RIDGE)
+    M = preconditioner.precondition(found, ridge)
+    assert np.linalg.eigvalsh(inverse(M, rows.size)).min() > 0.0
+
+
+def test_rows_that_nobody_surveyed_before_are_surveyed_alone():
+    G = text(60, 200, 4)
+    known = preconditioner.survey(matrix(G), 60, np.arange(200), 200)
+    again = preconditioner.surveyed(known, np.arange(60), matrix(G), np.arange(60), np.arange(200), 60)
+    for one, other in zip(known, again, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
@@ -71,7 +125,7 @@ def test_systems_are_solved_with_few_products(rows, sparse):
     G, _ = rows
     X = matrix(G) if sparse else matrix_of(G)
     ridge, right = np.full(120, RIDGE), G @ np.sin(np.arange(300))
-    M = preconditioner.precondition(X, ridge, 300) if sparse else preconditioner.diagonal(ridge + np.sum(G * G, axis=1))
+    M = preconditioned_rows(G) if sparse else preconditioner.diagonal(ridge + np.sum(G * G, axis=1))
     step, change, residual = np.empty(120), np.empty(300), right.copy()
     touched = preconditioner.solve_rows(
         X,
@@ -99,8 +153,10 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     face, one = np.arange(3, n - 2), np.ones(n)
     alpha = np.zeros(n)
     w = G.T @ alpha
-    touched, share = face_step(
-        matrix(G), one, -half * one, half * one, np.sum(G * G, axis=1), alpha, w, face, 1e-4, 0.0, 1e-6, 1.0, 80
+    none = np.empty(0, dtype=np.int64), preconditioner.nothing_known()
+    squares = np.sum(G * G, axis=1)
+    touched, share, _ = face_step(
+        matrix(G), one, -half * one, half * one, squares, alpha, w, face, *none, 1e-4, 0.0, 1e-6, 1.0, 80
     )
     assert 0.0 < share <= 1.0 and touched > 0 and np.all(np.abs(alpha) <= half)
     np.testing.assert_allclose(w, G.T @ alpha, atol=1e-12)
