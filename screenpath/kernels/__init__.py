@@ -15,6 +15,8 @@ from screenpath.kernels.cache import KERNELS, KernelCache
 # For subscripts of sparse rows: numba asks of each signed one whether it counts from the end, which takes about as long
 # as the rest of such a loop.
 at = np.uint64
+# For `fastmath`: sums may be added up in any order, which lets them vectorise; nan and inf keep their meaning.
+SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def kernel(function=None, **options):

@@ -6,10 +6,8 @@ tell which is cheaper. Layout of all arrays: see ``kernels/sparse.py``.
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.sparse import column_sum
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel

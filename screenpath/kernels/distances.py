@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 EPSILON = 2.3e-16
 UNDERFLOW = 750.0  # exp(-750) is 0
 

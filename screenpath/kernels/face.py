@@ -8,7 +8,7 @@ there, until none changes. The step's part of the way at which the dual is large
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import _relabel, add, borrowed, dot, matrix_of, taken
 from screenpath.kernels.newton_system import inner
 from screenpath.kernels.preconditioner import (
@@ -22,7 +22,6 @@ from screenpath.kernels.preconditioner import (
     surveyed,
 )
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 SYSTEMS = 4  # at most
 KNOWN = 0.5  # share of the rows in number that a survey must have had, for its frequent columns to be theirs
 AT = 2  # row of a box that says where the variables are; the others are its ends
@@ -81,13 +80,14 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
     Returns
     -------
     step, change : ndarray of shape (n,) and (d,)
-        A step that no variable leaves its box by, and ``G' step``.
+        A step that no variable leaves its box by, and ``G' step``: the one after which the dual is largest, which need
+        not be the last.
     touched : int
     """
     n, moves, touched = t.size, 0, 0
     ridge, residual, part, more = prox * sqnorms, t.copy(), np.empty(n), np.empty(d)
     step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
-    goal = 0.0
+    goal, best, best_step, best_change = 0.0, 0.0, np.zeros(n), np.zeros(d)
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
     M = precondition(known, ridge) if X.sparse else diagonal(ridge + sqnorms)
@@ -98,6 +98,9 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
         for j in range(d):
             change[j] += more[j]
         stopped, others = _clip(X, where, part, box, step, change), 0
+        rise = inner(t, step) - 0.5 * inner(change, change)
+        if rise > best:
+            best, best_step[:], best_change[:] = rise, step, change
         if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
             for k in range(n):
                 residual[k] = t[k] - dot(X, where[k], change) - ridge[k] * (step[k] - centre[k])
@@ -113,7 +116,7 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
             goal *= closer * closer
             if gap_of(box, part, residual) <= aim:
                 break
-    return step, change, touched
+    return best_step, best_change, touched
 
 
 @kernel(fastmath=SUMS)

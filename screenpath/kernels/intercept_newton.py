@@ -14,14 +14,13 @@ sum_i (phi_i(t_i) - alpha_i t_i)``.
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.barrier import alone
 from screenpath.kernels.matrix import borrowed, matrix_of, products
 from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner
 from screenpath.kernels.rows import csr_sum, dense_sum_listed
 from screenpath.kernels.working_set import BALANCE, FAST, LONG, MEDIUM, SHORT, SLOW, SMOOTHER, STEADY
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 TRIALS = 200  # evaluations in a search for the intercept; a handful, as a rule
 
 

@@ -5,10 +5,8 @@ Columns and ``y`` are as in ``l1svm``; the cache notices edits there too.
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.l1svm import inner
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 
 
 @kernel(fastmath=SUMS)

@@ -6,11 +6,10 @@ direction of a line search. Columns and slack are as in ``l1svm``; the cache not
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.l1svm import bias_root, columns_add, inner
 from screenpath.kernels.newton_system import solve_factored
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 FEW = 16  # up to so many new columns are spread out to form their products with the others
 
 

@@ -9,9 +9,8 @@ product with them is exact. ``y`` below is ``z``.
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
 # the last one hold as many values as there are samples.
 BIAS_SOLVES = 8

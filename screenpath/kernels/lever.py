@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.box import UNIT
 from screenpath.kernels.matrix import add, borrowed, matrix_of
 
@@ -13,7 +13,6 @@ LITTLE = 0.01  # part of a share of a lever, or of a box, that a row must have r
 FAR = 8.0  # a row further from its kink than the foremost, over r times a typical distance, costs more than it brings
 LEAST = 1e-100  # radius of a ball, so that a lever's size is a number above 0
 LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, over 2 r
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel

@@ -4,11 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows import csr_products, csr_sum, dense_products, dense_sum, four_products
 from screenpath.kernels.unowned import unowned
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 
 
 class Matrix(NamedTuple):

@@ -9,7 +9,7 @@ ends can share out what is missing, and the gap of the problem itself says wheth
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.barrier import alone
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton import (
@@ -28,7 +28,6 @@ from screenpath.kernels.newton import (
     workspace,
 )
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 RHO, FIRST = 1.0, 100.0  # times the square of a typical distance; where w is 0, and the intercept not much of a guess
 TIED = 1e6  # and none at all, most rows being at their kink, as those of a larger class are
 TIGHT = 0.9  # times the tolerance: of the penalised problems

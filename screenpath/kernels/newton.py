@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels import working_set as set_of
 from screenpath.kernels.barrier import LINE, Team, half, make_board, meet, share
 from screenpath.kernels.matrix import Matrix, _relabel, add, borrowed, matrix_of, taken
@@ -30,7 +30,6 @@ from screenpath.kernels.rows import four_products
 from screenpath.kernels.unowned import unowned
 from screenpath.kernels.working_set import SCALARS, solve_near, step_of
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients

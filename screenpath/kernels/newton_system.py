@@ -10,12 +10,11 @@ The threads of a team share the rows of ``G_J'G_J``; the rest each of them works
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.barrier import SIZE, meet
 from screenpath.kernels.matrix import Matrix, add, borrowed, dot, taken
 from screenpath.kernels.rows import dense_products
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 DIRECT = 600  # largest number of features whose Hessian is factorised
 GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
 FORCING, PRODUCTS = 0.1, 300  # relative accuracy and longest run of conjugate gradients

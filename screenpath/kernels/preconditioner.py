@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import _factorise, inner, solve_factored
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 FREQUENT = 200  # columns that enter as they are, at most
 FEWER = 16  # and at most one for so many rows
 ALIKE = 0.5  # cosine, without the frequent columns, from which two rows are alike

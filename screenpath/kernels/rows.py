@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
+from screenpath.kernels import SUMS, at, kernel
 
 
 @kernel(fastmath=SUMS, forceinline=True)

@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.sparse_samples import Samples
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 class Limits(NamedTuple):

@@ -6,7 +6,7 @@ One traversal per triggering: of the lines that went, or of those that stay, whi
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.box import UNIT
 from screenpath.kernels.conditioning import (
     drop_columns,
@@ -32,8 +32,6 @@ from screenpath.kernels.sparse_intercept import (
 )
 from screenpath.kernels.sparse_levers import decide_levels
 from screenpath.kernels.sparse_samples import Samples, slack_of
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel

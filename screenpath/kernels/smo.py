@@ -7,9 +7,8 @@ some steps for every coordinate the direction in which they have gone is searche
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 WINDOW = 2  # steps between leaps, for one coordinate
 FARTHEST = 100.0  # lengths of what was gone so far: a longer leap would make too much of the gradient's rounding
 

@@ -7,11 +7,9 @@ with the leaps of :mod:`screenpath.kernels.smo`, which leave a sum alone too.
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.intercept import best_interval
 from screenpath.kernels.smo import WINDOW, largest, leap, row_of
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel

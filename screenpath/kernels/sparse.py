@@ -17,9 +17,8 @@ that its indices need not be read (and are not stored for dense data).
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 BLOCK = 2048
 
 

@@ -23,11 +23,10 @@ the variable counts for both ways. A small gamma, whose ball is as large as the 
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.box import UNIT
 from screenpath.kernels.sparse_samples import Samples, slack_of
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 WORTH = 0.1  # share of the features left that the mean weight of the rows must promise, for the columns to be read
 SPARED = 2.0  # times the dual variables that the columns left must cost, for these to be looked at
 

@@ -8,12 +8,11 @@ stay where they are. Layout of all arrays: see ``kernels/sparse.py``.
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.box import UNIT
 from screenpath.kernels.double import accumulate
 from screenpath.kernels.sparse import column_sum
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 STEPS = 200  # of a root search; a bracket that is halved each time has fewer
 TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of their extent, and of their size
 

@@ -8,14 +8,13 @@ an edge for each dual variable strictly between 0 and 1. Layout of all arrays: s
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.box import UNIT
 from screenpath.kernels.double import accumulate
 from screenpath.kernels.newton_system import _factorise, solve_factored
 from screenpath.kernels.sparse_intercept import settle
 from screenpath.kernels.sparse_samples import Samples, slack_of
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 STEPS = 100  # of Newton's method, and of one line search
 PART, IDLE = 1e-8, 1  # sums of that part of the weights are lowered by whole steps, until so many do not lower them
 NEAR, ALIKE = 0.5, 0.1  # part of its slope to which a line search goes: of a whole Newton step, and of any other

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import advance, inner
 from screenpath.kernels.sparse_levels import place as place_levels
 from screenpath.kernels.sparse_samples import Samples, respond
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @kernel

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.kernels import kernel
-
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
+from screenpath.kernels import SUMS, kernel
 
 
 class Samples(NamedTuple):

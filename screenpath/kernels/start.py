@@ -6,9 +6,8 @@ how many variables change ends of their box, and which.
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, kernel
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}
 WORTH = 0.25  # part of the gap that is left by going, at most
 # Each variable that leaves its end on the way may have to be brought back: so many at most for one inside its box.
 LEAVING = 0.5

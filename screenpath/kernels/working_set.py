@@ -5,13 +5,12 @@ The threads of a team share the loops over rows; ``w``, ``v`` and the direction 
 
 import numpy as np
 
-from screenpath.kernels import at, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.barrier import half, meet, share
 from screenpath.kernels.matrix import borrowed, products
 from screenpath.kernels.newton_system import DIRECT, GRAM, direction, inner
 from screenpath.kernels.rows import csr_sum, dense_sum_listed
 
-SUMS = {"reassoc", "contract", "nsz", "arcp"}  # lets sums vectorise; nan and inf keep their meaning
 BALANCE = 0.5  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
 FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
 STEADY = 2.0  # its growth with conjugate gradients

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Reduced:
     # shape (k,): products of the survivors with ``start_w``, known from the reference's certificate
     start_margins: np.ndarray
     theta: np.ndarray  # shape (N,); dual variables (theta scale): of the fixed rows, and where the survivors start
+    kept: dict = field(default_factory=dict)  # what a solver knows of the rows, for further problems that have them
     _rows: np.ndarray | tuple | None = None
 
     @property

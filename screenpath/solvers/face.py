@@ -19,7 +19,7 @@ from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent
 
 SWEEPS, NEAR = 3, 3e-3  # of a round; where the relative gap is below NEAR, they would do more harm than good
-PRODUCTS, FORCING = 80, 0.05  # of conjugate gradients: most of a system, and the relative residual to reach
+PRODUCTS, FORCING = 80, 0.1  # of conjugate gradients: most of a system, and the relative residual to reach
 CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
 PROX, LEAST, MOST = 1e-2, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
 WAY, HARDER, SOFTER = 0.5, 0.01, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
@@ -43,7 +43,6 @@ class FaceDescent(Solver):
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        self.before, self.known = np.empty(0, dtype=np.int64), nothing_known()
         run = Descent(reduced, np.random.SeedSequence((self.seed, rank)))
         epochs, last, poor, prox = 0, np.inf, 0, PROX
         while True:
@@ -76,10 +75,11 @@ class FaceDescent(Solver):
             sweeps = 1
         if face.size == 0:
             return sweeps, 1.0
-        touched, share, self.known = kernels.face_step(
-            run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, self.before, self.known,
+        before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), nothing_known())
+        touched, share, known = kernels.face_step(
+            run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, before, known,
             prox, SHARE * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,
         )  # fmt: skip
-        self.before = face
+        r.kept[self.name] = face, known
         run.touched += touched
         return sweeps, share

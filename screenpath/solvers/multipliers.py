@@ -45,6 +45,7 @@ class Multipliers:
             self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, math.sqrt(self.rho)
         )
         self.norms = np.sqrt(np.square(norms) + self.rho)
+        self.kept: dict = {}
         run.touched += size
 
     @property
@@ -74,6 +75,7 @@ class Multipliers:
             take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
             norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, start_alpha=run.alpha,
             start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
+            kept=self.kept,
         )  # fmt: skip
 
     def solve(self, solver: Solver, *, tol: float, budget: Budget, rank: int) -> bool:
