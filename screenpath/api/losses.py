@@ -78,8 +78,8 @@ def loss_path(
     cmin, cmax : float
         Ends of the log-spaced grid.
     rule : str, default "dvi+gap"
-        ``none``, ``gap``, ``heuristic``, a static rule (``dvi``, ``bt1``, ``bt2``, ``it``, ``ssnsv``, ``essnsv``), or a
-        static rule with ``+gap``.
+        ``none``, ``gap``, ``heuristic``, ``sieve``, a static rule (``dvi``, ``bt1``, ``bt2``, ``it``, ``ssnsv``,
+        ``essnsv``), or a static rule with ``+gap``.
     chunk : int, optional
         ``ssnsv`` and ``essnsv``: grid points that one region serves (Ogawa 2013).
     chunk_form : {"C", "s"}

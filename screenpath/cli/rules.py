@@ -19,7 +19,7 @@ WIDTH, NAMES = 60, 12  # characters of a line, and of a name in it
 def command(model):
     """List the screening rules of MODEL, or of all models, with a line each.
 
-    They are what --rule takes; each but none and heuristic also goes with +gap.
+    They are what --rule takes; each but none, heuristic and sieve also goes with +gap.
     """
     from screenpath.rules.catalogue import rules_of
 

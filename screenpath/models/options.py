@@ -92,7 +92,7 @@ C_GRID = grouped(
 RULE = Option(
     "rule", "dvi+gap", stated=True, changes=True, group="screening and solver",
     help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
-    "ssnsv, essnsv; a static one with +gap; or heuristic (guess, check, repeat: safe only by the certificate).",
+    "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate).",
 )  # fmt: skip
 TOL = Option(
     "tol",

@@ -8,7 +8,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels.compiled_types import NOTHING
 from screenpath.rules.base import Composed, StaticRule
 from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV
-from screenpath.rules.pathwise import BoxScreening, Heuristic, Pathwise
+from screenpath.rules.pathwise import GUESSED, BoxScreening, Pathwise
 
 # The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
 STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
@@ -48,7 +48,7 @@ def no_chunk(text: str, chunk: int | None) -> None:
 
 
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening.
+    """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE`` or ``RULE+gap`` into a screening.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
             dynamic = True
         elif part in STATIC and static is None:
             static = STATIC[part]()
-        elif part not in ("none", "heuristic") or len(parts) > 1:
+        elif part not in ("none", *GUESSED) or len(parts) > 1:
             raise UsageError(
                 f"unknown rule '{text}'",
-                f"use none, gap, heuristic, {', '.join(STATIC)}; or one of these with +gap, such as dvi+gap",
+                f"use none, gap, {', '.join((*GUESSED, *STATIC))}; or one of these with +gap, such as dvi+gap",
             )
     if static is not None and static.needs_far_end:
         return Pathwise(static, dynamic, text, chunk, form)
     no_chunk(text, chunk)
-    return Heuristic() if parts == ["heuristic"] else Screening(static, dynamic, text)
+    return GUESSED[parts[0]]() if parts[0] in GUESSED else Screening(static, dynamic, text)
 
 
 def parse_kernel_rule(text: str) -> Screening:

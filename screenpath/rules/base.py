@@ -47,12 +47,15 @@ class PathScreening(Protocol):
         As the user wrote it.
     dynamic : bool
         Whether the solver applies the gap ball of its current iterate while it solves.
+    loose : float
+        Relative gap that is enough for a look at whether the decisions are right; 0 where they are.
     """
 
     __slots__ = ()
 
     name: str
     dynamic: bool
+    loose: float = 0.0
 
     @property
     def needs_far_end(self) -> bool:

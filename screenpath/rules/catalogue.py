@@ -6,7 +6,7 @@ import inspect
 
 from screenpath.rules import KERNEL, STATIC, intercept
 from screenpath.rules.l1svm import VariationalInequality
-from screenpath.rules.pathwise import Heuristic
+from screenpath.rules.pathwise import GUESSED
 from screenpath.rules.sparse import RULES
 
 NONE = "No screening: every grid point is solved with all rows and features."
@@ -48,4 +48,4 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
     for name, rule in (intercept.STATIC if free else STATIC).items():
         if not kernel or name in (intercept.KERNEL if free else KERNEL):
             found[name] = _line(rule) if rule.name == name else f"Another name of {rule.name}."
-    return found if kernel else {**found, "heuristic": _line(Heuristic)}
+    return found if kernel else {**found, **{name: _line(rule) for name, rule in GUESSED.items()}}

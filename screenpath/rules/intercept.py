@@ -21,7 +21,7 @@ from screenpath.numbers.rounding import OUTWARD
 from screenpath.rules import Screening, no_chunk
 from screenpath.rules.base import StaticRule
 from screenpath.rules.box import ESSNSV, SSNSV, disproved, pair_ball
-from screenpath.rules.pathwise import Heuristic, Pathwise
+from screenpath.rules.pathwise import GUESSED, Heuristic, Pathwise
 
 
 def lever_ball(reference, C: float) -> LeverBall:
@@ -138,7 +138,7 @@ class FreePathwise(Pathwise):
 
 
 def parse_free_rule(text: str, chunk: int | None = None, form: str = "C") -> FreeScreening | FreePathwise | Heuristic:
-    """Turn ``none``, ``gap``, ``heuristic``, ``RULE`` or ``RULE+gap`` into a screening of a linear model.
+    """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE`` or ``RULE+gap`` into a screening of a linear model.
 
     Parameters
     ----------
@@ -152,10 +152,11 @@ def parse_free_rule(text: str, chunk: int | None = None, form: str = "C") -> Fre
     UsageError
         For any other rule, naming those that work, or a chunk with a rule that has no far end.
     """
-    if text.strip().lower() == "heuristic":
+    guess = GUESSED.get(text.strip().lower())
+    if guess is not None:
         no_chunk(text, chunk)
-        return Heuristic()
-    return _parsed(text, tuple(STATIC), "heuristic, ", chunk, form)
+        return guess()
+    return _parsed(text, tuple(STATIC), f"{', '.join(GUESSED)}, ", chunk, form)
 
 
 def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:

@@ -22,6 +22,7 @@ from screenpath.rules.floors import Dual, ball_floor, nearer_pair
 
 BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
 GUESSES = 3  # rounds at one grid point after which the heuristic leaves all rows to the solver
+SIEVED, LOOSE = 5, 1e-3  # the same of the sieve; and the relative gap at which it looks at what it has left out
 
 
 def loss_floor(reference, C: float, primal: float) -> float:
@@ -277,6 +278,26 @@ class Heuristic(BoxScreening):
         return _screened(np.where(wrong, 0, screened.status).astype(np.int8)) if wrong.any() else screened
 
 
+class Sieve(Heuristic):
+    """Guess R and L as ``heuristic``, solve roughly, free those whose residuals are wrong or nearly so, repeat.
+
+    Adaptive sieving (Yuan, Lin, Sun and Toh 2023, arXiv 2306.17369, Algorithm 1), of samples in place of features: no
+    radius is needed, however far apart grid points are. Not safe by itself: every point is certified on the full data.
+    """
+
+    name, loose = "sieve", LOOSE
+
+    def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
+        """Return the decisions without those that the solution contradicts, or confirms by less than that."""
+        if rounds >= SIEVED:
+            return super().corrected(model, certificate, screened, GUESSES)
+        right = screened.status * _beyond_kinks(model, certificate)
+        wrong = right < 0.0
+        if not wrong.any():
+            return screened
+        return _screened(np.where(right >= -right[wrong].mean(), screened.status, 0).astype(np.int8))
+
+
 def _beyond_kinks(model, certificate) -> np.ndarray:
     """Return how far each row is from its kink, above 0 where the dual variable belongs to the upper end."""
     return model.kinks_of(certificate)[0] - certificate.point.products
@@ -284,3 +305,6 @@ def _beyond_kinks(model, certificate) -> np.ndarray:
 
 def _screened(status) -> Screened:
     return Screened(status, int(np.sum(status < 0)), int(np.sum(status > 0)))
+
+
+GUESSED = {rule.name: rule for rule in (Heuristic, Sieve)}  # rules that are right only where the certificate says so

@@ -197,7 +197,7 @@ def solve_point(
     first_screened = screened
     decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name = 0, 0, 0.0, CLOSED
-    target, certificate = MARGIN * options.tol, reference if begun is None else begun
+    target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
         target *= HELD
@@ -232,8 +232,10 @@ def solve_point(
         if corrected is not screened:
             screened = first_screened = corrected
             decided = screened.status.copy() if options.audit else None
+            if rounds == MAX_ROUNDS - 1:  # the last one is for the answer
+                target = min(target, MARGIN * options.tol)
             continue
-        target *= 0.1
+        target = min(0.1 * target, MARGIN * options.tol)
         if screening.dynamic:
             screened = screening.again(model, certificate, parameter)
             if decided is not None:

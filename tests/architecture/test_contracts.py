@@ -30,6 +30,7 @@ from screenpath.rules import STATIC, parse_kernel_rule, parse_rule
 from screenpath.rules.base import PathScreening, StaticRule
 from screenpath.rules.intercept import parse_free_rule
 from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.rules.pathwise import GUESSED
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers import make_solver
 from screenpath.solvers.base import Solver
@@ -199,7 +200,7 @@ def test_regions():
 
 
 SCREENINGS = {
-    **{rule: parse_rule for rule in ("none", "gap", "heuristic", *STATIC, *(f"{name}+gap" for name in STATIC))},
+    **{rule: parse_rule for rule in ("none", "gap", *GUESSED, *STATIC, *(f"{name}+gap" for name in STATIC))},
     "chunks": lambda _: parse_rule("essnsv", chunk=2),
     "free chunks": lambda _: parse_free_rule("essnsv", chunk=2),
     "kernel": lambda _: parse_kernel_rule("it+gap"),

@@ -12,6 +12,7 @@ from screenpath.models.option import GROUPS
 from screenpath.models.specs import SPECS
 from screenpath.rules import KERNEL, STATIC, parse_kernel_rule, parse_rule
 from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.rules.pathwise import GUESSED
 from screenpath.rules.sparse import parse_sparse_rule
 
 GENERATED = [*SPECS, *(f"cv {name}" for name in SPECS)]
@@ -117,7 +118,7 @@ def test_rules_that_are_listed_are_those_there_are(call, model):
     for name, line in listed.items():
         PARSERS.get(model, parse_rule)(name)
         assert line.endswith(".")
-        if name not in ("none", "gap", "heuristic"):
+        if name not in ("none", "gap", *GUESSED):
             PARSERS.get(model, parse_rule)(f"{name}+gap")
     if model not in PARSERS:
         assert set(STATIC) <= set(listed)

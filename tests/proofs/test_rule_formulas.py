@@ -11,15 +11,17 @@ from screenpath.errors import UsageError
 from screenpath.kernels import box as kernels
 from screenpath.models.box_types import Screened
 from screenpath.models.geometry import ROUNDING, Ball, Point
+from screenpath.models.grid import log_grid
 from screenpath.models.losses import LAD, QUANTILE, SVM
 from screenpath.numbers.rounding import gamma
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import Screening, pathwise
+from screenpath.rules import Screening, parse_rule, pathwise
 from screenpath.rules.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
 from screenpath.rules.floors import Dual, ball_floor, nearer_pair
-from screenpath.rules.pathwise import Heuristic, Pathwise, feasible_point, loss_floor, primal_value
+from screenpath.rules.pathwise import Heuristic, Pathwise, Sieve, feasible_point, loss_floor, primal_value
 from screenpath.solvers import make_solver
-from screenpath.walk.loop import PathOptions, solve_point
+from screenpath.walk.loop import PathOptions, solve_point, walk
+from tests.conftest import two_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -312,6 +314,47 @@ def test_guesses_are_the_previous_ends_beyond_the_kink():
     assert found.status.tolist() == [0, -1, 0, 1, 1, -1] and (found.n_R, found.n_L) == (2, 2)
     assert Heuristic().corrected(model, pair, guess, 1) is guess
     assert not Heuristic().corrected(model, pair, wrong, pathwise.GUESSES).status.any()
+
+
+def test_a_sieve_frees_what_is_wrong_and_what_is_right_by_less_than_that():
+    model = SVM.model(MemoryRows(np.eye(6)), np.ones(6))
+    pair = model.certify(1.0, np.array([2.0, 0.9, 0.4, 3.0, 1.2, 1.0]), np.zeros(6))
+    sieve = Sieve()
+    # Margins below 1 contradict R (-1), by .1 and .6; 1.2 and the kink itself are right by less than .35.
+    found = sieve.corrected(model, pair, Screened(np.full(6, -1, dtype=np.int8), 6, 0), 1)
+    assert found.status.tolist() == [-1, 0, 0, -1, 0, 0] and (found.n_R, found.n_L) == (2, 0)
+    assert sieve.corrected(model, pair, found, 2) is found  # nothing is wrong any more
+    assert not sieve.corrected(model, pair, found, pathwise.SIEVED).status.any()
+
+
+def test_a_sieve_looks_early_and_works_less_than_balls_on_a_coarse_grid():
+    X, y = two_classes(400, 6, seed=5)
+    grid, model = log_grid(1e-2, 10.0, 4), SVM.model(MemoryRows(X), y)
+    work = {}
+    for rule in ("dvi+gap", "heuristic", "sieve"):
+        found = list(walk(model, grid, parse_rule(rule), make_solver("newton"), PathOptions(tol=1e-8)))
+        assert all(step.status == "certified" and step.rel_gap <= 1e-8 for step, _ in found)
+        work[rule] = sum(step.passes for step, _ in found)
+        if rule == "sieve":
+            assert any(step.rounds > 1 for step, _ in found)
+    assert work["sieve"] < 0.9 * work["dvi+gap"], work
+
+
+class Stubborn(Sieve):
+    """A sieve that insists on what is wrong as long as it may."""
+
+    def corrected(self, model, certificate, screened, rounds):
+        if rounds >= pathwise.SIEVED:
+            return super().corrected(model, certificate, screened, rounds)
+        return Screened(np.where(np.arange(model.size) < 5, 1, 0).astype(np.int8), 0, 5)  # at their upper ends
+
+
+def test_a_sieve_that_never_gets_it_right_ends_with_all_rows_solved_to_the_tolerance():
+    X, y = two_classes(200, 4, seed=8)
+    model = SVM.model(MemoryRows(4.0 * X), y)
+    step, _ = solve_point(model, 5.0, 0, model.start(5.0), Stubborn(), make_solver("newton"), PathOptions(tol=1e-9))
+    assert step.rounds == pathwise.SIEVED + 1
+    assert step.status == "certified" and step.rel_gap <= 1e-9
 
 
 def test_a_kernel_guess_is_at_its_factor():

@@ -63,14 +63,15 @@ def test_the_line_search_is_worth_its_name():
     assert screened(1)[:30].sum() > screened(None)[:30].sum()
 
 
+@pytest.mark.parametrize("rule", ["heuristic", "sieve"])
 @pytest.mark.parametrize("intercept", ["none", "free"])
-def test_heuristic_is_certified_however_wrong_it_guesses(intercept):
+def test_guesses_are_certified_however_wrong_they_are(intercept, rule):
     parse, make = (parse_rule, make_solver) if intercept == "none" else (parse_free_rule, make_free_solver)
     for seed in range(4):
         X, y = two_classes(120, 5, seed=seed, noise=2.0)
         grid = [0.001, 0.1, 100.0]  # far apart: many guesses are wrong
         model = SVM.model(MemoryRows(X + 1.0), y, None, intercept)
-        found = list(walk(model, grid, parse("heuristic"), make("newton"), PathOptions(tol=1e-8)))
+        found = list(walk(model, grid, parse(rule), make("newton"), PathOptions(tol=1e-8)))
         plain = list(walk(model, grid, parse("none"), make("newton"), PathOptions(tol=1e-8)))
         assert all(step.status == "certified" for step, _ in found)
         for (a, _), (b, _) in zip(found, plain, strict=True):
@@ -79,7 +80,14 @@ def test_heuristic_is_certified_however_wrong_it_guesses(intercept):
 
 
 def test_rules_that_cannot_be_combined_are_named():
-    for text, chunk in (("dvi", 5), ("none", 2), ("heuristic+gap", None), ("dvi+it", None), ("fast", None)):
+    for text, chunk in (
+        ("dvi", 5),
+        ("none", 2),
+        ("heuristic+gap", None),
+        ("sieve+gap", None),
+        ("dvi+it", None),
+        ("fast", None),
+    ):
         with pytest.raises(UsageError):
             parse_rule(text, chunk)
     with pytest.raises(UsageError, match="at least 1 grid point"):

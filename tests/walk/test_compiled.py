@@ -199,6 +199,7 @@ def test_stretch_takes_only_what_it_can():
         (SVM.model(MemoryRows(wide), y[:20]), rule, solver),
         (SVM.model(rows, y), parse_rule("ssnsv", chunk=2), solver),
         (SVM.model(rows, y), parse_rule("heuristic"), solver),
+        (SVM.model(rows, y), parse_rule("sieve"), solver),
         (SVM.model(rows, y), rule, make_solver("cd")),
     ]
     assert not any(can_compile(*one) for one in refused)
