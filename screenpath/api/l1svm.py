@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Values
-from screenpath.data.arrays import Given, check_data
+from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import checked_penalties, prepare
 from screenpath.errors import UsageError
@@ -96,7 +96,7 @@ def l1_svm_model(
     X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1, class_weight=None, sample_weight=None,
     penalty_weights=None,
 ):  # fmt: skip
-    """Return the model of some data, and the map back to the data's units.
+    """Return the model of data that are checked (``data.arrays.Given``), and the map back to the data's units.
 
     Returns
     -------
@@ -106,7 +106,6 @@ def l1_svm_model(
     """
     from screenpath.data.labels import binary_labels
 
-    X, y = check_data(X, y)
     signs, _ = binary_labels(y)
     given = checked_weights(y, sample_weight)
     if penalty_weights is not None and scale == "l2":

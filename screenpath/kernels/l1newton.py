@@ -7,7 +7,7 @@ direction of a line search. Columns and slack are as in ``l1svm``; the cache not
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.l1svm import bias_root, columns_add, inner
+from screenpath.kernels.l1svm import bias_root, columns_add, evaluate, inner
 from screenpath.kernels.newton_system import solve_factored
 
 FEW = 16  # up to so many new columns are spread out to form their products with the others
@@ -440,6 +440,85 @@ def newton_step(
     return taken, moved
 
 
+@kernel()
+def newton_steps(
+    F,
+    data,
+    indices,
+    begin,
+    end,
+    sparse,
+    chosen,
+    y,
+    lam,
+    sqnorms,
+    w,
+    slack,
+    bias,
+    products,
+    gram,
+    sums,
+    member,
+    options,
+    norms,
+    rounding,
+    target,
+    best,
+    limit,
+):
+    """Take Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no more.
+
+    Parameters
+    ----------
+    F, data, indices, begin, end, sparse
+        Columns.
+    chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, options
+        As for :func:`newton_step`; the products are brought up to date.
+    member : ndarray of int8 of shape (n,)
+        The samples that ``gram`` and ``sums`` are of.
+    norms, rounding
+        As for ``l1svm.evaluate``.
+    target, best : float
+        Gap to reach, and the smallest one known.
+    limit : int
+        Steps at most.
+
+    Returns
+    -------
+    tried, taken : int
+        Steps that were computed, and those that lowered the objective.
+    going : bool
+        Whether the last one did.
+    gap : float
+        Behind the last one; inf before the first.
+    moved : float
+        Sum of the norms of the changes of ``slack``.
+    """
+    tried, taken, gap, moved = 0, 0, np.inf, 0.0
+    while tried < limit:
+        if sparse:
+            inside = sparse_gram(data, indices, begin, end, chosen, slack, y, member, gram, sums)
+        else:
+            inside = dense_gram(F, chosen, slack, y, member, gram, sums)
+        if inside == 0.0:
+            return tried, taken, False, gap, moved
+        tried += 1
+        step, change = newton_step(
+            F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside,
+            options,
+        )  # fmt: skip
+        if step == 0.0:
+            return tried, taken, False, gap, moved
+        taken, moved = taken + 1, moved + change
+        _, gap, _, _, _, _, _, _ = evaluate(
+            F, data, indices, begin, end, sparse, chosen, y, slack, w, norms, rounding, lam, False, products
+        )
+        if gap <= target or not gap < best:
+            break
+        best = gap
+    return tried, taken, True, gap, moved
+
+
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
@@ -451,10 +530,7 @@ def warm_up():
         slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
         if columns[-1]:
             full_products(*csr, y, index[:1], index[1:], gram, sums)
-            inside = sparse_gram(*csr, index, slack, y, member, gram, sums)
-        else:
-            inside = dense_gram(dense, index, slack, y, member, gram, sums)
-        newton_step(
-            *columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), dense.sum(axis=1), gram, sums,
-            inside, options,
+        newton_steps(
+            *columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), dense.sum(axis=1), gram, sums, member,
+            options, norms, 1e-14, 0.0, np.inf, 1,
         )  # fmt: skip

@@ -123,15 +123,15 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, rounding, products):
-    """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` and sum up both objectives.
+def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, rounding, lam, known, products):
+    """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` unless known, and sum up both objectives.
 
     Returns
     -------
+    primal, gap, scale : float
+        Of the problem on these columns, and of :func:`dual_scale`.
     total, squares, balance : float
         ``sum |y_i| r_i``, ``sum r_i^2`` and ``sum y_i r_i`` with ``r = max(slack, 0)``.
-    largest : float
-        Largest ``|products|``, with ``||f_j||`` times what :func:`blur` makes of ``rounding`` added.
     weight, reach : float
         ``sum |w_j|`` and ``sum |w_j| ||f_j||`` over ``index``.
     """
@@ -140,18 +140,38 @@ def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, ro
     unsure = blur(total, squares, balance, rounding)
     for k in range(index.size):
         j = index[k]
-        product = 0.0
-        if sparse:
-            for p in range(at(begin[j]), at(end[j])):
-                product += data[p] * alpha[at(indices[p])]
-        else:
-            for i in range(alpha.size):
-                product += F[j, i] * alpha[i]
-        products[k] = product
-        largest = max(largest, abs(product) + unsure * norms[j])
+        if not known:
+            product = 0.0
+            if sparse:
+                for p in range(at(begin[j]), at(end[j])):
+                    product += data[p] * alpha[at(indices[p])]
+            else:
+                for i in range(alpha.size):
+                    product += F[j, i] * alpha[i]
+            products[k] = product
+        largest = max(largest, abs(products[k]) + unsure * norms[j])
         weight += abs(w[j])
         reach += abs(w[j]) * norms[j]
-    return total, squares, balance, largest, weight, reach
+    scale = dual_scale(lam, total, squares, largest)
+    primal = 0.5 * squares + lam * weight
+    return primal, primal - scale * (total - 0.5 * scale * squares), scale, total, squares, balance, weight, reach
+
+
+@kernel()
+def dual_scale(lam, total, squares, largest):
+    """Return the factor that makes a dual point ``r >= 0`` feasible and best along its ray.
+
+    Parameters
+    ----------
+    total, squares : float
+        ``|y|.r`` and ``||r||^2``.
+    largest : float
+        Largest ``|f_j.r|``, rounding included.
+    """
+    if squares == 0.0:
+        return 0.0
+    best = total / squares
+    return min(best, lam / largest) if largest > 0.0 else best
 
 
 @kernel()
@@ -180,40 +200,46 @@ def imbalance(total, balance, rounding):
 
 
 @kernel(fastmath=SUMS)
-def weight_terms(w, products, norms, spreads, unsure, length):
-    """Sum what a certificate needs over the weights.
+def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, squares, balance):
+    """Return what a certificate needs of the weights, and of the products of all columns with ``r``.
+
+    What is not known of a product (:func:`blur`) counts as violation: the dual point is feasible with room for it. No
+    product is above ``||r||`` times the centred norm.
 
     Parameters
     ----------
     w, products, norms, spreads : ndarray of shape (m,)
         Weights, ``f_j.r``, norms of the columns and of the columns centred.
-    unsure : float
-        What a product may be off, for a column of norm 1 (:func:`blur`).
-    length : float
-        ``||r||``, rounded up: a product is at most that times the centred norm.
+    lam : float
+    rounding, total, squares, balance : float
+        As for :func:`blur`.
+    outward : float
+        What a bound that was computed in a few operations is multiplied by.
 
     Returns
     -------
-    largest, hoped : float
-        Largest ``|f_j.r|`` that rounding allows, and smallest value of it.
+    scale, hoped : float
+        :func:`dual_scale` of the largest product that rounding allows, and of the smallest.
     terms : int
         Weights that are not 0.
     weight, reach, pull : float
         Sums of ``|w_j|``, ``|w_j| ||f_j||`` and ``w_j f_j.r``.
     """
-    largest, hoped, terms, weight, reach, pull = 0.0, 0.0, 0, 0.0, 0.0, 0.0
+    unsure, length = blur(total, squares, balance, rounding), np.sqrt(squares) * outward
+    largest, least, terms, weight, reach, pull = 0.0, 0.0, 0, 0.0, 0.0, 0.0
     for j in range(w.size):
         size, blurred = abs(products[j]), unsure * norms[j]
-        most, least, bound = size + blurred, size - blurred, spreads[j] * length
+        most, bound = size + blurred, spreads[j] * length
         most = bound if bound < most else most
         largest = most if most > largest else largest
-        hoped = least if least > hoped else hoped
+        least = size - blurred if size - blurred > least else least
         value = abs(w[j])
         terms += value != 0.0
         weight += value
         reach += value * norms[j]
         pull += w[j] * products[j]
-    return largest, hoped, terms, weight, reach, pull
+    scale, hoped = dual_scale(lam, total, squares, largest * outward), dual_scale(lam, total, squares, least)
+    return scale, hoped, terms, weight, reach, pull
 
 
 @kernel(fastmath=SUMS)
@@ -245,6 +271,14 @@ def positive_part(slack, y):
         squares += r * r
         balance += part
     return alpha, total, squares, balance
+
+
+@kernel()
+def dual_point(slack, y):
+    """Move the slack to the best bias, from 0; return that and :func:`positive_part` of what the slack is then."""
+    bias = bias_root(slack, y, 0.0)
+    alpha, total, squares, balance = positive_part(slack, y)
+    return bias, alpha, total, squares, balance
 
 
 @kernel(fastmath=SUMS)
@@ -419,10 +453,11 @@ def warm_up():
     inner(y, y)
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
-    bias_root(np.ones(3), y, 0.0)
-    weight_terms(w, norms, norms, norms, 1e-14, 1.0)
+    dual_point(np.ones(3), y)
+    certified_terms(w, norms, norms, norms, 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0)
+    imbalance(1.0, 0.0, 1e-14)
     for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr[:2], csr[2][:-1], csr[2][1:], True)):
         slack = np.ones(3)
-        evaluate(*columns, index, y, slack, w, norms, 1e-14, np.empty(2))
+        evaluate(*columns, index, y, slack, w, norms, 1e-14, 1.0, False, np.empty(2))
         descend(*columns, y, 0.1, norms, w, w.copy(), slack, np.zeros(1), index.copy(), True, 1)
         columns_add(*columns, index, -norms, slack)

@@ -30,7 +30,7 @@ def sharpened(model, c):
     best = total / squares if squares > 0.0 else 0.0
     products, unsure = _products(model, lam, r, balance, taken * np.sqrt(squares) * OUTWARD, support, best)
     largest = float(np.max(np.abs(products) + unsure, initial=0.0)) * OUTWARD
-    scale = min(best, lam / largest) if largest > 0.0 else best
+    scale = kernels.dual_scale(lam, total, squares, largest)
 
     # 1/2 s_+^2 - s a + a^2 / 2 has slope s_+ - a in s and a - s in a; the second derivatives are at most 1 in size.
     point = scale * r

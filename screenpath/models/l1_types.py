@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,23 +65,24 @@ class KeptFeatures:
 class L1Reduced:
     """The problem on the surviving features."""
 
-    # shape (k, n), or tuple (data, indices, begin, end): signed columns, float64; sparse ones in their order, but not
-    # necessarily one right after the other
-    columns: np.ndarray | tuple
-    index: np.ndarray  # int64 of shape (k,): their numbers in the full problem
+    # shape (c, n), or tuple (data, indices, begin, end): signed columns, float64. Perhaps those of all features: the
+    # problem is on the ones in ``where``.
+    columns: Any
+    index: np.ndarray  # int64 of shape (k,): numbers of the features in the full problem
+    where: np.ndarray  # int64 of shape (k,): and of their columns; the same array where these are all columns
     signs: np.ndarray  # shape (n,); ``z``, the column of the bias: labels -1 and +1, times the roots of the weights
     lam: float
-    # norms, spreads: shape (k,): norms of the columns, and of these centred at their mean; not below the exact ones
-    norms: np.ndarray
+    # sqnorms, spreads: shape (c,): squared norms of the columns, and norms of these centred; not below the exact ones
+    sqnorms: np.ndarray
     spreads: np.ndarray
-    blurs: np.ndarray  # shape (k,): see ``L1SVM.blurs``
-    means: np.ndarray  # shape (k,): means of the columns, as computed
+    blurs: np.ndarray  # shape (c,): see ``L1SVM.blurs``
+    means: np.ndarray  # shape (c,): means of the columns, as computed
     rounding: L1Rounding
-    start_w: np.ndarray  # shape (k,)
+    start_w: np.ndarray  # shape (c,), 0 but in ``where``; the solver may write to it
     start_bias: float
     # shape (n,): ``|z| - z (x.w + b)`` of the start; None where a weight of the reference was screened away
     start_slack: np.ndarray | None
-    # shape (k,): products of the columns with ``max(start_slack, 0)``, where they are known
+    # shape (k,): products of the survivors with ``max(start_slack, 0)``, where they are known
     start_products: np.ndarray | None
     # ``f_a . f_b`` and ``f_a . z`` for some of the columns, over all samples; for sparse columns
     inner_products: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

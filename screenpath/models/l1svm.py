@@ -52,8 +52,8 @@ class L1SVM(PathModel, Resumable):
     null_products : ndarray of shape (m,)
         ``f_j . (|z| - z null_bias)``; also the product of ``f_j`` with the projection of ``|z|`` on the complement of
         ``z``.
-    norms, spreads : ndarray of shape (m,)
-        Norms of the columns, and of the columns centred at their mean; not below the exact ones.
+    norms, sqnorms, spreads : ndarray of shape (m,)
+        Norms of the columns, their squares, and norms of the columns centred at their mean; not below the exact ones.
     means : ndarray of shape (m,)
         Of the columns, over all samples; as computed.
     blurs : ndarray of shape (m,)
@@ -111,6 +111,7 @@ class L1SVM(PathModel, Resumable):
         self.flat |= self.constant
         self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
         self.blurs = self.norms + lost / self.rounding.column * OUTWARD if self.rounding.doubtful else self.norms
+        self.sqnorms = self.norms**2
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
         self._centred = np.flatnonzero(columns.centres)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
@@ -193,18 +194,13 @@ class L1SVM(PathModel, Resumable):
             products = self.null_products
         else:
             slack = self.ones - self.rows.combine(w)
-            offset = kernels.bias_root(slack, self.signs, 0.0)
-            alpha, *sums = kernels.positive_part(slack, self.signs)
+            offset, alpha, *sums = kernels.dual_point(slack, self.signs)
             products = self.products(alpha)
         bias, astray, unsure = self.bias_of(w, offset)
         missed = (abs(astray) + unsure) * self.rounding.root * OUTWARD
-        total, squares, balance = sums
-        # What is not known of the products counts as violation: the dual point is feasible with room for it.
-        unsure = kernels.blur(total, squares, balance, self.rounding.column)
-        largest, hoped, *weights = kernels.weight_terms(
-            w, products, self.blurs, self.spreads, unsure, sqrt(squares) * OUTWARD
+        scale, hoped, *weights = kernels.certified_terms(
+            w, products, self.blurs, self.spreads, lam, self.rounding.column, OUTWARD, *sums
         )
-        scale, hoped = dual_scale(lam, total, squares, largest * OUTWARD), dual_scale(lam, total, squares, hoped)
         terms, _, reach, _ = weights
         off = self.rounding.slack(terms, reach, offset) + missed
         proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
@@ -221,7 +217,7 @@ class L1SVM(PathModel, Resumable):
             theta=alpha * (scale / lam),
             products=products * (scale / lam),
             scale=scale,
-            slip=kernels.imbalance(total, balance, self.rounding.column) + 4.0 * UNIT,
+            slip=kernels.imbalance(sums[0], sums[2], self.rounding.column) + 4.0 * UNIT,
             theta_gap=proof["gap"],
             **proof,
         )
@@ -230,7 +226,7 @@ class L1SVM(PathModel, Resumable):
         """Return the bias beside columns as they come, ``offset - m.w`` rounded once; what it lacks; how well that is
         known.
         """
-        moved = self._centred[w[self._centred] != 0.0]
+        moved = self._centred[w[self._centred] != 0.0] if self._centred.size else self._centred
         if not moved.size:
             return offset, 0.0, 0.0
         return accurate.inner_and_rest(-self.rows.centres[moved], w[moved], offset)
@@ -297,35 +293,38 @@ class L1SVM(PathModel, Resumable):
 
     def reduce(self, lam: float, screened: KeptFeatures, reference: L1Certificate) -> L1Reduced:
         """Build the problem on the surviving features; the others have weight 0."""
-        index = screened.index
-        whole = index.size == self.size
-        if self.rows.sparse:
-            columns = self.rows.slices(None if whole else index)
-        else:
-            columns = self.rows.whole() if whole else self.rows.take_columns(index)
-        start = reference.w[index]
-        intact = np.count_nonzero(start) == np.count_nonzero(reference.w)
+        index, w = screened.index, reference.w
+        columns, where = self.rows.some(index)
+        among = slice(None) if where is index else index  # of the numbers that belong to these columns
+        start = w[index]
+        intact = np.count_nonzero(start) == np.count_nonzero(w)
+        if where is index:
+            start, kept = w.copy() if intact else np.zeros(self.size), start
+            start[index] = kept
         known = intact and reference.scale > 0.0
         return L1Reduced(
             columns=columns,
             index=index,
+            where=where,
             signs=self.signs,
             lam=lam,
-            norms=self.norms[index],
-            spreads=self.spreads[index],
-            blurs=self.blurs[index],
-            means=self.means[index],
+            sqnorms=self.sqnorms[among],
+            spreads=self.spreads[among],
+            blurs=self.blurs[among],
+            means=self.means[among],
             rounding=self.rounding,
             start_w=start,
             start_bias=reference.offset,
             start_slack=reference.slack if intact else None,
             start_products=reference.products[index] * (reference.lam / reference.scale) if known else None,
-            inner_products=lambda chosen: self.rows.inner_products(index[chosen]),
+            inner_products=lambda chosen: self.rows.inner_products(chosen if where is index else index[chosen]),
             fresh=reference.lam != lam,
         )
 
     def lift(self, lam: float, reduced: L1Reduced, solution) -> tuple[np.ndarray, None]:
         """Return the weights of all features; the certificate makes the dual point."""
+        if reduced.where is reduced.index:
+            return solution.w, None
         w = np.zeros(self.size)
         w[reduced.index] = solution.w
         return w, None
@@ -359,15 +358,3 @@ class L1SVM(PathModel, Resumable):
             "nnz_w": active,
             "coefficients": coefficients,
         }
-
-
-def dual_scale(lam: float, total: float, squares: float, largest: float) -> float:
-    """Return the factor that makes ``alpha`` dual feasible and best along its ray.
-
-    ``total`` is ``|z|.alpha``, ``squares`` is ``||alpha||^2``, and ``largest`` is ``max |f_j . alpha|``, rounding
-    included.
-    """
-    if squares == 0.0:
-        return 0.0
-    best = total / squares
-    return min(best, lam / largest) if largest > 0.0 else best

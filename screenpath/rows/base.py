@@ -178,12 +178,12 @@ class FeatureColumns(Counted, Protocol):
         """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
 
     @abstractmethod
-    def take_columns(self, index: np.ndarray) -> np.ndarray:
-        """Return a contiguous float64 copy of some dense columns."""
+    def some(self, index: np.ndarray) -> tuple:
+        """Return columns as kernels take them, float64, and where those asked for stand in them.
 
-    @abstractmethod
-    def whole(self):
-        """Return all dense columns as :meth:`take_columns` would, or where they are."""
+        Dense ones are the rows of an array, sparse ones come as values, samples, and where each begins and ends. Where
+        all columns are at hand these are returned, with ``index`` itself.
+        """
 
     @abstractmethod
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

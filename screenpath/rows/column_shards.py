@@ -349,19 +349,15 @@ class ShardColumns(HeldColumns, KeptProducts):
 
     def take_columns(self, index: np.ndarray) -> np.ndarray:
         """Return some dense columns: those in memory where these are all of them, else a contiguous copy."""
-        self.touched += index.size
         self.hold(index)
         if index.size == self._held.size:
             return self._arrays[0]
         in_force().check(F8 * index.size * self.d, f"{index.size:,} columns", FEWER)
         return self._arrays[0][self._where[index]]
 
-    def whole(self):
-        """Return all dense columns."""
-        touched = self.touched
-        found = self.take_columns(np.arange(self.n))
-        self.touched = touched
-        return found
+    def some(self, index: np.ndarray) -> tuple:
+        """Return the columns that are asked for, in memory, and numbers of their own."""
+        return (self.slices(index) if self.sparse else self.take_columns(index)), np.arange(index.size)
 
 
 def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:

@@ -155,6 +155,12 @@ class Columns(MemoryRows, KeptProducts):
         stored = slice(self.indptr[j], self.indptr[j + 1])
         return self.data[stored].astype(np.float64), self.indices[stored]
 
+    def some(self, index: np.ndarray) -> tuple:
+        """Return all columns and ``index``, as they are float64, or else a copy of some."""
+        if self.stored is not None:
+            return (self.slices() if self.sparse else self.X), index
+        return (self.slices(index) if self.sparse else self.take_columns(index)), np.arange(index.size)
+
     def take_columns(self, index: np.ndarray) -> np.ndarray:
         """Return a contiguous float64 copy of some dense columns, as :meth:`MemoryRows.take`."""
         return self.take(index, np.ones(index.size))

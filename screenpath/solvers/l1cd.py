@@ -21,8 +21,7 @@ from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1_types import L1Reduced
-from screenpath.models.l1svm import dual_scale
-from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.rows.columns import FEWER
 from screenpath.solvers.base import Budget, Solution, Solver
 
@@ -40,6 +39,8 @@ SQUARES = 3  # matrices of its order: over all samples, over those inside the ma
 # Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
 # ridge of the Hessian relative to ||f_j||^2.
 NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
+NO_ROWS, NO_ENDS = np.empty((0, 0)), np.zeros(0, dtype=np.int64)
+NO_VALUES = np.empty(0), np.empty(0, dtype=np.int32), NO_ENDS, NO_ENDS
 
 
 class FeatureDescent(Solver):
@@ -81,9 +82,9 @@ class FeatureDescent(Solver):
             converged = run.check(tol, dynamic)
 
         def decided() -> np.ndarray:
-            status = np.full(reduced.size, -1, dtype=np.int8)
+            status = np.full(run.w.size, -1, dtype=np.int8)
             status[run.alive] = 0
-            return status
+            return status[reduced.where]
 
         return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
 
@@ -98,7 +99,6 @@ class _Sums(NamedTuple):
     total: float
     squares: float
     balance: float
-    terms: int
     weight: float
     reach: float
 
@@ -109,21 +109,16 @@ class _Run:
     def __init__(self, reduced: L1Reduced, budget: Budget, options: FeatureDescent):
         self.reduced, self.budget, self.options = reduced, budget, options
         if reduced.sparse:
-            self.columns = (np.empty((0, 0)), *reduced.columns, True)
             _, _, begin, end = reduced.columns
-            each = max(1, int((end - begin).sum()) // max(reduced.size, 1))
-            # A step along a centred column passes over all samples.
-            self.means = np.where(end - begin == reduced.signs.size, reduced.means, 0.0)
+            self.columns = (NO_ROWS, *reduced.columns, True)
+            each = max(1, int((end - begin)[reduced.where].sum()) // max(reduced.size, 1))
         else:
-            none = np.zeros(0, dtype=np.int64)
-            self.columns = (reduced.columns, np.empty(0), np.empty(0, dtype=np.int32), none, none, False)
-            each, self.means = reduced.signs.size, reduced.means
+            self.columns, each = (reduced.columns, *NO_VALUES, False), reduced.signs.size
         self.visits = max(1, VALUES // each)  # columns of one kernel call
-        self.sqnorms = reduced.norms**2
-        self.alive = np.arange(reduced.size)
+        self.alive = reduced.where
         self.epochs, self.touched, self.screened = 0, 0.0, 0
         cold = reduced.fresh and not options.warm
-        self.w = np.zeros(reduced.size) if cold else reduced.start_w.copy()
+        self.w = np.zeros(reduced.start_w.size) if cold else reduced.start_w
         self.bias = np.array([0.0 if cold else reduced.start_bias])
         self.updates, self.moved = 0.0, 0.0  # of slack, since it was formed; see `drift`
         self.size: float | None = None
@@ -132,7 +127,8 @@ class _Run:
             self.form_slack()
         else:
             self.slack = reduced.start_slack.copy()
-        self.products = np.zeros(reduced.size)
+        self.products = np.zeros(self.w.size)
+        self.means: np.ndarray | None = None  # along which a step takes the bias with it, once they are asked for
         self.known = None if cold else reduced.start_products  # of the starting point, until it has moved
         self.room = FIRST_SET
         self.primal = self.gap = np.inf  # over all survivors, when last evaluated
@@ -170,24 +166,16 @@ class _Run:
 
     def evaluate(self, index: np.ndarray) -> _Sums:
         """Return the sums of the problem on some features."""
-        r = self.reduced
-        if self.known is not None:  # the certificate of the starting point has them
-            products, self.known = self.known, None
-            _, total, squares, balance = kernels.positive_part(self.slack, r.signs)
-            unsure = kernels.blur(total, squares, balance, r.rounding.column)
-            largest, _, _, weight, reach, _ = kernels.weight_terms(
-                self.w, products, r.blurs, r.spreads, unsure, sqrt(squares) * OUTWARD
-            )
-        else:
-            products = np.empty(index.size)
-            total, squares, balance, largest, weight, reach = kernels.evaluate(
-                *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, products
-            )
-            self.touched += index.size
-        scale = dual_scale(r.lam, total, squares, largest)
-        primal = 0.5 * squares + r.lam * weight
-        gap = primal - scale * (total - 0.5 * scale * squares)
-        return _Sums(products, primal, gap, scale, total, squares, balance, index.size, weight, reach)
+        r, known = self.reduced, self.known is not None  # the certificate of the starting point has those of all
+        products = np.empty(index.size) if self.known is None else self.known
+        self.known = None
+        self.touched += 0 if known else index.size
+        return _Sums(
+            products,
+            *kernels.evaluate(
+                *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, known, products
+            ),
+        )
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
@@ -212,7 +200,8 @@ class _Run:
         column, norm, off = r.rounding.column, sqrt(sums.squares), self.drift(sums)
         taken = kernels.imbalance(sums.total, sums.balance, column)
         gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
-        gap += (column + gamma(sums.terms)) * (sums.primal + sums.squares + scale * (sums.total + scale * sums.squares))
+        sizes = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
+        gap += (column + gamma(self.alive.size)) * sizes
         radius = sqrt(2.0 * max(gap, 0.0)) + taken * scale * norm
         extent = radius + sqrt(2.0 * sums.primal)
         bound = scale * np.abs(sums.products) + radius * r.spreads[self.alive]
@@ -252,12 +241,14 @@ class _Run:
     def sweep(self, active: np.ndarray, sweeps: int) -> None:
         """Run sweeps over some features, in kernel calls of bounded length."""
         r = self.reduced
+        if self.means is None:  # a step along a centred column passes over all samples
+            self.means = np.where(r.columns[3] - r.columns[2] == r.signs.size, r.means, 0.0) if r.sparse else r.means
         sweeps = min(sweeps, self.budget.epochs - self.epochs)
         each = max(1, self.visits // max(active.size, 1))
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
             visited, violation, updates, moved = kernels.descend(
-                *self.columns, r.signs, r.lam, self.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
+                *self.columns, r.signs, r.lam, r.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
                 self.options.shrinking, now,
             )  # fmt: skip
             self.changed(updates, moved)
@@ -273,12 +264,13 @@ class _Run:
         newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
         products = self.products[chosen]  # of the gap evaluation that led here
         while True:
-            if newton is None or not newton.step(products):
+            going, gap = newton.steps(products, target) if newton else (False, np.inf)
+            if not going and not gap <= target:
                 self.sweep(chosen, interval)
                 interval = min(LAST_CHECK, 2 * interval)
-            sums = self.evaluate(chosen)
-            products = sums.products
-            if self.note(sums.gap, target):
+                sums = self.evaluate(chosen)
+                products, gap = sums.products, sums.gap
+            if self.note(gap, target):
                 return True
             if self.spent():
                 return False
@@ -290,35 +282,32 @@ class _Newton:
     def __init__(self, run: _Run, chosen: np.ndarray):
         self.run, self.chosen = run, chosen
         k, n = chosen.size, run.slack.size
-        in_force().check(SQUARES * 8 * k**2, f"Newton steps on {k:,} features", FEWER)
+        limit = in_force()
+        if limit:
+            limit.check(SQUARES * 8 * k**2, f"Newton steps on {k:,} features", FEWER)
         # Where most samples are inside the margin, the others are subtracted from products over all samples.
         if run.reduced.sparse and 2 * np.count_nonzero(run.slack > 0.0) > n:
             self.gram, self.sums = run.reduced.inner_products(chosen)
             self.member = np.ones(n, dtype=np.int8)
         else:
             self.gram, self.sums, self.member = np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
+        self.each = max(1, run.visits // (k * (k + 1) + 1))  # steps of one kernel call
 
-    def step(self, products: np.ndarray) -> bool:
-        """Take one step from the current point; return False where it does not lower the objective."""
-        run, y = self.run, self.run.reduced.signs
-        if run.reduced.sparse:
-            inside = l1newton.sparse_gram(
-                *run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
-            )
-        else:
-            inside = l1newton.dense_gram(
-                run.reduced.columns, self.chosen, run.slack, y, self.member, self.gram, self.sums
-            )
-        if inside == 0.0:
-            return False
-        run.epochs += 1
-        run.touched += self.chosen.size
-        taken, moved = l1newton.newton_step(
-            *run.columns, self.chosen, y, run.reduced.lam, run.sqnorms, run.w, run.slack, run.bias, products,
-            self.gram, self.sums, inside, NEWTON_OPTIONS,
+    def steps(self, products: np.ndarray, target: float) -> tuple[bool, float]:
+        """Take steps while the gap falls, ``products`` in place; return whether the last one could be taken, the gap.
+
+        The gap is inf where not even the first one lowered the objective.
+        """
+        run, r = self.run, self.run.reduced
+        tried, taken, going, gap, moved = l1newton.newton_steps(
+            *run.columns, self.chosen, r.signs, r.lam, r.sqnorms, run.w, run.slack, run.bias, products, self.gram,
+            self.sums, self.member, NEWTON_OPTIONS, r.blurs, r.rounding.column, target, run.best,
+            min(self.each, run.budget.epochs - run.epochs),
         )  # fmt: skip
-        run.changed(self.chosen.size + 2.0, moved)
-        return taken > 0.0
+        run.epochs += tried
+        run.touched += (tried + taken) * self.chosen.size
+        run.changed(tried * (self.chosen.size + 2.0), moved)
+        return going, gap
 
 
 def make_feature_solver(name: str, seed: int = 0) -> FeatureDescent:

@@ -39,12 +39,20 @@ def test_sums_over_columns(sparse):
     slack, w = rng.normal(size=N), rng.normal(size=M) * (rng.random(M) < 0.6)
     norms, index = rng.random(M), np.array([4, 0, 2, 5])
     r, products = np.maximum(slack, 0.0), np.full(4, np.nan)
-    found = kernels.evaluate(*stored, index, y, slack, w, norms, 0.05, products)
-    total, squares, balance = r.sum(), r @ r, y @ r
-    np.testing.assert_allclose(products, F[index] @ r, rtol=1e-12, atol=1e-14)
-    largest = np.max(np.abs(products) + kernels.blur(total, squares, balance, 0.05) * norms[index])
+    total, squares, balance, lam = r.sum(), r @ r, y @ r, 0.4
+    blurred = kernels.blur(total, squares, balance, 0.05) * norms[index]
     weight, reach = np.abs(w[index]).sum(), np.abs(w[index]) @ norms[index]
-    assert found == pytest.approx((total, squares, balance, largest, weight, reach))
+    for known in (False, True):  # the second time with products that are not those of the columns
+        before = products.copy()
+        found = kernels.evaluate(*stored, index, y, slack, w, norms, 0.05, lam, known, products)
+        if known:
+            np.testing.assert_array_equal(products, before)
+        else:
+            np.testing.assert_allclose(products, F[index] @ r, rtol=1e-12, atol=1e-14)
+        scale = min(total / squares, lam / np.max(np.abs(products) + blurred))
+        primal, dual = 0.5 * squares + lam * weight, scale * total - 0.5 * scale**2 * squares
+        assert found == pytest.approx((primal, primal - dual, scale, total, squares, balance, weight, reach))
+        products *= 2.0
     part, *sums = kernels.positive_part(slack, y)
     np.testing.assert_array_equal(part, r)
     assert sums == pytest.approx([total, squares, balance])
@@ -68,12 +76,20 @@ def test_sums_over_columns(sparse):
 def test_what_a_certificate_needs_of_the_weights():
     w, products = np.array([0.0, 2.0, -3.0, 0.5]), np.array([1.0, -4.0, 0.3, 2.0])
     norms, spreads = np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.05, 9.0, 9.0])
-    found = kernels.weight_terms(w, products, norms, spreads, 0.1, 4.0)
+    sums = 8.0, 16.0, 0.0  # |y|.r, ||r||^2, y.r
+    rounding = 0.00809183518418728  # blurs the product of a column of norm 1 by 0.1
+    assert kernels.blur(*sums, rounding) == pytest.approx(0.1, rel=1e-6)
+
+    def terms(count=4, lam=1.0):
+        return kernels.certified_terms(*(a[:count] for a in (w, products, norms, spreads)), lam, rounding, 1.0, *sums)
+
     # |p| + 0.1 ||f||: 1.1, 4.2 (an exact bound says 1.05 * 4), 0.6, 2.4
-    assert found == pytest.approx((4.2, 3.8, 3, 5.5, 4.0 + 9.0 + 2.0, -8.0 - 0.9 + 1.0))
+    assert terms() == pytest.approx((1.0 / 4.2, 1.0 / 3.8, 3, 5.5, 4.0 + 9.0 + 2.0, -8.0 - 0.9 + 1.0), rel=1e-6)
     spreads[1] = 1.0
-    assert kernels.weight_terms(w, products, norms, spreads, 0.1, 4.0)[:2] == pytest.approx((4.0, 3.8))
-    assert kernels.weight_terms(w[:0], w[:0], w[:0], w[:0], 0.1, 4.0) == (0.0, 0.0, 0, 0.0, 0.0, 0.0)
+    assert terms()[:2] == pytest.approx((0.25, 1.0 / 3.8), rel=1e-6)
+    assert terms(lam=9.0)[:2] == (0.5, 0.5)  # the best along the ray
+    assert terms(0) == (0.5, 0.5, 0, 0.0, 0.0, 0.0)
+    assert kernels.dual_scale(1.0, 0.0, 0.0, 1.0) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -49,11 +49,12 @@ def both(folder, data, scale="none", storage="auto", weights=None, penalties=Non
 
 def as_array(columns, index):
     """Return some columns as a dense array."""
+    found, where = columns.some(index)
     if not columns.sparse:
-        return columns.take_columns(index)
-    data, samples, begin, end = columns.slices(index)
+        return found[where]
+    data, samples, begin, end = found
     out = np.zeros((index.size, columns.d))
-    for row, first, last in zip(out, begin, end, strict=True):
+    for row, first, last in zip(out, begin[where], end[where], strict=True):
         row[samples[first:last]] = data[first:last]
     return out
 

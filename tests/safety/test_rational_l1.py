@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from screenpath.api.l1svm import l1_svm_path
 from screenpath.errors import DataError
-from screenpath.kernels.l1svm import bias_root
+from screenpath.kernels import l1svm as kernels
 from screenpath.models import l1_rounding, l1_sharp
 from screenpath.models.l1svm import L1SVM
 from screenpath.numbers.rounding import UNIT
@@ -70,7 +70,7 @@ def walked(X, y, lams, tol, rule="none", newton=True, sparse=False, weights=None
         primal, dual = exact.objectives(c.w, c.bias, c.lam)
         # Where slacks are not much more than rounding, those that were computed make dual points that are as good.
         slack, _ = l1_sharp.slacks(model, c, np.flatnonzero(c.w))
-        bias_root(slack, model.signs, 0.0)
+        kernels.bias_root(slack, model.signs, 0.0)
         for theta in (c.theta, np.maximum(slack, 0.0)):
             dual = max(dual, exact.dual(exact.evened(theta), Fraction(c.lam)))
         yield step, c, faults(step, c, primal, dual, tol, ceiling)
@@ -161,6 +161,8 @@ def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     monkeypatch.setattr("screenpath.models.l1_rounding.UNIT", 0.0)
     for name in ("blur", "imbalance"):
         monkeypatch.setattr(f"screenpath.kernels.l1svm.{name}", lambda *sums: 0.0)
+    terms = kernels.certified_terms
+    monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:5], 0.0, 1.0, *a[7:9], 0.0))  # blurs nothing
     monkeypatch.setattr("screenpath.models.l1svm.sharpened", lambda model, c: c)
     found = []
     for seed in (*range(10), 56):

@@ -122,6 +122,53 @@ def test_samples_are_subtracted_from_products_over_all_of_them():
     np.testing.assert_allclose(sums, inside @ y[slack > 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_newton_steps_are_the_same_however_many_a_call_takes(sparse):
+    """They end at the gap asked for, or where it falls no more, and report the gap of the point where they are."""
+    X, y = two_classes(n=60, d=12, seed=3)
+    X[np.abs(X) < 0.4] = 0.0
+    columns = Columns(sp.csr_array(X) if sparse else X, y)
+    chosen, lam = np.array([0, 2, 3, 7, 8, 11]), 2.0
+    stored, place = columns.some(chosen)
+    assert place is chosen
+    ends = np.zeros(0, dtype=np.int64)
+    stored = (
+        (np.empty((0, 0)), *stored, True) if sparse
+        else (stored, np.empty(0), np.empty(0, dtype=np.int32), ends, ends, False)
+    )  # fmt: skip
+    products = np.empty(chosen.size)
+
+    def sums(w, slack):
+        return kernels.evaluate(*stored, chosen, y, slack, w, columns.norms, 1e-14, lam, False, products)
+
+    def walked(limit, target):
+        w, slack, bias = np.zeros(12), np.ones(60), np.zeros(1)
+        bias[0] = kernels.bias_root(slack, y, 0.0)
+        sums(w, slack)
+        here, squares, found, best = np.zeros((6, 6)), np.zeros(6), [], np.inf
+        member = np.zeros(60, dtype=np.int8)
+        while True:
+            tried, taken, going, gap, moved = l1newton.newton_steps(
+                *stored, chosen, y, lam, columns.norms**2, w, slack, bias, products, here, squares, member,
+                np.array([1e-2, 1000.0, 1e-11]), columns.norms, 1e-14, target, best, limit,
+            )  # fmt: skip
+            assert tried <= limit and taken == tried - (not going) and moved >= 0.0
+            found.append(gap)
+            if not going or gap <= target or not gap < best:
+                return w, bias, slack, found
+            best = gap
+
+    w, bias, slack, (gap,) = walked(100, 1e-9)
+    one_by_one = walked(1, 1e-9)
+    for ours, theirs in zip((w, bias, slack), one_by_one, strict=False):
+        np.testing.assert_array_equal(ours, theirs)
+    assert one_by_one[3][-1] == gap and len(one_by_one[3]) > 2 and one_by_one[3][-2] > 1e-9 >= gap
+    np.testing.assert_allclose(slack, 1.0 - y * (X @ w + bias), rtol=0.0, atol=1e-12)
+    assert sums(w, slack)[1] == gap
+    *_, falling = walked(1, -1.0)  # cannot be met
+    assert not falling[-1] < falling[-2] and all(a > b for a, b in zip(falling, falling[1:-1], strict=False))
+
+
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("rule", ["none", "vi", "gap", "vi+gap"])
 def test_every_way_of_solving_gives_the_same_path(storage, rule):
