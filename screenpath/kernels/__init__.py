@@ -19,7 +19,7 @@ at = np.uint64
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def kernel(function=None, **options):
+def kernel(function=None, leaf=False, **options):
     """Compile a function with numba, without the GIL, and keep the machine code for the next process.
 
     Parameters
@@ -27,6 +27,10 @@ def kernel(function=None, **options):
     function : callable
         A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work. One whose name
         begins with an underscore is for other kernels alone: Python cannot call it.
+    leaf : bool, default False
+        For a function that makes no array and returns numbers alone: it does not count the users of arrays. Each array
+        that a function is given, each row that it takes a view of, costs two atomic operations else, which is more
+        than a loop over a short row.
     **options
         Passed to :func:`numba.njit`. Kernels that may meet nan or inf must not assume their absence, so
         ``fastmath`` is given as a set of flags such as ``{"reassoc", "contract", "nsz", "arcp"}``.
@@ -37,9 +41,10 @@ def kernel(function=None, **options):
         The dispatcher, or the function itself under ``NUMBA_DISABLE_JIT=1``.
     """
     if function is None:
-        return lambda decorated: kernel(decorated, **options)
+        return lambda decorated: kernel(decorated, leaf, **options)
     # Wrappers take as long to compile as a small kernel: none for C, and none for Python where only kernels call it.
     wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": function.__name__.startswith("_")}
+    options["_nrt"] = not leaf  # said of every kernel: what is compiled on the way inherits it else
     # Divisions by zero give inf or nan, as in numpy: what overflows is named by its certificate, not by a traceback.
     dispatcher = njit(nogil=True, error_model="numpy", pipeline_class=Pipeline, **wrappers, **options)(function)
     if dispatcher is not function:  # NUMBA_DISABLE_JIT=1 hands the plain function back

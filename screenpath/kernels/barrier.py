@@ -119,13 +119,13 @@ def meet(team):
                 raise RuntimeError("another thread of the team has failed")
 
 
-@kernel
+@kernel(leaf=True)
 def half(team):
     """Return which half of the table is written until the next meeting."""
     return team.board[OWN + team.me * LINE] & 1
 
 
-@kernel
+@kernel(leaf=True)
 def share(team, size, step):
     """Return which blocks of ``step`` are this thread's, and how many there are: the first, one past the last, all."""
     blocks = 1 if 0 < size <= step else (size + step - 1) // step  # a division takes as long as a short loop

@@ -6,7 +6,7 @@ from screenpath.kernels import at, kernel
 from screenpath.kernels.partition import ROWS, box_ends
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})  # lets the sums vectorise
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)  # lets the sums vectorise
 def box_summary(c, margins, lo, hi, theta, start, stop):
     """Sum losses and dual terms over the rows ``start <= i < stop``.
 
@@ -43,14 +43,14 @@ def relative_error(depth):
     return depth * UNIT / (1.0 - depth * UNIT) if depth * UNIT < 0.5 else np.inf
 
 
-@kernel
+@kernel(leaf=True)
 def sum_error(nonzero, bounds):
     """Return the error of a sum over ``nonzero`` rows that has been formed anew."""
     size = nonzero * bounds[LARGEST]
     return bounds[FRESH] * (size if size < bounds[ALL_NORMS] else bounds[ALL_NORMS])
 
 
-@kernel
+@kernel(leaf=True)
 def sum_drift(before, changed, bounds):
     """Return the error of a sum over rows after an update by ``changed`` rows, ``before`` being that of the old one."""
     moved, most = changed * bounds[LARGEST], 2.0 * bounds[ALL_NORMS]
@@ -59,7 +59,7 @@ def sum_drift(before, changed, bounds):
     return (before + each * size + UNIT * bounds[ALL_NORMS]) * (1.0 + 8.0 * UNIT)
 
 
-@kernel
+@kernel(leaf=True)
 def product_errors(w, bounds):
     """Return ``a`` and ``b``: the product of ``w`` with a row ``g`` is off by at most ``a ||g|| + b``."""
     square, some = 0.0, False
@@ -91,7 +91,7 @@ def row_terms(c, margin, lo, hi, theta, error):
     )
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_terms(c, margins, lo, hi, theta, norms, a, b, start, stop):
     """Sum what a certificate needs of the rows ``start <= i < stop``.
 
@@ -152,7 +152,7 @@ def box_certificate(C, w, theta, total, sum_error, margins, c, lo, hi, norms, bo
     return (*box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds), n_R, n_L)
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
     """Return what :func:`box_certificate` does but for the counts, from the sums of :func:`box_terms`."""
     w_sq, total_sq, inner, apart_sq, some = 0.0, 0.0, 0.0, 0.0, slack > 0.0
@@ -212,7 +212,7 @@ def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, relative):
     return np.sqrt(max(apart_sq, 0.0) + relative * (dual_sq + ahead_sq) + C * C * total_error)
 
 
-@kernel()
+@kernel(leaf=True)
 def box_decide(lower, upper, norms, extent, c, rounding, status):
     """Fix what a region decides: -1 where ``v.w > c`` throughout it (R), +1 where ``v.w < c`` (L), else 0.
 
@@ -236,7 +236,7 @@ def box_decide(lower, upper, norms, extent, c, rounding, status):
     return n_R, n_L
 
 
-@kernel(fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"}, leaf=True)
 def box_decide_ball(products, factor, norms, radius, extent, c, rounding, status, start, stop):
     """:func:`box_decide` for a ball around ``factor`` times the point of the products, and the rows from ``start`` on.
 
@@ -292,7 +292,7 @@ def lens_most(v1, v2, norm, r1, r2, shape, slack):
     return rim if outside and rim < ball else ball
 
 
-@kernel(fastmath={"contract"})
+@kernel(fastmath={"contract"}, leaf=True)
 def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, status):
     """:func:`box_decide` for two balls: by either of them, or by their intersection.
 
@@ -332,7 +332,7 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
     return n_R, n_L
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_range(c, slope):
     """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
     most = np.inf
@@ -343,7 +343,7 @@ def box_range(c, slope):
     return most
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_guess(c, products, factor, lo, hi, guess):
     """Write ``hi`` where ``c > factor * products``, else ``lo``, to ``guess``; return ``c . guess``."""
     ell = 0.0
@@ -355,7 +355,7 @@ def box_guess(c, products, factor, lo, hi, guess):
     return ell
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_halfway(vector, products, theta, total, C, mid_vector, mid_products):
     """Write ``(vector + C theta) / 2`` and ``(products + C total) / 2``, a point of a kernel's space, to the last two.
 
@@ -377,7 +377,7 @@ def box_halfway(vector, products, theta, total, C, mid_vector, mid_products):
     return sqnorm, dual_sq, magnitude
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def apart_squared(vector, products, other, other_products):
     """Return ``(vector - other) . (products - other_products)``, and the sum of the magnitudes of its terms."""
     total, magnitude = 0.0, 0.0
@@ -388,21 +388,21 @@ def apart_squared(vector, products, other, other_products):
     return total, magnitude
 
 
-@kernel
+@kernel(leaf=True)
 def signed(values, signs, out, start, stop):
     """Write ``signs * values`` to ``out``."""
     for i in range(at(start), at(stop)):
         out[i] = signs[i] * values[i]
 
 
-@kernel
+@kernel(leaf=True)
 def sign(values, signs, start, stop):
     """Multiply ``values`` by ``signs``; :func:`signed` into its own argument would not vectorise."""
     for i in range(at(start), at(stop)):
         values[i] *= signs[i]
 
 
-@kernel
+@kernel(leaf=True)
 def difference(theta, reference, signs, out, start, stop):
     """Write ``signs (theta - reference)`` to ``out``; return how many differ and how many of ``theta`` are not 0."""
     changed, nonzero = 0, 0

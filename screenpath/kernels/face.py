@@ -44,7 +44,7 @@ def _compact(X, listed, d):
     return X, listed, np.arange(d)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _clip(X, where, part, box, step, change):
     """Take a part of a step as far as the box goes; return how many variables have stopped at its ends.
 
@@ -62,7 +62,7 @@ def _clip(X, where, part, box, step, change):
     return stopped
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _open(residual, box, opened):
     """Mark the variables that are inside of the box, or are drawn there; return how many of the marks are new."""
     others = 0

@@ -16,7 +16,7 @@ from screenpath.kernels import SUMS, at, kernel
 BIAS_SOLVES = 8
 
 
-@kernel(fastmath=SUMS, forceinline=True)  # see bias_sums
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)  # see bias_sums
 def inner(a, b):
     """Return ``a . b``. A threaded library would spend more time on waking its threads."""
     total = 0.0
@@ -71,7 +71,7 @@ def sparse_spreads(data, indices, indptr, y, out, means):
         out[j], means[j] = np.sqrt(total), mean
 
 
-@kernel(fastmath=SUMS, forceinline=True)  # it stands in two kernels: a symbol could come from either
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)  # it stands in two kernels: a symbol could come from either
 def bias_sums(slack, y, shift):
     """Return the sums of ``y_i r_i``, its size, and ``y_i^2`` where ``r_i = max(slack_i - y_i shift, 0)`` is not 0."""
     total, size, count = 0.0, 0.0, 0.0
@@ -84,7 +84,7 @@ def bias_sums(slack, y, shift):
     return total, size, count
 
 
-@kernel()
+@kernel(leaf=True)
 def bias_root(slack, y, bias):
     """Move the bias to the exact minimiser of the loss: the root of ``sum y_i max(slack_i, 0)``, decreasing in b.
 
@@ -199,7 +199,7 @@ def imbalance(total, balance, rounding):
     return min(2.0 * (abs(balance) / total + rounding) * (1.0 + 4.0 * rounding), 1.0) if total > 0.0 else 0.0
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, squares, balance):
     """Return what a certificate needs of the weights, and of the products of all columns with ``r``.
 
@@ -242,7 +242,7 @@ def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, 
     return scale, hoped, terms, weight, reach, pull
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
     """Add ``sum_k weights[k] f_index[k]`` to ``out`` (one entry a sample)."""
     for k in range(index.size):

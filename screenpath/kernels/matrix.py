@@ -62,7 +62,7 @@ def weighted_sum(X, theta, out, start, stop):
     return dense_sum(X.dense, theta, out, start, stop)
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def dot(X, i, w):
     """Return ``x_i . w``."""
     dense, data, indices, indptr, sparse = X
@@ -91,7 +91,7 @@ def listed_products(X, where, w, out):
         out[r0], out[r1], out[r2], out[r3] = four_products(x0, x1, x2, x3, w)
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def add(X, i, step, v):
     """Add ``step * x_i`` to ``v``."""
     dense, data, indices, indptr, sparse = X
@@ -114,10 +114,10 @@ def taken(X, where, signs, near, bias, column):
         starts[r + 1] = starts[r] + indptr[i + 1] - indptr[i] + more
     values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=indices.dtype)
     for r in range(near.size):
-        begin, sign = indptr[where[near[r]]], signs[near[r]]
-        for q in range(starts[r + 1] - starts[r] - more):
-            values[starts[r] + q] = sign * data[begin + q]
-            columns[starts[r] + q] = indices[begin + q]
+        begin, first, sign = at(indptr[where[near[r]]]), at(starts[r]), signs[near[r]]
+        for q in range(at(starts[r + 1] - starts[r] - more)):
+            values[first + q] = sign * data[begin + q]
+            columns[first + q] = indices[begin + q]
         if more > 0:
             values[starts[r + 1] - 1], columns[starts[r + 1] - 1] = sign * bias, column
     return Matrix(X.dense, values, columns, starts, True)
@@ -129,16 +129,16 @@ def _relabel(indices, d):
 
     Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
     """
-    label = np.full(d, -1, dtype=np.int64)
-    columns = np.empty(min(d, indices.size), dtype=np.int64)
-    count = 0
-    for q in range(indices.size):
-        j = indices[q]
-        if label[j] < 0:
-            label[j] = count
-            columns[count] = j
-            count += 1
-        indices[q] = label[j]
+    label, count = np.full(d, -1, dtype=np.int32), 0
+    columns = np.empty(min(d, indices.size) + 1, dtype=np.int64)
+    for q in range(at(indices.size)):  # without branches: which columns are new is hard to guess
+        j = at(indices[q])
+        before = label[j]
+        columns[at(count)] = j
+        now = np.int32(count) if before < 0 else before
+        count += before < 0
+        label[j] = now
+        indices[q] = now
     return columns[:count].copy()
 
 

@@ -75,7 +75,7 @@ def lent(room):
     return Workspace(unowned(vectors), unowned(near), unowned(lists), unowned(marks), unowned(G), unowned(H))
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _border(t, want, team):
     """Value that about ``want`` of the ``|t|`` do not exceed; within a factor of 1.5, which is all it takes."""
     rows = step_of(t.size, False)
@@ -98,7 +98,7 @@ def _border(t, want, team):
     return max(border, 0.0)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _most(t, start, stop):
     most = 0.0
     for r in range(at(start), at(stop)):
@@ -106,7 +106,7 @@ def _most(t, start, stop):
     return most
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _within(t, border, start, stop):
     count = 0
     for r in range(at(start), at(stop)):
@@ -114,7 +114,7 @@ def _within(t, border, start, stop):
     return float(count)
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def _sizes(vectors, k, sparse, team):
     """Return the mean squared norm of the rows, and ``sum (hi - lo) norms``, to which rounding is relative."""
     rows = step_of(k, sparse)
@@ -130,7 +130,7 @@ def _sizes(vectors, k, sparse, team):
     return total / max(k, 1), widths
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _losses(alive, every, vectors, start, stop):
     """Return ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i`` and ``sum_i alpha_i c_i`` over alive rows."""
     lo, hi, c, t, alpha = vectors[LO], vectors[HI], vectors[C], vectors[T], vectors[ALPHA]
@@ -149,7 +149,7 @@ def _losses(alive, every, vectors, start, stop):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _losses_all(count, every, sparse, vectors, lists, team):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)
@@ -166,7 +166,7 @@ def _losses_all(count, every, sparse, vectors, lists, team):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _part(X, reach, rounding, border, bias, room, start, stop, v):
     """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
     and near ones. What changes goes into ``v``.
@@ -208,7 +208,7 @@ def _part(X, reach, rounding, border, bias, room, start, stop, v):
     return n_kept - start, n_near - start, known, linear - known, n_moved - start
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _part_all(X, reach, rounding, border, bias, count, v, room, team):
     """:func:`_part` in blocks that the team shares; then the lists are closed up, and the working set is copied."""
     lists, rows = room.lists, step_of(count, X.sparse)
@@ -246,7 +246,7 @@ def _part_all(X, reach, rounding, border, bias, count, v, room, team):
     return kept, n, known, linear, int(touched)
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def _gather(X, chosen, first, bias, room):
     """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
     vectors, near, where, signs = room.vectors, room.near, room.lists[WHERE], room.marks[SIGNS]
@@ -269,7 +269,7 @@ def _gather(X, chosen, first, bias, room):
                 G[r, dense.shape[1]] = sign * bias
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _look(X, alive, where, signs, c, w, bias, t, start, stop):
     """Bring the margins of alive rows to w; return the largest change."""
     dense, data, indices, indptr, sparse = X
@@ -305,7 +305,7 @@ def _look(X, alive, where, signs, c, w, bias, t, start, stop):
     return drift
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def _look_all(X, count, n, w, bias, room, team):
     """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
     vectors, near, lists = room.vectors, room.near, room.lists
@@ -328,7 +328,7 @@ def _look_all(X, count, n, w, bias, room, team):
     return drift
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _first_sigma(near, n, d, mean_sq, team):
     """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
     widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]

@@ -14,13 +14,14 @@ from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.barrier import SIZE, meet
 from screenpath.kernels.matrix import Matrix, add, borrowed, dot, taken
 from screenpath.kernels.rows import dense_products
+from screenpath.kernels.unowned import unowned
 
 DIRECT = 600  # largest number of features whose Hessian is factorised
 GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
 FORCING, PRODUCTS = 0.1, 300  # relative accuracy and longest run of conjugate gradients
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def inner(a, b):
     total = 0.0
     for j in range(a.size):
@@ -28,7 +29,7 @@ def inner(a, b):
     return total
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def advance(out, residual, search, image, square, curvature):
     """Take a step of conjugate gradients, along ``search`` whose image is ``image``; return the residual's square.
 
@@ -51,7 +52,7 @@ def advance(out, residual, search, image, square, curvature):
     return fresh
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _add_outer(X, i, sign, H, top, end):
     """Add ``sign * g_i g_i'`` to the lower triangle of ``H``, between the rows ``top`` and ``end``."""
     dense, data, indices, indptr, sparse = X
@@ -71,7 +72,7 @@ def _add_outer(X, i, sign, H, top, end):
                 H[j, k] += scaled * dense[i, k]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _add_four(X, moved, H, top, end):
     """:func:`_add_outer` for four dense rows at once, of which ``~r`` stands for taking one away."""
     r0, r1, r2, r3 = moved[0], moved[1], moved[2], moved[3]
@@ -84,7 +85,7 @@ def _add_four(X, moved, H, top, end):
             h[k] += s0 * x0[k] + s1 * x1[k] + s2 * x2[k] + s3 * x3[k]
 
 
-@kernel
+@kernel(leaf=True)
 def _enter(X, moved, anew, d, H, team):
     """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
     top, end = 0, d
@@ -106,14 +107,14 @@ def _enter(X, moved, anew, d, H, team):
     meet(team)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _factorise(A):
     """Overwrite the lower triangle of ``A`` by its Cholesky factor, row by row; pivots are kept positive.
 
     Written here rather than taken from LAPACK: as fast at these sizes, and a threaded library never joins in. Four
     entries of a row are formed at once, so that each value read serves four products.
     """
-    n = A.shape[0]
+    n, A = A.shape[0], unowned(A)
     for i in range(n):
         ai = A[i]
         j = 0
@@ -138,7 +139,7 @@ def _factorise(A):
         ai[i] = np.sqrt(max(ai[i] - inner(ai[:i], ai[:i]), floor))
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def solve_factored(L, x):
     """Solve ``L L' x = b`` in place."""
     n = L.shape[0]
@@ -153,7 +154,7 @@ def solve_factored(L, x):
             x[k] -= L[i, k] * x[i]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _hessian_direction(H, total, share, sigma, scratch, p):
     """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``, less ``share total total'``."""
     d, peak = p.size, 0.0
@@ -189,24 +190,23 @@ def _centre(K, right):
 @kernel(fastmath=SUMS)
 def _woodbury_direction(X, J, centred, sigma, p):
     """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
-    n, d, first = J.size, p.size, np.int64(0)
-    right = np.empty(n)
-    K = np.empty((n, n))
-    if X.sparse:
+    n, d, first, right, K = J.size, p.size, np.int64(0), np.empty(J.size), np.empty((J.size, J.size))
+    stored, _, indices, indptr, sparse = X
+    if sparse:
         row = np.zeros(d)
         for r in range(n):
             i = J[r]
             add(X, i, 1.0, row)
             for s in range(r + 1):
                 K[r, s] = dot(X, J[s], row)
-            for q in range(at(X.indptr[i]), at(X.indptr[i + 1])):
-                row[at(X.indices[q])] = 0.0
+            for q in range(at(indptr[i]), at(indptr[i + 1])):
+                row[at(indices[q])] = 0.0
             right[r] = dot(X, i, p)
     else:
         GJ = np.empty((n, d))
         for r in range(n):
             for j in range(d):
-                GJ[r, j] = X.dense[J[r], j]
+                GJ[r, j] = stored[J[r], j]
         for r in range(n):
             dense_products(GJ, GJ[r], K[r], first, r + 1)
         dense_products(GJ, p, right, first, n)
@@ -234,9 +234,10 @@ def _conjugate_direction(X, J, centred, sigma, p):
     if X.sparse:
         rows = taken(X, J, np.ones(J.size, dtype=np.int8), np.arange(J.size), 0.0, 0)
     else:
+        stored = X.dense
         for r in range(J.size):
             for j in range(p.size):
-                dense[r, j] = X.dense[J[r], j]
+                dense[r, j] = stored[J[r], j]
         rows = Matrix(dense, X.data, X.indices, X.indptr, X.sparse)
     return _conjugate_gradients(rows, J.size, centred, sigma, p)
 

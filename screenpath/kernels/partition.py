@@ -8,7 +8,7 @@ ROWS = 1024  # what sums over all rows are formed from, here, in `box` and in `c
 EVERY = 0x0101010101010101  # the low bits of eight statuses: set in all of them where none is 0
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_ends(theta, lo, hi, ends, start, stop):
     """Write -1 where ``theta`` is at its lower end, else 1 where it is at its upper end, else 0 to ``ends``.
 
@@ -29,7 +29,7 @@ def box_ends(theta, lo, hi, ends, start, stop):
     return int(n_R), int(n_L), int(nonzero)
 
 
-@kernel
+@kernel(leaf=True)
 def box_rests(theta, lo, hi):
     """Tell whether no dual variable is at an end of its box other than 0; most often one of the first ones is."""
     for i in range(theta.size):
@@ -103,7 +103,7 @@ def box_part(status, lo, hi, c, theta, ell):
     return index[:k].copy(), linear, open_rows[:m].copy()
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, stop):
     """List the rows ``start <= i < stop`` that are open: survivors, and those that are not yet where they are fixed.
 
@@ -151,7 +151,7 @@ def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, st
     return k - first, n - start, linear, moved
 
 
-@kernel
+@kernel(leaf=True)
 def box_moves(moved, status, lo, hi, signs, theta, step):
     """Put fixed variables at their ends; write what that changes, times their signs, to ``step``."""
     for r in range(moved.size):
@@ -161,7 +161,7 @@ def box_moves(moved, status, lo, hi, signs, theta, step):
         theta[i] = end
 
 
-@kernel
+@kernel(leaf=True)
 def box_survivors(index, C, c, lo, hi, norms, theta, products, out, first):
     """Write survivors' ``c``, ``C lo``, ``C hi``, norms, ``C theta`` and products to columns of ``out``."""
     last = first + index.size
@@ -173,7 +173,7 @@ def box_survivors(index, C, c, lo, hi, norms, theta, products, out, first):
         norm[k], start[k], product[k] = norms[i], C * theta[i], products[i]
 
 
-@kernel()
+@kernel(leaf=True)
 def box_lift(theta, index, alpha, C, lo, hi):
     """Write the survivors' ``alpha / C``, clipped to their box, to their places in ``theta``."""
     for r in range(index.size):
@@ -181,7 +181,7 @@ def box_lift(theta, index, alpha, C, lo, hi):
         theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
 
 
-@kernel
+@kernel(leaf=True)
 def changes(listed, theta, held, lo, hi, signs, ends, step, found):
     """Write what listed rows have changed from ``held``, times their signs, to their places in ``step``.
 

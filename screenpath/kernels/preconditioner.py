@@ -15,6 +15,7 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import _factorise, inner, solve_factored
+from screenpath.kernels.unowned import unowned
 
 FREQUENT = 200  # columns that enter as they are, at most
 FEWER = 16  # and at most one for so many rows
@@ -97,10 +98,10 @@ def _least_weight(weights, most):
 @kernel(fastmath=SUMS)
 def _number(X, n, place):
     """Number the frequent columns in ``place``, -1 for all others; return how many they are."""
+    _, data, indices, indptr, _ = X
     weights, most, count = np.zeros(place.size), min(FREQUENT, n // FEWER), 0
-    for r in range(n):
-        for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-            weights[at(X.indices[q])] += X.data[q] * X.data[q]
+    for q in range(at(indptr[n])):
+        weights[at(indices[q])] += data[q] * data[q]
     least = _least_weight(weights, most) if most < place.size else 0.0
     for j in range(place.size):
         place[j] = -1
@@ -120,10 +121,11 @@ def _part(X, r, place, columns, values, numbers, count, keys):
     rest : float
         The squared norm of the other columns.
     """
+    _, data, indices, indptr, _ = X
     rest, weights = 0.0, np.zeros(KEYS)
     keys[:] = -1
-    for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-        value, j = X.data[q], place[at(X.indices[q])]
+    for q in range(at(indptr[r]), at(indptr[r + 1])):
+        value, j = data[q], place[at(indices[q])]
         if j >= 0:
             values[count], numbers[count] = value, j
             count += 1
@@ -134,16 +136,17 @@ def _part(X, r, place, columns, values, numbers, count, keys):
             k -= 1
             if k + 1 < KEYS:
                 weights[k + 1], keys[k + 1] = weights[k], keys[k]
-            weights[k], keys[k] = size, columns[at(X.indices[q])]
+            weights[k], keys[k] = size, columns[at(indices[q])]
     return count, rest
 
 
 @kernel(fastmath=SUMS)
 def _lay(X, place, r, line, there):
     """Write the rare columns of a row to ``line``, or 0 in their places."""
-    for q in range(at(X.indptr[r]), at(X.indptr[r + 1])):
-        j = at(X.indices[q])
-        line[j] = X.data[q] if there and place[j] < 0 else 0.0
+    _, data, indices, indptr, _ = X
+    for q in range(at(indptr[r]), at(indptr[r + 1])):
+        j = at(indices[q])
+        line[j] = data[q] if there and place[j] < 0 else 0.0
 
 
 @kernel(fastmath=SUMS)
@@ -152,6 +155,7 @@ def _compare(X, place, d, keys, fresh, like, shared, rest):
 
     Rows alike share one of their heaviest columns. A row that is like another stands for no third one.
     """
+    _, data, indices, indptr, _ = X
     n, line, first = fresh.size, np.zeros(place.size), np.full(d, -1, dtype=np.int64)
     following = np.empty(KEYS * n, dtype=np.int64)
     for r in range(n):
@@ -168,8 +172,8 @@ def _compare(X, place, d, keys, fresh, like, shared, rest):
                 if not laid:
                     _lay(X, place, r, line, True)
                     laid = True
-                for q in range(at(X.indptr[other]), at(X.indptr[other + 1])):
-                    product += X.data[q] * line[at(X.indices[q])]
+                for q in range(at(indptr[other]), at(indptr[other + 1])):
+                    product += data[q] * line[at(indices[q])]
                 if product * product > most * rest[other] * rest[r]:
                     most, like[r] = product * product / (rest[other] * rest[r]), other
                     shared[r] = product
@@ -231,6 +235,7 @@ def surveyed(known, before, X, rows, columns, size):
     size : int
     """
     X, n, count, stored = borrowed(X), rows.size, 0, known.values.size
+    indptr = X.indptr
     seat, moved = np.full(size, -1, dtype=np.int64), np.full(before.size, -1, dtype=np.int64)
     for p in range(before.size):
         seat[before[p]] = p
@@ -239,22 +244,23 @@ def surveyed(known, before, X, rows, columns, size):
         if p >= 0:
             moved[p] = r
         else:
-            stored += X.indptr[r + 1] - X.indptr[r]
+            stored += indptr[r + 1] - indptr[r]
     values, numbers, starts = np.empty(stored), np.empty(stored, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
     like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
     keys, place, fresh = np.empty((n, KEYS), dtype=np.int64), known.place[columns], np.full(n, True)
+    old_values, old_numbers, old_starts, old_like, old_shared, old_rest, _, _, old_keys = known
     for r in range(n):
         p = seat[rows[r]]
         if p < 0:
             count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys[r])
         else:
-            other = known.like[p]
+            other = old_like[p]
             fresh[r] = other >= 0 and moved[other] < 0  # what it was like is gone
-            rest[r], keys[r] = known.rest[p], known.keys[p]
+            rest[r], keys[r] = old_rest[p], old_keys[p]
             if other >= 0 and not fresh[r]:
-                like[r], shared[r] = moved[other], known.shared[p]
-            for q in range(known.starts[p], known.starts[p + 1]):
-                values[count], numbers[count] = known.values[q], known.columns[q]
+                like[r], shared[r] = moved[other], old_shared[p]
+            for q in range(at(old_starts[p]), at(old_starts[p + 1])):
+                values[at(count)], numbers[at(count)] = old_values[q], old_numbers[q]
                 count += 1
         starts[r + 1] = count
     _compare(X, place, known.place.size, keys, fresh, like, shared, rest)
@@ -266,23 +272,24 @@ def surveyed(known, before, X, rows, columns, size):
 def _woodbury(known, slope, pivot):
     """Return ``W``."""
     n, f, longest = pivot.size, known.frequent, 0
-    starts, like = known.starts, known.like
+    values, columns, starts, like = known.values, known.columns, known.starts, known.like
     for r in range(n):
         longest = max(longest, starts[r + 1] - starts[r])
     W, own, where = np.zeros((f, f)), np.empty(2 * longest), np.empty(2 * longest, dtype=np.int32)
+    lines = unowned(W)
     for j in range(f):
         W[j, j] = 1.0
     for r in range(n):
         count, other = 0, like[r]
-        for q in range(starts[r], starts[r + 1]):
-            own[count], where[count] = known.values[q], known.columns[q]
+        for q in range(at(starts[r]), at(starts[r + 1])):
+            own[at(count)], where[at(count)] = values[q], columns[q]
             count += 1
         if other >= 0:  # columns that both have are listed twice: their products add up
-            for q in range(starts[other], starts[other + 1]):
-                own[count], where[count] = -slope[r] * known.values[q], known.columns[q]
+            for q in range(at(starts[other]), at(starts[other + 1])):
+                own[at(count)], where[at(count)] = -slope[r] * values[q], columns[q]
                 count += 1
         for p in range(count):
-            scaled, line = own[p] / pivot[r], W[where[p]]
+            scaled, line = own[p] / pivot[r], lines[where[p]]
             for q in range(at(count)):
                 line[at(where[q])] += scaled * own[q]
     return W
@@ -314,12 +321,12 @@ def precondition(known, ridge):
     ridge : ndarray of shape (n,)
         Above 0.
     """
-    n, slope, pivot = ridge.size, np.zeros(ridge.size), known.rest + ridge
+    n, slope, pivot, like, shared = ridge.size, np.zeros(ridge.size), known.rest + ridge, known.like, known.shared
     for r in range(n):
-        other = known.like[r]
+        other = like[r]
         if other >= 0:
-            slope[r] = known.shared[r] / pivot[other]
-            pivot[r] = max(pivot[r] - slope[r] * known.shared[r], LEAST * pivot[r])
+            slope[r] = shared[r] / pivot[other]
+            pivot[r] = max(pivot[r] - slope[r] * shared[r], LEAST * pivot[r])
     W = _woodbury(known, slope, pivot)
     _factorise(W)
     return Preconditioner(known.values, known.columns, known.starts, known.like, slope, pivot, W)
@@ -331,27 +338,28 @@ def closed(M, opened):
 
     The factor is left as it is, which makes ``M`` larger than these rows would.
     """
-    like, pivot = M.like.copy(), M.pivot.copy()
+    like, pivot, slope, pivots = M.like.copy(), M.pivot.copy(), M.slope, M.pivot
     for k in range(opened.size):
         if not opened[k]:
             like[k], pivot[k] = -1, np.inf
         elif like[k] >= 0 and not opened[like[k]]:
-            pivot[k] += M.slope[k] * M.slope[k] * M.pivot[like[k]]
+            pivot[k] += slope[k] * slope[k] * pivots[like[k]]
             like[k] = -1
-    return Preconditioner(M.values, M.columns, M.starts, like, M.slope, pivot, M.factor)
+    return Preconditioner(M.values, M.columns, M.starts, like, slope, pivot, M.factor)
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _apart(M, r, out):
     """Write ``(L D L')^-1 r`` to ``out``, which may be ``r``."""
+    like, slope, pivot = M.like, M.slope, M.pivot
     for k in range(out.size):
-        other = M.like[k]  # an earlier one, itself like no other
-        out[k] = r[k] if other < 0 else r[k] - M.slope[k] * r[other]
+        other = like[k]  # an earlier one, itself like no other
+        out[k] = r[k] if other < 0 else r[k] - slope[k] * r[at(other)]
     for k in range(out.size):
-        out[k] /= M.pivot[k]
+        out[k] /= pivot[k]
     for k in range(out.size):
-        if M.like[k] >= 0:
-            out[M.like[k]] -= M.slope[k] * out[k]
+        if like[k] >= 0:
+            out[at(like[k])] -= slope[k] * out[k]
 
 
 @kernel(fastmath=SUMS)
@@ -372,7 +380,7 @@ def preconditioned(M, r, out, sums):
     _apart(M, out, out)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def gap_of(box, step, t):
     """Return the share of the gap that the rows have after a step that leaves ``t``, as far as they tell."""
     total = 0.0
@@ -383,7 +391,7 @@ def gap_of(box, step, t):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _sized(weights, residual):
     total = 0.0
     for k in range(residual.size):
@@ -448,9 +456,9 @@ def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit,
         for j in range(change.size):
             change[j] += length * search[j]
         formed += 1
-    stored, count = 0, 0  # values, rows
+    stored, count, indptr = 0, 0, X.indptr  # values, rows
     for k in range(n):
-        stored += X.indptr[where[k] + 1] - X.indptr[where[k]] if X.sparse else change.size
+        stored += indptr[where[k] + 1] - indptr[where[k]] if X.sparse else change.size
         count += weights[k] > 0.0
     return int(formed * count * (1.0 + M.values.size / max(stored, 1)))
 

@@ -5,7 +5,7 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def four_products(x0, x1, x2, x3, w):
     """Return the products of four rows with ``w``, each value of which is read once."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -17,7 +17,7 @@ def four_products(x0, x1, x2, x3, w):
     return t0, t1, t2, t3
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def dense_products(X, w, out, start, stop):
     """Write ``X[i] . w`` to ``out[i]`` for ``start <= i < stop``.
 
@@ -43,7 +43,7 @@ def dense_products(X, w, out, start, stop):
         out[i], out[j], out[k], _ = four_products(X[i], X[j], X[k], X[k], w)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def csr_products(data, indices, indptr, w, out, start, stop):
     """Write ``x_i . w`` to ``out[i]`` for the rows ``start <= i < stop`` of a CSR matrix."""
     for i in range(start, stop):
@@ -53,7 +53,7 @@ def csr_products(data, indices, indptr, w, out, start, stop):
         out[i] = total
 
 
-@kernel(fastmath={"contract"})
+@kernel(fastmath={"contract"}, leaf=True)
 def add_rows(X, index, count, weights, out):
     """Add ``sum_k weights[index[k]] X[index[k]]`` over ``count`` rows of a list to ``out``.
 
@@ -96,7 +96,7 @@ def dense_sum(X, theta, out, start, stop):
     return dense_sum_listed(X, theta, out, start, stop, np.empty(max(stop - start, 1), dtype=np.int64))
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def dense_sum_listed(X, theta, out, start, stop, index):
     """:func:`dense_sum`, with room for a list of the block's rows."""
     touched, i = np.int64(0), start
@@ -116,7 +116,7 @@ def dense_sum_listed(X, theta, out, start, stop, index):
     return touched
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def csr_sum(data, indices, indptr, theta, out, start, stop):
     """Add ``sum_i theta_i x_i`` over the block to ``out``; return the rows touched (zeros are skipped)."""
     touched = 0
@@ -172,15 +172,14 @@ def dense_take(X, index, signs, out):
 @kernel()
 def csr_take(data, indices, indptr, index, signs, out_data, out_indices, out_indptr):
     """Copy the CSR rows ``signs[k] * x_index[k]`` to the (large enough) output arrays."""
-    q = 0
+    q = at(0)
     out_indptr[0] = 0
     for k in range(index.size):
-        i = index[k]
-        s = signs[k]
-        for p in range(at(indptr[i]), at(indptr[i + 1])):
-            out_data[q] = s * data[p]
-            out_indices[q] = indices[p]
-            q += 1
+        begin, size = at(indptr[index[k]]), at(indptr[index[k] + 1] - indptr[index[k]])
+        for p in range(size):
+            out_data[q + p] = signs[k] * data[begin + p]
+            out_indices[q + p] = indices[begin + p]
+        q += size
         out_indptr[k + 1] = q
 
 

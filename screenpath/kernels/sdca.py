@@ -198,7 +198,7 @@ def localise_weights(columns, d, classes, keep, known, u, u_slack, beta):
     return v, shrink, missing[:count], places[:count]
 
 
-@kernel
+@kernel(leaf=True)
 def spread(lines, columns, n, d, classes, local_theta, local_w, theta, w):
     """Write the dual variables and weights of the copy to those of the full problem."""
     k, width = lines.size, columns.size
@@ -209,7 +209,7 @@ def spread(lines, columns, n, d, classes, local_theta, local_w, theta, w):
             w[c * d + columns[j]] = local_w[c * width + j]
 
 
-@kernel
+@kernel(leaf=True)
 def shuffle(order, random):
     """Permute in place; ``random`` is the state of the generator (xorshift64)."""
     for a in range(order.size - 1, 0, -1):
@@ -239,7 +239,7 @@ def shift(v, shrink):
     return shifts
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order):
     """Visit dual variables of the binary model over dense rows: :func:`sweep` without what only others need.
 
@@ -287,7 +287,7 @@ def sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, 
     return (order.size + moved) * width
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def sweep(view, dense, samples, width, alpha, shrink, sqnorms, theta, v, order):
     """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
     (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
@@ -443,7 +443,7 @@ def evaluate(view, dense, samples, width, alpha, beta, shrink, fixed_L, status, 
     return touched
 
 
-@kernel
+@kernel(leaf=True)
 def descend(view, dense, samples, width, alpha, beta, shrink, sqnorms, fixed_L, status, theta, v, w, order, random,
             limits, state, terms):  # fmt: skip
     """Sweep over the surviving dual variables in random order, in place, and evaluate the gap from time to time.

@@ -22,7 +22,7 @@ from screenpath.kernels import SUMS, at, kernel
 BLOCK = 2048
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def column_sum(data, indices, start, stop, n, psi):
     """Return ``x^j . psi`` for the column at ``start:stop``."""
     total = 0.0
@@ -36,7 +36,7 @@ def column_sum(data, indices, start, stop, n, psi):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def add_column(data, indices, start, stop, n, value, out):
     """Add ``value x^j`` for the column at ``start:stop``."""
     if value == 0.0:
@@ -50,7 +50,7 @@ def add_column(data, indices, start, stop, n, value, out):
             out[at(indices[p])] += value * data[p]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def two_columns(data, first, second, n, psi, multiply, first_value, second_value, out):
     """Return ``x . psi`` of two columns without gaps, stored from ``first`` and from ``second`` on.
 
@@ -73,7 +73,7 @@ def two_columns(data, first, second, n, psi, multiply, first_value, second_value
     return total, other
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def column_sums(view, n, features, psi, scale, out):
     """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
     data, indices, indptr = view
@@ -90,7 +90,7 @@ def column_sums(view, n, features, psi, scale, out):
     return touched
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def bound_sums(w, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
     """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that do not suffice."""
     for j in range(w.size):
@@ -185,7 +185,7 @@ def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, 
     return touched, features[:count].copy()
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def products(view, n, w, out):
     """Add ``X w_c`` to ``out`` for every class from the columns of non-zero weights; return the values touched."""
     data, indices, indptr = view
@@ -202,7 +202,7 @@ def products(view, n, w, out):
     return touched
 
 
-@kernel
+@kernel(leaf=True)
 def row_squares(view, n, squares, counts):
     """Add the squared values of each sample to ``squares``, and how many there are to ``counts``, column by column."""
     data, indices, indptr = view
@@ -221,7 +221,7 @@ def row_squares(view, n, squares, counts):
                 counts[i] += 1
 
 
-@kernel
+@kernel(leaf=True)
 def feature_terms(w, u, features, norms, alpha, beta):
     """Sum what a certificate needs over the weights of ``features``; ``S = S_beta(u)`` is the soft threshold.
 
@@ -270,7 +270,7 @@ def feature_terms(w, u, features, norms, alpha, beta):
     return w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero
 
 
-@kernel
+@kernel(leaf=True)
 def soft_threshold(u, beta, scale, out):
     """Write ``scale * S_beta(u)``."""
     for f in range(u.size):
@@ -302,7 +302,7 @@ def mask(w, keep, out):
     return features[:count].copy(), dropped
 
 
-@kernel
+@kernel(leaf=True)
 def differ(a, b):
     """Tell whether two arrays differ in any entry; compared in blocks, which is many entries at a time."""
     for start in range(0, a.size, BLOCK):
@@ -336,7 +336,7 @@ def entries(values, among):
     return index[:count].copy(), found[:count].copy()
 
 
-@kernel
+@kernel(leaf=True)
 def tally(status, keep):
     """Count the decisions: dual variables at 0, at 1, and weights at 0."""
     n_R, n_L, zeroed = 0, 0, 0
@@ -351,7 +351,7 @@ def tally(status, keep):
     return n_R, n_L, zeroed
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def column_squares(view, n, classes, weights, out):
     """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
     data, indices, indptr = view

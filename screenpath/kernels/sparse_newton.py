@@ -9,7 +9,7 @@ from screenpath.kernels.sparse_levels import place as place_levels
 from screenpath.kernels.sparse_samples import Samples, respond
 
 
-@kernel
+@kernel(leaf=True)
 def pick(w, u, alpha, beta, features, active, signs, rhs):
     """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there.
 
@@ -49,7 +49,7 @@ def quadratic_zone(status, theta, place):
     return inside[:count].copy()
 
 
-@kernel
+@kernel(leaf=True)
 def active_values(indptr, active):
     """Return the values stored in the columns of the active features."""
     d = indptr.size - 1
@@ -60,7 +60,7 @@ def active_values(indptr, active):
     return total
 
 
-@kernel
+@kernel(leaf=True)
 def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
@@ -101,7 +101,7 @@ def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     return q
 
 
-@kernel
+@kernel(leaf=True)
 def gather_dense(view, samples, roots, active, place, inside, out):
     """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
     (data, indices, indptr), labels, n = view, samples.labels, samples.n
@@ -121,7 +121,7 @@ def gather_dense(view, samples, roots, active, place, inside, out):
                     out[k, e] = labels[at(indices[p])] * roots[at(indices[p])] * data[p]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def without(level, image):
     """Take the parts along the rows of ``level``, of length 1 and orthogonal, out of ``image``."""
     for r in range(level.shape[0]):
@@ -244,7 +244,7 @@ def implicit_conjugate_gradients(view, samples, roots, active, place, level, alp
     return limit, rr <= stop
 
 
-@kernel
+@kernel(leaf=True)
 def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new, level):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
@@ -296,7 +296,7 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
 
-@kernel
+@kernel(leaf=True)
 def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
     """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
 

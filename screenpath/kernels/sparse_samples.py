@@ -30,13 +30,13 @@ class Samples(NamedTuple):
     gamma: float
 
 
-@kernel
+@kernel(leaf=True)
 def slack_of(scores, own, n, classes, i, k):
     """Return ``1 - m`` of the dual variable ``k``, of sample ``i`` with the label ``own``."""
     return 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
 
 
-@kernel
+@kernel(leaf=True)
 def weigh(theta, samples, psi):
     """Write ``psi`` of dual variables (see the module)."""
     labels, weights, n, classes, _ = samples
@@ -54,7 +54,7 @@ def weigh(theta, samples, psi):
         psi[own * n + i] = total * weights[i]
 
 
-@kernel
+@kernel(leaf=True)
 def respond(scores, samples, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
@@ -90,7 +90,7 @@ def respond(scores, samples, status, theta, psi):
     return loss
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def sample_terms(scores, samples, theta):
     """Sum what a certificate needs over the dual variables, each with its sample's weight.
 
@@ -141,7 +141,7 @@ def sample_terms(scores, samples, theta):
     return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
 
 
-@kernel
+@kernel(leaf=True)
 def pair_weights(samples, out):
     """Write to ``out[c n + i]`` how much the dual variables of sample ``i`` that touch class ``c`` count."""
     labels, weights, n, classes, _ = samples

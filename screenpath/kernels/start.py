@@ -15,7 +15,7 @@ LISTED = 64  # entries that are compared at a time
 TURNED = 32  # variables that change ends in one go, at least: the effect of fewer is not that of the way's part
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
     """Return ``share`` if the survivors have a far smaller gap that far on the way from ``theta`` to ``guess``, else 0.
 
@@ -82,7 +82,7 @@ def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start
     return index[:k].copy(), linear, changed
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def start_gap(status, c, lo, hi, point, total, C):
     """Return ``sum phi_i(t_i) - point_i t_i`` over the survivors, ``t = c - C total``: the gap they make, over C."""
     gap = 0.0
@@ -170,7 +170,7 @@ def start_survivors(index, C, c, lo, hi, norms, start, total):
     return out, square
 
 
-@kernel()
+@kernel(leaf=True)
 def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
     """Write the survivors' ``alpha / C``, clipped to their box, to ``theta``; what has not moved stays as it is."""
     for r in range(index.size):
@@ -179,7 +179,7 @@ def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
             theta[i] = min(max(alpha[r] / C, lo[i]), hi[i])
 
 
-@kernel()
+@kernel(leaf=True)
 def changes(theta, known, other, index, steps):
     """List where ``theta`` differs from ``known``, and by how much, at the beginning of ``index`` and ``steps``.
 

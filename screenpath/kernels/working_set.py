@@ -29,7 +29,7 @@ def step_of(size, sparse):
     return LEAST if size <= BLOCKS * LEAST else (size + BLOCKS - 1) // BLOCKS
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _clip(X, sigma, step, near, inside, moved, start, stop, v):
     """Move ``t`` by ``-step u``, bring ``alpha`` to it, and ``v`` to ``alpha``; mark the rows not clipped.
 
@@ -60,7 +60,7 @@ def _clip(X, sigma, step, near, inside, moved, start, stop, v):
     return loss, linear, ell, touched
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _clip_all(X, sigma, step, near, inside, moved, v, team):
     """:func:`_clip` in blocks that the team shares."""
     n, rows = inside.size, step_of(inside.size, X.sparse)
@@ -86,7 +86,7 @@ def _clip_all(X, sigma, step, near, inside, moved, v, team):
     return loss, linear, ell, int(touched)
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _slope(near, sigma, s, start, stop):
     """Return the rows' part of the first and second derivative of psi along the direction at step ``s``."""
     lo, hi, prev, alpha, t, u = near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
@@ -99,7 +99,7 @@ def _slope(near, sigma, s, start, stop):
     return first, second
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _slope_all(X, sigma, p, s, forming, near, n, team):
     """:func:`_slope` in blocks that the team shares; the products with ``p`` are formed on the way if asked for."""
     rows = step_of(n, X.sparse)
@@ -118,7 +118,7 @@ def _slope_all(X, sigma, p, s, forming, near, n, team):
     return one, sigma * two
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _line_search(X, sigma, p, slope0, near, n, team):
     """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
@@ -219,7 +219,7 @@ def solve_near(
     return iterations, touched, sigma
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def _renew(near, n, sparse, team):
     """Make the dual point the centre of the next proximal round."""
     rows = step_of(n, sparse)
