@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from screenpath.models.l1_rounding import L1Rounding
-from screenpath.numbers.rounding import Proven
+from screenpath.numbers.rounding import OUTWARD, UNIT, Proven
 
 
 @dataclass(slots=True)
@@ -26,6 +27,7 @@ class L1Certificate(Proven):
     theta: np.ndarray
     products: np.ndarray  # shape (m,): ``f_j . theta``, at most 1 in size
     scale: float  # ``theta`` is ``max(slack, 0)`` times this over ``lam``
+    off: float  # bound on the norm of the error of ``slack``
     slip: float  # how far ``theta`` is from the feasible point that the gap belongs to, relative to its norm
     # Upper bound of the gap between ``w`` and that point: what a region around ``theta`` is made of. A sharpened
     # certificate has a dual point of its own, and a smaller ``gap``.
@@ -39,6 +41,29 @@ class L1Certificate(Proven):
     def at(self) -> tuple:
         """Return the numbers of the grid point."""
         return (self.lam,)
+
+
+def halfway(gap: float, scale: float, norm: float, off: float) -> tuple[float, float]:
+    """Return a ball with the dual optimum: its centre as a part of ``r = max(slack, 0)``, and its radius.
+
+    Not only ``1/2 ||scale r - alpha*||^2`` is at most what the dual value of the feasible ``scale r`` lacks, but
+    ``1/2 ||r - alpha*||^2`` also at most what the primal value is too large: ``slack.alpha* <= r.alpha*``,
+    ``w.F alpha* <= lam ||w||_1`` and ``z.alpha* = 0``. The sum of both is the gap, so the centre is halfway
+    between the two points, and the square of the radius ``gap - 1/4 ||r - scale r||^2`` (Tran et al. 2023, RYU). It is
+    smaller than the ball of the dual point alone where the two are near each other.
+
+    Parameters
+    ----------
+    gap : float
+        Not below the exact one.
+    scale, norm : float
+        Of the dual point, and ``||r||``.
+    off : float
+        How far ``r`` and ``scale r`` may be from points of which this is true.
+    """
+    apart = max(abs(1.0 - scale) * norm - 2.0 * off, 0.0)
+    square = gap * (1.0 + 16.0 * UNIT) - 0.25 * apart * apart * (1.0 - 16.0 * UNIT)
+    return 0.5 * (1.0 + scale), sqrt(max(square, 0.0)) * OUTWARD + off
 
 
 @dataclass(slots=True)

@@ -217,6 +217,7 @@ class L1SVM(PathModel, Resumable):
             theta=alpha * (scale / lam),
             products=products * (scale / lam),
             scale=scale,
+            off=off,
             slip=kernels.imbalance(sums[0], sums[2], self.rounding.column) + 4.0 * UNIT,
             theta_gap=proof["gap"],
             **proof,

@@ -14,6 +14,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import l1dome
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.geometry import Ball, Point
+from screenpath.models.l1_types import halfway
 from screenpath.rules.base import Composed
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
@@ -44,10 +45,18 @@ class VariationalInequality:
 
 
 def gap_ball(reference) -> Ball:
-    """Ball of a certified pair at its own parameter: ``||theta - theta_1||^2 <= 2 gap / lambda^2``."""
-    theta = reference.theta
-    center = Point(theta, reference.products, kernels.inner(theta, theta))
-    return Ball(center, math.sqrt(2.0 * reference.theta_gap) / reference.lam)
+    """Ball of a certified pair at its own parameter: around ``theta`` with ``r^2 = 2 gap / lambda^2``, or the one
+    halfway to the residuals, where that is smaller.
+    """
+    theta, products, lam, scale = reference.theta, reference.products, reference.lam, reference.scale
+    square, radius = kernels.inner(theta, theta), math.sqrt(2.0 * reference.theta_gap) / lam
+    if scale > 0.0:
+        norm = math.sqrt(square) * lam
+        part, other = halfway(reference.theta_gap, scale, norm / scale, max(reference.off, reference.slip * norm))
+        if other < radius * lam:
+            factor = part / scale
+            return Ball(Point(factor * theta, factor * products, factor * factor * square), other / lam)
+    return Ball(Point(theta, products, square), radius)
 
 
 def contradicted(model, accurate, lam: float, decided) -> int:

@@ -20,7 +20,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels import l1newton
 from screenpath.kernels import l1svm as kernels
 from screenpath.models.geometry import ROUNDING
-from screenpath.models.l1_types import L1Reduced
+from screenpath.models.l1_types import L1Reduced, halfway
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.rows.columns import FEWER
 from screenpath.solvers.base import Budget, Solution, Solver
@@ -195,16 +195,18 @@ class _Run:
 
     def _screen(self, sums: _Sums) -> bool:
         """Drop the features the gap ball decides; return whether the point moved (a weight had to be set to 0)."""
-        # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha.
+        # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha; and
+        # the ball halfway between that and alpha.
         r, lam, scale = self.reduced, self.reduced.lam, sums.scale
         column, norm, off = r.rounding.column, sqrt(sums.squares), self.drift(sums)
         taken = kernels.imbalance(sums.total, sums.balance, column)
         gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
         sizes = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
         gap += (column + gamma(self.alive.size)) * sizes
-        radius = sqrt(2.0 * max(gap, 0.0)) + taken * scale * norm
-        extent = radius + sqrt(2.0 * sums.primal)
-        bound = scale * np.abs(sums.products) + radius * r.spreads[self.alive]
+        radius, sizes, spreads = sqrt(2.0 * max(gap, 0.0)) + taken * scale * norm, np.abs(sums.products), r.spreads
+        part, other = halfway(max(gap, 0.0), scale, norm, max(off, taken * scale * norm))
+        extent, spreads = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal), spreads[self.alive]
+        bound = np.minimum(scale * sizes + radius * spreads, part * sizes + other * spreads)
         slack = max(ROUNDING, 8.0 * (column + taken))
         gone = bound < lam - slack * (lam + extent * r.blurs[self.alive])
         dropped = self.alive[gone]

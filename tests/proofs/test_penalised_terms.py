@@ -12,6 +12,7 @@ from screenpath.kernels import sifs as kernels
 from screenpath.models import l1_rounding, sparse_rounding
 from screenpath.models.geometry import ROUNDING
 from screenpath.models.l1_rounding import L1Rounding
+from screenpath.models.l1_types import halfway
 from screenpath.models.sparse_rounding import SparseRounding, check_range
 from screenpath.rules import l1svm as l1_rules
 from screenpath.rules import sparse as rules
@@ -288,8 +289,22 @@ def test_contradictions_are_counted(monkeypatch):
     decided = np.array([1, 1, 0, -1, 1])
     assert l1_rules.contradicted(None, one, 1.0, decided) == 1 and l1_rules.contradicted(None, one, 4.0, decided) == 3
     theta = np.array([3.0, 4.0])
-    ball = l1_rules.gap_ball(SimpleNamespace(theta=theta, products=None, theta_gap=8.0, lam=2.0))
+    known = SimpleNamespace(theta=theta, products=theta, theta_gap=8.0, lam=2.0, scale=0.0, off=0.0, slip=0.0)
+    ball = l1_rules.gap_ball(known)
     assert ball.radius == 2.0 and ball.center.sqnorm == 25.0
+    known.scale = 0.8  # r = 2 theta / 0.8 has the norm 12.5, and theta 10: the centre is at 11.25, of alpha
+    ball = l1_rules.gap_ball(known)
+    assert ball.radius == pytest.approx(math.sqrt(8.0 - 0.25 * 2.5**2) / 2.0)
+    assert ball.center.sqnorm == pytest.approx(5.625**2)
+    np.testing.assert_allclose(ball.center.vector, 1.125 * theta)
+    np.testing.assert_allclose(ball.center.products, 1.125 * theta)
+    known.off, known.slip = 0.1, 0.02  # 0.2 of a norm of 10
+    assert l1_rules.gap_ball(known).radius == pytest.approx((math.sqrt(8.0 - 0.25 * 2.1**2) + 0.2) / 2.0)
+    known.off = 2.0  # the ball of theta alone is smaller
+    assert l1_rules.gap_ball(known).radius == 2.0
+    part, radius = halfway(1.0, 0.5, 4.0, 0.0)
+    assert part == 0.75 and 0.0 <= radius < 1e-7  # r and half of it are as far apart as the gap allows
+    assert halfway(0.9, 0.5, 4.0, 0.0)[1] == 0.0 and halfway(0.9, 0.5, 4.0, 0.3)[1] > 0.3
 
 
 def test_names_of_rules():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.api.l1svm import l1_svm_model
-from screenpath.models.geometry import Dome
+from screenpath.models.geometry import Ball, Dome, Point
 from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solvers.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, walk
@@ -57,6 +57,26 @@ def test_no_active_feature_is_screened(seed, shape, offset, ratio, step, noise):
     ball = gap_ball(model.certify(lam2, near))
     assert np.linalg.norm(best.theta - ball.center.vector) <= ball.radius + tolerance
     assert np.isin(active, model.screen(ball).index).all()
+
+
+def test_the_gap_ball_is_as_small_as_it_can_be():
+    """For some pairs the optimum is on its surface: a smaller one were wrong. It decides more than the dual's own."""
+    farthest, decided, before = 0.0, 0, 0
+    for seed in range(45):
+        X, y = difficult(seed, *[(20, 50), (60, 10), (30, 30)][seed % 3], [0.0, 3.0, 1e3][seed % 3])
+        model, _ = l1_svm_model(X, y)
+        rng = np.random.default_rng(seed)
+        lam = model.lam_max / rng.uniform(1.05, 10.0)
+        best = reference_at(model, lam, 1e-13)
+        for noise in (1e-2, 0.3):
+            pair = model.certify(lam, best.w * (1.0 + noise * rng.normal(size=best.w.size)))
+            ball = gap_ball(pair)
+            farthest = max(farthest, np.linalg.norm(best.theta - ball.center.vector) / ball.radius)
+            assert farthest <= 1.0 + 1e-6
+            dual = Ball(Point(pair.theta, pair.products, pair.theta @ pair.theta), np.sqrt(2.0 * pair.theta_gap) / lam)
+            decided += model.size - model.screen(ball).index.size
+            before += model.size - model.screen(dual).index.size
+    assert farthest > 0.999 and decided > 1.05 * before > 0
 
 
 @pytest.mark.parametrize("rule", ["vi", "gap", "vi+gap"])
