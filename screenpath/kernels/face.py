@@ -28,6 +28,19 @@ AT = 2  # row of a box that says where the variables are; the others are its end
 
 
 @kernel
+def movable(c, margins, lo, hi, alpha, sqnorms, alive):
+    """Return the alive rows whose dual variable is inside of its box, or is drawn there; and those that are not 0."""
+    rows, face, n, m = np.empty_like(alive), np.empty_like(alive), 0, 0
+    for i in alive:
+        t = c[i] - margins[i]
+        inward = t > 0.0 if alpha[i] <= lo[i] else (t < 0.0 if alpha[i] >= hi[i] else True)
+        rows[n], face[m] = i, i  # kept where the next one does not overwrite it
+        n += inward
+        m += inward and sqnorms[i] > 0.0
+    return rows[:n].copy(), face[:m].copy()
+
+
+@kernel
 def _compact(X, listed, d):
     """Return sparse rows as copies, without the columns that none of them has, and dense ones where they are.
 
@@ -186,6 +199,7 @@ def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one, none = np.ones(2), np.empty(0, dtype=np.int64)
     X = matrix_of(np.eye(2))
+    movable(one, one, -one, one, one, one, np.arange(2))
     face_step(
         X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), none, nothing_known(), 1e-3, 0.0, 0.1, 0.1, 9
     )

@@ -111,9 +111,11 @@ def _number(X, n, place):
     return count
 
 
-@kernel(fastmath=SUMS)
-def _part(X, r, place, columns, values, numbers, count, keys):
+@kernel(fastmath=SUMS, leaf=True)
+def _part(X, r, place, columns, values, numbers, count, weights, keys):
     """Write a row's part of ``A`` from ``count`` on, and the heaviest of its other columns to ``keys``.
+
+    One place behind that part is written to as well. ``weights`` is room for as many numbers as there are keys.
 
     Returns
     -------
@@ -122,21 +124,23 @@ def _part(X, r, place, columns, values, numbers, count, keys):
         The squared norm of the other columns.
     """
     _, data, indices, indptr, _ = X
-    rest, weights = 0.0, np.zeros(KEYS)
+    rest, least = 0.0, 0.0
+    weights[:] = 0.0
     keys[:] = -1
     for q in range(at(indptr[r]), at(indptr[r + 1])):
         value, j = data[q], place[at(indices[q])]
-        if j >= 0:
-            values[count], numbers[count] = value, j
-            count += 1
-            continue
-        rest += value * value
-        k, size = KEYS, abs(value)
-        while k > 0 and size > weights[k - 1]:
-            k -= 1
-            if k + 1 < KEYS:
-                weights[k + 1], keys[k + 1] = weights[k], keys[k]
-            weights[k], keys[k] = size, columns[at(indices[q])]
+        values[at(count)], numbers[at(count)] = value, j  # kept where the next one does not overwrite it
+        count += j >= 0
+        size = 0.0 if j >= 0 else abs(value)
+        rest += size * size
+        if size > least:
+            k = KEYS
+            while k > 0 and size > weights[k - 1]:
+                k -= 1
+                if k + 1 < KEYS:
+                    weights[k + 1], keys[k + 1] = weights[k], keys[k]
+                weights[k], keys[k] = size, columns[at(indices[q])]
+            least = weights[KEYS - 1]
     return count, rest
 
 
@@ -206,13 +210,14 @@ def survey(X, n, columns, d):
     d : int
     """
     X, place, stored = borrowed(X), np.empty(columns.size, dtype=np.int32), X.data.size
-    values, numbers, starts = np.empty(stored), np.empty(stored, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
+    values, numbers = np.empty(stored + 1), np.empty(stored + 1, dtype=np.int32)
+    starts = np.zeros(n + 1, dtype=np.int64)
     like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
-    keys, everywhere = np.empty((n, KEYS), dtype=np.int64), np.full(d, -1, dtype=np.int32)
+    keys, weights, everywhere = np.empty((n, KEYS), dtype=np.int64), np.empty(KEYS), np.full(d, -1, dtype=np.int32)
     frequent, count = _number(X, n, place), 0
     everywhere[columns] = place
     for r in range(n):
-        count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys[r])
+        count, rest[r] = _part(X, r, place, columns, values, numbers, count, weights, keys[r])
         starts[r + 1] = count
     _compare(X, place, d, keys, np.full(n, True), like, shared, rest)
     return Survey(values[:count], numbers[:count], starts, like, shared, rest, frequent, everywhere, keys)
@@ -245,14 +250,16 @@ def surveyed(known, before, X, rows, columns, size):
             moved[p] = r
         else:
             stored += indptr[r + 1] - indptr[r]
-    values, numbers, starts = np.empty(stored), np.empty(stored, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
+    values, numbers = np.empty(stored + 1), np.empty(stored + 1, dtype=np.int32)
+    starts = np.zeros(n + 1, dtype=np.int64)
     like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
     keys, place, fresh = np.empty((n, KEYS), dtype=np.int64), known.place[columns], np.full(n, True)
+    weights = np.empty(KEYS)
     old_values, old_numbers, old_starts, old_like, old_shared, old_rest, _, _, old_keys = known
     for r in range(n):
         p = seat[rows[r]]
         if p < 0:
-            count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys[r])
+            count, rest[r] = _part(X, r, place, columns, values, numbers, count, weights, keys[r])
         else:
             other = old_like[p]
             fresh[r] = other >= 0 and moved[other] < 0  # what it was like is gone

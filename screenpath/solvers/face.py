@@ -61,11 +61,8 @@ class FaceDescent(Solver):
 
     def _round(self, run: Descent, tol: float, prox: float, sweeps: int, budget: Budget) -> tuple[int, float]:
         """Sweep where it pays, then step; return the sweeps, 1 at least, and the part of the step that was taken."""
-        r, alpha, rows = run.reduced, run.alpha, run.alive
-        t = (r.c - run.margins)[rows]
-        low, high = alpha[rows] <= r.lo[rows], alpha[rows] >= r.hi[rows]
-        rows = rows[np.where(low, t > 0.0, np.where(high, t < 0.0, True))]
-        face, near = rows[run.sqnorms[rows] > 0.0], run.gap <= NEAR * abs(run.primal)
+        r, alpha, near = run.reduced, run.alpha, run.gap <= NEAR * abs(run.primal)
+        rows, face = kernels.movable(r.c, run.margins, r.lo, r.hi, alpha, run.sqnorms, run.alive)
         if not near or face.size < rows.size:
             run.sweep(sweeps, False, budget, rows)
             rows.sort()  # the sweeps have permuted it
