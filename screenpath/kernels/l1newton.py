@@ -442,30 +442,9 @@ def newton_step(
 
 @kernel()
 def newton_steps(
-    F,
-    data,
-    indices,
-    begin,
-    end,
-    sparse,
-    chosen,
-    y,
-    lam,
-    sqnorms,
-    w,
-    slack,
-    bias,
-    products,
-    gram,
-    sums,
-    member,
-    options,
-    norms,
-    rounding,
-    target,
-    best,
-    limit,
-):
+    F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, member,
+    options, norms, rounding, target, best, limit,
+):  # fmt: skip
     """Take Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no more.
 
     Parameters
@@ -510,9 +489,9 @@ def newton_steps(
         if step == 0.0:
             return tried, taken, False, gap, moved
         taken, moved = taken + 1, moved + change
-        _, gap, _, _, _, _, _, _ = evaluate(
+        gap = evaluate(
             F, data, indices, begin, end, sparse, chosen, y, slack, w, norms, rounding, lam, False, products
-        )
+        )[1]
         if gap <= target or not gap < best:
             break
         best = gap

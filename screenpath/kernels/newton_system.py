@@ -14,7 +14,6 @@ from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.barrier import SIZE, meet
 from screenpath.kernels.matrix import Matrix, add, borrowed, dot, taken
 from screenpath.kernels.rows import dense_products
-from screenpath.kernels.unowned import unowned
 
 DIRECT = 600  # largest number of features whose Hessian is factorised
 GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
@@ -114,7 +113,7 @@ def _factorise(A):
     Written here rather than taken from LAPACK: as fast at these sizes, and a threaded library never joins in. Four
     entries of a row are formed at once, so that each value read serves four products.
     """
-    n, A = A.shape[0], unowned(A)
+    n = A.shape[0]
     for i in range(n):
         ai = A[i]
         j = 0

@@ -175,9 +175,9 @@ def csr_take(data, indices, indptr, index, signs, out_data, out_indices, out_ind
     q = at(0)
     out_indptr[0] = 0
     for k in range(index.size):
-        begin, size = at(indptr[index[k]]), at(indptr[index[k] + 1] - indptr[index[k]])
+        begin, size, sign = at(indptr[index[k]]), at(indptr[index[k] + 1] - indptr[index[k]]), signs[k]
         for p in range(size):
-            out_data[q + p] = signs[k] * data[begin + p]
+            out_data[q + p] = sign * data[begin + p]
             out_indices[q + p] = indices[begin + p]
         q += size
         out_indptr[k + 1] = q
