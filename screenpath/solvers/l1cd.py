@@ -110,8 +110,8 @@ class _Run:
         self.reduced, self.budget, self.options = reduced, budget, options
         if reduced.sparse:
             _, _, begin, end = reduced.columns
-            self.columns = (NO_ROWS, *reduced.columns, True)
-            each = max(1, int((end - begin)[reduced.where].sum()) // max(reduced.size, 1))
+            self.columns, where = (NO_ROWS, *reduced.columns, True), reduced.where
+            each = max(1, int((end[where] - begin[where]).sum()) // max(reduced.size, 1))
         else:
             self.columns, each = (reduced.columns, *NO_VALUES, False), reduced.signs.size
         self.visits = max(1, VALUES // each)  # columns of one kernel call
@@ -166,16 +166,15 @@ class _Run:
 
     def evaluate(self, index: np.ndarray) -> _Sums:
         """Return the sums of the problem on some features."""
-        r, known = self.reduced, self.known is not None  # the certificate of the starting point has those of all
-        products = np.empty(index.size) if self.known is None else self.known
-        self.known = None
-        self.touched += 0 if known else index.size
-        return _Sums(
-            products,
-            *kernels.evaluate(
-                *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, known, products
-            ),
+        r, products = self.reduced, self.known  # the certificate of the starting point has those of all
+        fresh, self.known = products is None, None
+        if products is None:
+            products = np.empty(index.size)
+            self.touched += index.size
+        found = kernels.evaluate(
+            *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, not fresh, products
         )
+        return _Sums(products, *found)
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
@@ -201,11 +200,12 @@ class _Run:
         column, norm, off = r.rounding.column, sqrt(sums.squares), self.drift(sums)
         taken = kernels.imbalance(sums.total, sums.balance, column)
         gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
-        sizes = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
-        gap += (column + gamma(self.alive.size)) * sizes
-        radius, sizes, spreads = sqrt(2.0 * max(gap, 0.0)) + taken * scale * norm, np.abs(sums.products), r.spreads
-        part, other = halfway(max(gap, 0.0), scale, norm, max(off, taken * scale * norm))
-        extent, spreads = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal), spreads[self.alive]
+        terms = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
+        gap = max(gap + (column + gamma(self.alive.size)) * terms, 0.0)
+        sizes, spreads = np.abs(sums.products), r.spreads[self.alive]
+        radius = sqrt(2.0 * gap) + taken * scale * norm
+        part, other = halfway(gap, scale, norm, max(off, taken * scale * norm))
+        extent = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal)
         bound = np.minimum(scale * sizes + radius * spreads, part * sizes + other * spreads)
         slack = max(ROUNDING, 8.0 * (column + taken))
         gone = bound < lam - slack * (lam + extent * r.blurs[self.alive])

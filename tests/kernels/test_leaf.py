@@ -31,12 +31,24 @@ def made_by(node) -> set:
     return {one.attr for one in called if isinstance(one, ast.Attribute)} & MAKES
 
 
+def returned_by(node) -> set:
+    """Return the names of arrays (what has subscripts) that are returned as they are."""
+    subscripted = [one.value for one in ast.walk(node) if isinstance(one, ast.Subscript)]
+    arrays = {one.id for one in subscripted if isinstance(one, ast.Name)}
+    found = [one.value for one in ast.walk(node) if isinstance(one, ast.Return) and one.value is not None]
+    found = [one for value in found for one in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return {one.id for one in found if isinstance(one, ast.Name)} & arrays
+
+
 def test_leaves_make_no_array():
     found = dict(leaves())
     assert {"matrix.dot", "matrix.add", "rows.four_products", "newton._look"} <= set(found)
     assert not {name: made for name, node in found.items() if (made := made_by(node))}
+    # Nor do they return one that they were given, which numba would let pass, and whose users were then too few.
+    assert not {name: given for name, node in found.items() if (given := returned_by(node))}
     others = [n for f in FILES for n in ast.parse(f.read_text()).body if isinstance(n, ast.FunctionDef)]
     assert sum(bool(made_by(node)) for node in others) > 30  # which the same look finds
+    assert sum(bool(returned_by(node)) for node in others) > 5
 
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="counts of compiled code")
