@@ -13,6 +13,7 @@ from screenpath.runs.interrupts import Interrupts, Stopped
 AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
 GRACE = 20.0  # seconds for a long step to end by itself: a scheduler gives a job about 30 between SIGTERM and SIGKILL
 IMPORTS = "<frozen importlib"  # file name of the code that imports
+LLVM = "llvmlite.binding."  # modules that call LLVM
 ENTRANCE = "_run"  # of cli.app: imports that it is part of itself do not count
 
 
@@ -27,13 +28,25 @@ def importing(frame) -> bool:
     return False
 
 
+def calling_llvm(frame) -> bool:
+    """Tell whether LLVM is being called at a frame.
+
+    An exception between such a call and the note that a thing is LLVM's from now on would have it freed twice.
+    """
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(LLVM):
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Signals(Interrupts):
     """Turns the first SIGINT or SIGTERM into :class:`Stopped`; a second one ends the process at once.
 
     Compiled kernels are not interrupted: Python runs the handler when the kernel call returns, and every kernel call is
     of bounded length. Nor are imports: before there are files to keep (``keeping``) the process just ends, later the
-    signal waits for their end. While LLVM compiles, the handler may run in one of its callbacks, or in a destructor,
-    and no exception gets out of these: it is raised again a moment later, until it does.
+    signal waits for their end, as it does for that of a call of LLVM. The handler may run in a destructor as well, and
+    no exception gets out of these: it is raised again a moment later, until it does.
     """
 
     numbers = (signal.SIGINT, signal.SIGTERM)
@@ -57,9 +70,10 @@ class Signals(Interrupts):
         super().__exit__(*exception)
 
     def _handle(self, number, frame):
-        if importing(frame):
-            if not self.keeping:
-                os._exit(128 + number)
+        cuts = importing(frame)
+        if cuts and not self.keeping:
+            os._exit(128 + number)
+        if cuts or calling_llvm(frame):
             again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
             again.daemon = True
             again.start()
@@ -86,7 +100,7 @@ class Signals(Interrupts):
     def _raise_again(self, number, frame):
         if self._held:
             self._told = False
-        elif importing(frame):
+        elif importing(frame) or calling_llvm(frame):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
             self._told = True

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import FunctionType
 
 import pytest
 
@@ -53,6 +54,21 @@ def test_a_signal_that_was_lost_waits_while_it_is_held(capfd):
         with pytest.raises(Stopped), signals.held():
             assert wait(lambda: not signals._told)  # it was raised again, and put off
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_signal_within_a_call_of_llvm_waits_for_its_end(capfd):
+    ended = []
+
+    def calls():
+        signal.raise_signal(signal.SIGTERM)
+        ended.append(wait(lambda: False, 0.1))  # it comes again meanwhile
+
+    there = {**globals(), "__name__": "llvmlite.binding.module"}
+    within = FunctionType(calls.__code__, there, closure=calls.__closure__)
+    with pytest.raises(Stopped), Signals():
+        within()
+        wait(lambda: False)
+    assert ended == [False] and capfd.readouterr().err.count("stopping:") == 1
 
 
 def test_what_fails_for_want_of_what_a_signal_cut_is_the_signal():
