@@ -12,6 +12,7 @@ import functools
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,7 @@ def start_helpers(modules: tuple) -> None:
     """Compile kernel modules in further processes while this one compiles what it comes to.
 
     They begin with the last module, from which this process is farthest. One that cannot be started is not missed.
+    Each ends with this process, however that ends: a pipe that nothing is written to is closed then.
     """
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
@@ -101,20 +103,28 @@ def start_helpers(modules: tuple) -> None:
         words = [sys.executable, "-m", "screenpath.kernels.sharing", *backwards[k:], *backwards[:k]]
         nowhere = subprocess.DEVNULL
         with contextlib.suppress(OSError):
-            _helpers.append(subprocess.Popen(words, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere))
+            _helpers.append(
+                subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere)
+            )
 
 
 def stop_helpers() -> None:
     """End the processes that compile."""
     while _helpers:
-        one = _helpers.pop()
-        one.kill()
-        one.wait()
+        with _helpers.pop() as one:
+            one.kill()
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 def main() -> None:
     from screenpath.kernels.compilation import ensure_compiled
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     ensure_compiled(*sys.argv[1:])
 
 
