@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
+import functools
 import itertools
 from fractions import Fraction
 
@@ -11,11 +13,11 @@ import numpy as np
 LOSSES = ("svm", "lad", "quantile", "svr")
 
 
-def exact_rows(model) -> list[list[Fraction]]:
-    """Return ``G`` of a model with dense rows."""
+def signed_rows(model) -> np.ndarray:
+    """Return ``G`` of a model: a sign changes no digit."""
     X = model.rows.X if not model.rows.sparse else _dense(model.rows)
     stacked = np.vstack([X, X]) if model.mirrored else X
-    return [[Fraction(float(v)) * int(s) for v in row] for row, s in zip(stacked, model.signs, strict=True)]
+    return np.asarray(stacked, dtype=float) * np.asarray(model.signs, dtype=float)[:, None]
 
 
 def _dense(rows):
@@ -24,6 +26,14 @@ def _dense(rows):
         for p in range(rows.indptr[i], rows.indptr[i + 1]):
             out[i, rows.indices[p]] = rows.data[p]
     return out
+
+
+def integers(values) -> tuple[np.ndarray, int]:
+    """Return floats as integers times a power of 1/2, and which power: sums of products of these need no fractions."""
+    pairs = [float(v).as_integer_ratio() for v in np.ravel(values)]
+    bits = max((divisor.bit_length() - 1 for _, divisor in pairs), default=0)
+    whole = np.array([number * ((1 << bits) // divisor) for number, divisor in pairs], dtype=object)
+    return whole.reshape(np.shape(values)), bits
 
 
 class Exact:
@@ -39,21 +49,40 @@ class Exact:
     inside = False  # whether only dual points in their box are tried: those of an optimum are
 
     def __init__(self, model, C: float):
-        self.G, self.C = exact_rows(model), Fraction(float(C))
+        self.rows, self.bits = integers(signed_rows(model))
+        self.C = Fraction(float(C))
         self.c, self.lo, self.hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+
+    def at(self, C: float) -> Exact:
+        """Return these objectives with another C."""
+        other = copy.copy(self)
+        other.C = Fraction(float(C))
+        return other
+
+    @functools.cached_property
+    def G(self) -> list[list[Fraction]]:
+        """Return the rows as fractions."""
+        return [[Fraction(int(v), 1 << self.bits) for v in row] for row in self.rows]
 
     def primal(self, w) -> Fraction:
         """Return ``P_C(w)``."""
-        w = [v if isinstance(v, Fraction) else Fraction(float(v)) for v in w]
-        t = [c - dot(g, w) for c, g in zip(self.c, self.G, strict=True)]
+        if any(isinstance(v, Fraction) for v in w):
+            w = [Fraction(v) for v in w]
+            margins, square = [dot(g, w) for g in self.G], dot(w, w)
+        else:
+            whole, bits = integers(w)
+            margins = [Fraction(int(m), 1 << (self.bits + bits)) for m in self.rows @ whole]
+            square = Fraction(int(whole @ whole), 1 << (2 * bits))
+        t = [c - m for c, m in zip(self.c, margins, strict=True)]
         loss = sum(max(lo * v, hi * v) for lo, hi, v in zip(self.lo, self.hi, t, strict=True))
-        return dot(w, w) / 2 + self.C * loss
+        return square / 2 + self.C * loss
 
     def dual(self, theta) -> Fraction:
-        """Return ``D_C(theta)``."""
-        theta = [Fraction(float(v)) for v in theta]
-        u = [self.C * sum(t * g[j] for t, g in zip(theta, self.G, strict=True)) for j in range(len(self.G[0]))]
-        return self.C * dot(self.c, theta) - dot(u, u) / 2
+        """Return ``D_C(theta)`` of floats."""
+        whole, bits = integers(theta)
+        u = whole @ self.rows
+        square = Fraction(int(u @ u), 1 << (2 * (self.bits + bits)))
+        return self.C * dot(self.c, [Fraction(float(v)) for v in theta]) - self.C * self.C * square / 2
 
     @property
     def zero(self) -> Fraction:

@@ -94,12 +94,12 @@ def test_below_the_least_c_the_closed_form_is_taken(monkeypatch):
 def test_no_bound_is_smaller_than_the_exact_gap(name, seed):
     """Judged in rational numbers, along a chain that is long enough for sums to be formed anew."""
     model, judged = model_of(name, seed), 0
-    grid = np.geomspace(1e-4, 1e3, 60)
+    exact, grid = Exact(model, 1.0), np.geomspace(1e-4, 1e3, 60)
     for step, certificate in steps_of(model, name, grid):
         if step.solver not in ("constant", "closed-form"):
             continue
-        exact = Exact(model, certificate.C)
-        gap = exact.primal(certificate.point.vector) - exact.dual(certificate.theta)
+        there = exact.at(certificate.C)
+        gap = there.primal(certificate.point.vector) - there.dual(certificate.theta)
         assert 0 <= gap <= certificate.gap
         judged += 1
     assert judged > 20
