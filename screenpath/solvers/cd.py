@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import cd as kernels
-from screenpath.kernels.matrix import matrix_of, weighted_sum
+from screenpath.kernels.matrix import listed_products, matrix_of, weighted_sum
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
@@ -66,8 +66,6 @@ class CoordinateDescent(Solver):
 class Descent:
     """Working arrays of one solve."""
 
-    margins: np.ndarray  # of the last check, before what it screened
-
     def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
         self.reduced = reduced
         self.rows = matrix_of(reduced.rows)
@@ -80,6 +78,8 @@ class Descent:
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.w = reduced.start_sum.copy()
         self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
+        self.margins = np.empty(reduced.size)  # of the last check, of what was alive before it
+        self.offset = reduced.offset
 
     def restart(self) -> None:
         """Leave the start that the problem brings for the point of the box nearest to zero."""
@@ -101,13 +101,18 @@ class Descent:
             sweeps -= now
 
     def check(self, tol: float, dynamic: bool) -> bool:
-        """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
-        r = self.reduced
-        self.margins = margins = self._products(self.w)
-        loss, linear, magnitude = box_kernels.box_summary(r.c, margins, r.lo, r.hi, self.alpha, 0, r.size)
+        """Evaluate the gap of what is alive; screen with its ball where asked. Return whether the target is met.
+
+        Rows that were screened are at the end of their box for good. Should ``w`` leave one of them on the wrong side
+        of its kink, the certificate on the full data says so.
+        """
+        alive = self.alive
+        alive.sort(kind="stable")  # sweeps have permuted it
+        margins, (c, lo, hi, alpha) = self._products(), self._of_alive()
+        loss, linear, magnitude = box_kernels.box_summary(c, margins, lo, hi, alpha, 0, alive.size)
         w_sq = float(self.w @ self.w)
-        pull = w_sq - float(self.alpha @ margins)  # the sum of the fixed rows, times w
-        primal = 0.5 * w_sq - pull + loss + r.offset
+        pull = w_sq - float(alpha @ margins)  # the sum of the fixed rows, times w
+        primal = 0.5 * w_sq - pull + loss + self.offset
         gap = w_sq - pull + loss - linear
         self.gap, self.primal = gap, primal
         if gap <= tol * abs(primal):
@@ -116,30 +121,45 @@ class Descent:
             # Margins are off by the rounding of a product, and w by that of its updates.
             size, off = np.sqrt(w_sq), UNIT * (self.touched + 64.0)
             error = (GAP_ROUNDING + off) * (w_sq + abs(pull) + loss + magnitude + size * self.widths)
-            self._screen(margins, max(gap, 0.0) + error, w_sq)
+            self._screen(margins, c, max(gap, 0.0) + error, w_sq)
         return False
 
-    def _screen(self, margins, squared_radius, w_sq):
-        # Here w is the primal point of the dual iterate, so the ball of theory is centred at w with r^2 = gap.
+    def _of_alive(self) -> tuple:
         r = self.reduced
+        every = r.c, r.lo, r.hi, self.alpha
+        return every if self.alive.size == r.size else tuple(values[self.alive] for values in every)
+
+    def _screen(self, margins, c, squared_radius, w_sq):
+        # Here w is the primal point of the dual iterate, so the ball of theory is centred at w with r^2 = gap.
+        r, alive = self.reduced, self.alive
         ball = Ball(Point(self.w, margins, w_sq), float(np.sqrt(squared_radius)))
-        status = np.empty(r.size, dtype=np.int8)
-        box_kernels.box_decide_ball(margins, 1.0, r.norms, ball.radius, ball.extent, r.c, ROUNDING, status, 0, r.size)
-        fresh = self.alive[status[self.alive] != 0]
+        status = np.empty(alive.size, dtype=np.int8)
+        norms = r.norms if alive.size == r.size else r.norms[alive]
+        box_kernels.box_decide_ball(margins, 1.0, norms, ball.radius, ball.extent, c, ROUNDING, status, 0, alive.size)
+        found = status != 0
+        fresh = alive[found]
         if fresh.size == 0:
             return
         step = np.zeros(r.size)
-        values = np.where(status[fresh] < 0, r.lo[fresh], r.hi[fresh])
+        values = np.where(status[found] < 0, r.lo[fresh], r.hi[fresh])
         step[fresh] = values - self.alpha[fresh]
         self.alpha[fresh] = values
         self.w += self._sum(step)
-        self.alive = np.sort(self.alive[status[self.alive] == 0])
+        self.offset += float(r.c[fresh] @ values)
+        self.alive = alive[~found]
         self.screened += fresh.size
-        self.decided[fresh] = status[fresh]
+        self.decided[fresh] = status[found]
 
-    def _products(self, w):
-        self.touched += self.reduced.size
-        return self.reduced.products(w)
+    def _products(self) -> np.ndarray:
+        """Return the margins of what is alive; they are noted too."""
+        self.touched += self.alive.size
+        if self.alive.size == self.reduced.size:
+            self.margins = self.reduced.products(self.w)
+            return self.margins
+        margins = np.empty(self.alive.size)
+        listed_products(self.rows, self.alive, self.w, margins)
+        self.margins[self.alive] = margins
+        return margins
 
     def _sum(self, weights):
         out = np.zeros(self.w.size)
