@@ -179,7 +179,7 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
     squares = sqnorms[face]
     if X.sparse:
         if before.size < KNOWN * n:
-            known = survey(rows, n, columns, w.size)
+            known = survey(rows, squares, columns, w.size)
         else:
             known = surveyed(known, before, rows, face, columns, sqnorms.size)
     step, change, touched = _settle(

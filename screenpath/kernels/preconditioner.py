@@ -18,7 +18,8 @@ from screenpath.kernels.newton_system import _factorise, inner, solve_factored
 from screenpath.kernels.unowned import unowned
 
 FREQUENT = 200  # columns that enter as they are, at most
-FEWER = 16  # and at most one for so many rows
+FEWER = 8  # and at most one for so many rows
+HEAVY = 1.0  # sum of the squares of a column of rows of norm 1, from which it is one of them
 ALIKE = 0.5  # cosine, without the frequent columns, from which two rows are alike
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
 KEYS, DEEP = 3, 4  # a row's heaviest columns, and rows with one of them as theirs that are looked at
@@ -78,10 +79,12 @@ class Preconditioner(NamedTuple):
 
 @kernel(fastmath=SUMS)
 def _least_weight(weights, most):
-    """Return a weight that at most so many are above, and few less."""
-    low, high = 0.0, 0.0
+    """Return a weight, ``HEAVY`` or more, that at most so many are above, and few less."""
+    low, high = HEAVY, HEAVY
     for weight in weights:
         high = max(high, weight)
+    if weights.size <= most:
+        return low
     for _ in range(HALVINGS):
         middle, above = 0.5 * (low + high), 0
         for weight in weights:
@@ -96,13 +99,17 @@ def _least_weight(weights, most):
 
 
 @kernel(fastmath=SUMS)
-def _number(X, n, place):
+def _number(X, n, sqnorms, place):
     """Number the frequent columns in ``place``, -1 for all others; return how many they are."""
     _, data, indices, indptr, _ = X
-    weights, most, count = np.zeros(place.size), min(FREQUENT, n // FEWER), 0
-    for q in range(at(indptr[n])):
-        weights[at(indices[q])] += data[q] * data[q]
-    least = _least_weight(weights, most) if most < place.size else 0.0
+    weights, heavy, size, count = np.zeros(place.size), np.empty(place.size), 0, 0
+    for r in range(n):
+        for q in range(at(indptr[r]), at(indptr[r + 1])):
+            weights[at(indices[q])] += data[q] * data[q] / sqnorms[r]
+    for j in range(place.size):
+        heavy[size] = weights[j]  # kept where the next one does not overwrite it
+        size += weights[j] > HEAVY
+    least = _least_weight(heavy[:size], min(FREQUENT, n // FEWER))
     for j in range(place.size):
         place[j] = -1
         if weights[j] > least:
@@ -197,24 +204,25 @@ def _list(keys, r, first, following):
 
 
 @kernel
-def survey(X, n, columns, d):
+def survey(X, sqnorms, columns, d):
     """Return what is known of sparse rows.
 
     Parameters
     ----------
     X : Matrix
         Of n rows, and of some of ``d`` columns.
-    n : int
+    sqnorms : ndarray of shape (n,)
+        Their squared norms, none of which is 0.
     columns : ndarray of int64
         Which these are.
     d : int
     """
-    X, place, stored = borrowed(X), np.empty(columns.size, dtype=np.int32), X.data.size
+    X, n, place, stored = borrowed(X), sqnorms.size, np.empty(columns.size, dtype=np.int32), X.data.size
     values, numbers = np.empty(stored + 1), np.empty(stored + 1, dtype=np.int32)
     starts = np.zeros(n + 1, dtype=np.int64)
     like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
     keys, weights, everywhere = np.empty((n, KEYS), dtype=np.int64), np.empty(KEYS), np.full(d, -1, dtype=np.int32)
-    frequent, count = _number(X, n, place), 0
+    frequent, count = _number(X, n, sqnorms, place), 0
     everywhere[columns] = place
     for r in range(n):
         count, rest[r] = _part(X, r, place, columns, values, numbers, count, weights, keys[r])
@@ -475,7 +483,7 @@ def warm_up():
     data, ends = np.ones(2), np.array([0, 1, 2])
     X = matrix_of((data, np.zeros(2, dtype=np.int32), ends))
     rows, columns = np.arange(2), np.arange(1)
-    known = survey(X, 2, columns, 1)
+    known = survey(X, data, columns, 1)
     M = precondition(surveyed(known, rows, X, rows, columns, 2), data)
     diagonal(data)
     closed(M, np.full(2, True))

@@ -42,8 +42,12 @@ def rows():
     return G, preconditioned_rows(G)
 
 
+def surveyed_alone(G):
+    return preconditioner.survey(matrix(G), np.sum(G * G, axis=1), np.arange(G.shape[1]), G.shape[1])
+
+
 def preconditioned_rows(G):
-    known = preconditioner.survey(matrix(G), len(G), np.arange(G.shape[1]), G.shape[1])
+    known = surveyed_alone(G)
     return preconditioner.precondition(known, np.full(len(G), RIDGE))
 
 
@@ -77,7 +81,7 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
     before = np.setdiff1d(np.arange(120), np.arange(4, 120, 30))  # rows that others are like, and others, are missing
     rows = np.setdiff1d(np.arange(120), np.arange(15, 120, 35))
     X, columns = compact(G, before)
-    known = preconditioner.survey(X, before.size, columns, 300)
+    known = preconditioner.survey(X, np.sum(G[before] ** 2, axis=1), columns, 300)
     X, columns = compact(G, rows)
     found = preconditioner.surveyed(known, before, X, rows, columns, 120)
     frequent = np.flatnonzero(known.place >= 0)
@@ -103,10 +107,21 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
 
 def test_rows_that_nobody_surveyed_before_are_surveyed_alone():
     G = text(60, 200, 4)
-    known = preconditioner.survey(matrix(G), 60, np.arange(200), 200)
+    known = surveyed_alone(G)
     again = preconditioner.surveyed(known, np.arange(60), matrix(G), np.arange(60), np.arange(200), 60)
     for one, other in zip(known, again, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_the_size_of_a_row_does_not_matter_for_what_is_frequent():
+    """A column counts by its share of each row; few of them count as much as a row does, and the heaviest are taken."""
+    G = text(120, 300, 5)
+    shares = np.sum(G * G, axis=0)
+    found = np.flatnonzero(surveyed_alone(G).place >= 0)
+    assert 0 < found.size <= 120 // preconditioner.FEWER and np.all(shares[found] > preconditioner.HEAVY)
+    assert np.setdiff1d(np.flatnonzero(shares > shares[found].min()), found).size == 0
+    sizes = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=120)
+    np.testing.assert_array_equal(np.flatnonzero(surveyed_alone(sizes[:, None] * G).place >= 0), found)
 
 
 def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
