@@ -115,7 +115,8 @@ def sparse_svm_path(
         Number of values of ``beta``, log-spaced from ``beta_max`` down to ``beta_min_ratio * beta_max``; or the values.
     alphas : int or sequence of float, default 100
         Number of values of ``alpha`` for each ``beta``, log-spaced from ``alpha_max(beta)`` down to
-        ``alpha_min_ratio * alpha_max(beta)``; or the values.
+        ``alpha_min_ratio * alpha_max(beta)``; or the values. 0 may be one of them, the last of each ``beta``: the L1
+        penalty alone, certified by dual points with ``|u_j| <= beta`` for every feature.
     beta_min_ratio, alpha_min_ratio : float
         In (0, 1].
     references : int, default 0
@@ -164,7 +165,10 @@ def sparse_svm_path(
     if jobs < 1:
         raise UsageError(f"`jobs` must be at least 1, not {jobs}")
     kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
-    width = hinge_width({"loss": LOSS.checked(loss), "smoothing": smoothing, "rule": rule, "solver": solver})
+    asked_alpha = None if np.ndim(alphas) == 0 else [float(value) for value in np.ravel(alphas)]
+    width = hinge_width(
+        {"loss": LOSS.checked(loss), "smoothing": smoothing, "rule": rule, "solver": solver, "alpha": asked_alpha}
+    )
     spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
     bias = kind["bias"]
     screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)

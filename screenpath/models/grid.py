@@ -46,14 +46,15 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
     return grid
 
 
-def explicit_grid(values) -> np.ndarray:
-    """Return the given parameters as an increasing array: positive and finite, each once."""
+def explicit_grid(values, zero: bool = False) -> np.ndarray:
+    """Return the given parameters as an increasing array: positive (or 0, where that is one) and finite, each once."""
     grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
     if grid.size == 0:
         raise UsageError("the list of parameters is empty", "give for example 0.1, 1 and 10")
+    grid += 0.0  # there is one 0
     grid.sort()  # nan comes last
-    if not (grid[0] > 0.0 and grid[-1] < np.inf):
-        raise UsageError("every parameter of the list must be positive and finite")
+    if not ((grid[0] > 0.0 or (zero and grid[0] == 0.0)) and grid[-1] < np.inf):
+        raise UsageError(f"every parameter of the list must be positive and finite{', or 0' if zero else ''}")
     same = grid[1:] == grid[:-1]
     if same.any():
         raise UsageError(f"the parameter {grid[1:][same][0]:g} appears twice in the list")
@@ -85,24 +86,19 @@ def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) 
     """Return the values of ``alpha`` of one row of a sparse-SVM grid, from the largest down; see :func:`beta_grid`.
 
     ``references``, with explicit values: so many further values, log-spaced, before each of them (Hong 2019, Table 4: a
-    single pair is reached through a path of references).
+    single pair is reached through a path of references). Before 0 there are none: it leads up to
+    itself (``solvers.sharp``), and has no logarithm.
     """
     _check_ratio(min_ratio, "`alpha_min_ratio`")
     if references < 0:
         raise UsageError(f"`references` must not be negative, it is {references}")
     if np.ndim(alphas) == 0:
         return _downward(int(alphas), alpha_max, min_ratio, "`alphas`")
-    if np.any(np.asarray(list(alphas), dtype=np.float64) == 0.0):
-        raise UsageError(
-            "`alpha` 0 leaves no L2 term: then only dual points with |u_j| <= beta for every feature prove anything, "
-            "and none that a solver has meets that exactly",
-            "give `alpha` a small value instead, such as 1e-6; `screenpath l1svm` has the L1 penalty alone",
-        )
-    wanted = explicit_grid(alphas)[::-1]
+    wanted = explicit_grid(alphas, zero=True)[::-1]
     points: list[float] = []
     last = max(alpha_max, wanted[0])
     for alpha in wanted:
-        points.extend(np.geomspace(last, alpha, references + 2)[1:-1] if alpha < last else [])
+        points.extend(np.geomspace(last, alpha, references + 2)[1:-1] if 0.0 < alpha < last else [])
         points.append(alpha)
         last = alpha
     return np.array(points)

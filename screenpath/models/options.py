@@ -242,7 +242,10 @@ PAIR_GRID = grouped(
         changes=True,
     ),
     Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01.", changes=True),
-    Option("alpha", None, "numbers", "The values of alpha themselves, the same for each beta.", changes=True),
+    Option(
+        "alpha", None, "numbers", changes=True,
+        help="The values of alpha themselves, the same for each beta; 0, the last one, is the L1 penalty alone.",
+    ),
     Option(
         "references", 0, "whole", metavar="M", least=0, stated=True, changes=True,
         help="With `alpha`: further grid points, log-spaced, before each value; screening needs near ones.",

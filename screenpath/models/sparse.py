@@ -29,6 +29,7 @@ import numpy as np
 
 from screenpath.kernels import sparse as kernels
 from screenpath.kernels import sparse_samples as losses
+from screenpath.models import sparse_pure as pure
 from screenpath.models.base import PathModel
 from screenpath.models.sparse_rounding import SparseRounding
 from screenpath.models.sparse_sharp import sharpened
@@ -318,12 +319,17 @@ class SparseModel(PathModel):
                 scores, sums, features = self._passes(w, psi, reference, scores, room)
         u, u_slack = sums
         if w is None:
-            w = np.empty(u.size)
-            kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
+            w = np.zeros(u.size)  # at alpha = 0 a dual point has no other weights of its own
+            if alpha > 0.0:
+                kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
         if scores is None:
             scores = self.scores(w)
         if level is None:
             level = self.placed(scores, intercept, guess)
+        if alpha == 0.0:
+            given = theta
+            theta, (u, u_slack) = pure.allowed(self, w, scores, given, (u, u_slack), level)
+            psi = psi if theta is given else None
         loss, loss_slack, *terms = losses.sample_terms(scores, self.samples, theta)
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
         return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level)
@@ -345,9 +351,11 @@ class SparseModel(PathModel):
         level : Level
             The intercept that the scores have.
         """
-        w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = kernels.feature_terms(
-            w, u, features, self.feature_norm, alpha, self.beta
-        )
+        if alpha > 0.0:
+            penalty = kernels.feature_terms(w, u, features, self.feature_norm, alpha, self.beta)
+        else:
+            penalty = pure.terms_of(w, u, features, self.feature_norm, self.beta)
+        w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = penalty
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
         found = SparseCertificate(
             alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi,
@@ -375,7 +383,8 @@ class SparseModel(PathModel):
     def no_worse(self, alpha: float, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
         """Return a certificate with the reference's weights, or zero, where they have a smaller primal value."""
         null = self.null_loss
-        before = reference.loss + 0.5 * reference.w_sq * (alpha / reference.alpha) + self.beta * reference.w_l1
+        squares = 0.5 * reference.w_sq * (alpha / reference.alpha) if alpha > 0.0 else 0.0
+        before = reference.loss + squares + self.beta * reference.w_l1
         if certificate.primal <= min(null, before) * (1.0 + ALIKE):
             return certificate
         w = np.zeros(self.u_ones.size) if null < before else reference.w
@@ -466,8 +475,11 @@ class SparseModel(PathModel):
         return top if matters else 0.0
 
     def start(self, alpha: float) -> SparseCertificate:
-        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger."""
-        return self.certify(max(alpha, self._top()[0]), None, self.top)
+        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger.
+
+        Where both are 0, ``w = 0`` is optimal for any ``alpha``.
+        """
+        return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""

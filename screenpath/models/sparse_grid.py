@@ -146,7 +146,7 @@ class SparseGrid(PathModel, Resumable):
 
     def restore(self, state) -> SparseCertificate:
         """Return the certificate of :meth:`state`, byte for byte."""
-        alpha, beta = states.vector(state, "at", 2, low=np.finfo(np.float64).tiny).tolist()
+        alpha, beta = states.vector(state, "at", 2, low=np.array([0.0, np.finfo(np.float64).tiny])).tolist()
         model = self.row(beta)
         theta, size = states.vector(state, "theta", model.ones.size, 0.0, 1.0), model.u_ones.size
         index = states.indices(state, "index", size)

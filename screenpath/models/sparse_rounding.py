@@ -6,7 +6,8 @@ The gap at ``alpha`` is a sum of terms none of which is negative (Fenchel and Yo
 
 Each bracket is convex in what was summed over the data. Its slope is ``theta_i(w) - theta_i``, of rate ``1/gamma``, and
 ``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors of ``t`` and ``u`` thus enter multiplied by what is missing to
-the optimum, or squared. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``); what
+the optimum, or squared. At ``alpha = 0``, where ``S`` is 0 for certain, the second bracket is ``kink_j`` alone, and its
+slope ``-w_j``. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``); what
 rounding adds to the terms themselves is part of them, and so is that of the weights.
 """
 
@@ -112,9 +113,13 @@ class SparseRounding:
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
         reach += size_of(c.intercept) * self.root / self.n  # as if of one column more, of ones
         T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.root)
-        own = 2.0 * c.beta * sqrt(active) + root_alpha * (root_lag + 2.0 * sqrt(c.w_sq))
         c.cost += c.off * T / self.n
-        c.u_error = self.column * (theta + 1e-150) * self.size + 4.0 * UNIT * own + self.lost_sums + c.shift
+        if c.alpha > 0.0:
+            own = 2.0 * c.beta * sqrt(active) + root_alpha * (root_lag + 2.0 * sqrt(c.w_sq))
+            c.u_error = self.column * (theta + 1e-150) * self.size + 4.0 * UNIT * own + self.lost_sums + c.shift
+        else:
+            c.u_error = self.column * self.spread * self.peak * (theta + 1e-150) * reach
+            c.u_error += (8.0 * (UNIT * c.beta + TINY) + c.shift) * c.w_l1
         penalty = 0.5 * c.w_sq + c.beta * c.w_l1
         c.primal = c.loss + penalty
         best = theta + sqrt(c.apart_sq)  # at least ||theta(w)||
@@ -146,7 +151,7 @@ class SparseRounding:
             unsure += ratio * (self.penalty * sizes * sizes + c.floor * (1.0 + step * step))
         T, U = c.t_error, c.u_error
         samples = min((sqrt(c.apart_sq + self.lost_pairs) + 0.5 * T / self.smoothing) * T, self.root * T) / self.n
-        penalty = (sqrt(lag_sq) / sqrt(alpha) + 0.5 * U / alpha) * U
+        penalty = (sqrt(lag_sq) / sqrt(alpha) + 0.5 * U / alpha) * U if alpha > 0.0 else U
         unsure += self.total * (c.loss_slack + UNIT * c.loss)
         return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + c.cost
 

@@ -78,13 +78,16 @@ class _Sums:
 
             pull, size = alpha * self.w, np.abs(self.w)
             shrunk = np.sign(self.u) * np.maximum(np.abs(self.u) - beta, 0.0)
-            apart = (shrunk - pull) / alpha
             off = self.u_error + 4.0 * UNIT * (np.abs(self.u) + beta + np.abs(pull)) + 8.0 * TINY
+            if alpha > 0.0:
+                apart, rate = (shrunk - pull) / alpha, 0.5 / alpha
+            else:  # a dual point's sums are within beta, whatever the formed ones seem to be
+                shrunk, apart, rate = 0.0 * pull, -self.w, 0.0
             flat = (self.w == 0.0) & (np.abs(self.u) + off <= beta)
-            self.u_adds = np.where(flat, 0.0, (np.abs(apart) + 0.5 * off / alpha) * off)
+            self.u_adds = np.where(flat, 0.0, (np.abs(apart) + rate * off) * off)
             across = np.sign(shrunk) * np.sign(self.w) < 0.0
             kink = np.where(shrunk == 0.0, beta - np.sign(self.w) * self.u, np.where(across, 2.0 * beta, 0.0))
-            share = size * kink + 0.5 * apart * (shrunk - pull)
+            share = size * np.maximum(kink, 0.0) + 0.5 * apart * (shrunk - pull)
         floor = c.floor
         penalty = 0.5 * _total(pull * self.w) + beta * _total(size)
         primal = _total(loss) / n + penalty
@@ -101,7 +104,8 @@ class _Sums:
         """Return what an exact dual point may add to the gap, where this one's signed sum is not 0 (``c.off``)."""
         c = self.c
         samples = c.cost + c.off * _norm(self.t_error * np.sqrt(self.weights)) / self.model.n
-        return samples + (_norm(apart) + _norm(self.u_error) / c.alpha + 0.5 * c.shift / c.alpha) * c.shift
+        errors = (_norm(self.u_error) + 0.5 * c.shift) / c.alpha if c.alpha > 0.0 else 0.0
+        return samples + (_norm(apart) + errors) * c.shift
 
     def form(self, room: float, primal: float) -> bool:
         """Form the sums whose rounding matters, and say whether there were any."""

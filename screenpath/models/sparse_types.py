@@ -121,7 +121,8 @@ class SparseCertificate(Proven):
     primal, primal_error, gap, rounding : float
         At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
     t_error, u_error, floor : float
-        Bounds on the norms of the rounding errors of all margins and of ``u``, and on what underflow takes.
+        Bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0`` on what the latter add
+        to the gap), and on what underflow takes.
     intercept : float or ndarray
     low, high : float
         Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``; see
@@ -219,12 +220,14 @@ class SparseReduced:
 
     The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
     (its loss is 0, or linear). The solver begins at ``start``, the previous point, whose arrays have full length.
+    ``patient``: ``alpha`` is next to nothing, and a sweep over the coordinates gets nowhere where a step is short.
     """
 
     model: SparseModel
     alpha: float
     screened: SparseScreened
     start: SparseCertificate
+    patient: bool = False
 
 
 def counts_of(model: SparseModel, certificate: SparseCertificate, screened: SparseScreened) -> dict:

@@ -283,6 +283,7 @@ def _sparse_grid(model, options):
 
 def hinge_width(options: dict) -> float:
     """Return the width of the quadratic part of the loss, infinite for the squared hinge; refuse contradictions."""
+    check_l1_alone(options)
     if options.get("loss", "hinge") == "hinge":
         check_exact_hinge(options)
         return options["smoothing"]
@@ -291,6 +292,17 @@ def hinge_width(options: dict) -> float:
             "`smoothing` is of the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
         )
     return inf
+
+
+def check_l1_alone(options: dict) -> None:
+    """Raise where ``alpha`` 0 is among the values and the solver is not one that can lead there."""
+    alphas = options.get("alpha")
+    if alphas is not None and any(value == 0.0 for value in alphas) and options["solver"] in ("sdca", "acc-sdca"):
+        raise UsageError(
+            f"the solver '{options['solver']}' needs an L2 term: its steps crawl where `alpha` is next to nothing, and "
+            "`alpha` 0 is led to by ever smaller values",
+            "use `solver=newton`, or values of `alpha` above 0",
+        )
 
 
 def check_exact_hinge(options: dict) -> None:

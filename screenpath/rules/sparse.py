@@ -3,6 +3,9 @@
 The regions contain the optimum for *any* primal point and *any* feasible dual point of the reference, and are the
 paper's where the reference is exact: a primal ball around a multiple of ``w0``, and for the dual the paper's ball
 (its radius enlarged by what the reference's gap allows) and the ball of the gap at the new parameter, or their lens.
+
+At ``alpha = 0`` the primal has no ball, and nothing is screened before the solve: the problems that lead there, each
+with an ``alpha`` above 0, have the dynamic rule (``solvers.sharp``).
 """
 
 from __future__ import annotations
@@ -110,10 +113,10 @@ def screen(
     SparseScreened
     """
     at, features = model.nothing_screened(), features and not model.sharp
-    if not (samples or features):
+    model.reach = 0.0
+    if not (samples or features) or alpha == 0.0:
         return at
     regions = _regions(model, reference, alpha)
-    model.reach = 0.0
     if not finite(regions):
         return at
     stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
@@ -179,6 +182,8 @@ def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
         As ``SparseScreened.status``.
     """
     model, accurate, alpha = model.bound(accurate, parameter)
+    if alpha == 0.0:  # of the closed form alone, where w = 0 is optimal
+        return int(np.count_nonzero((decided[-accurate.w.size :] != 0) & (accurate.w != 0.0)))
     proven = screen(model, accurate, alpha, True, True, True).duals
     duals, zeroed = decided[: proven.size], decided[proven.size :]
     radius = math.sqrt(2.0 * model.gap_at(accurate, alpha) / alpha)

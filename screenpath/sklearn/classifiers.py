@@ -8,6 +8,11 @@ from typing import Any
 from screenpath.models.option import Option
 from screenpath.sklearn.base import C_VALUE, AtC, BoxEstimator, Classifier, Single
 
+PENALTIES = (
+    Option("alpha", kind="number", valid=lambda value: value >= 0.0, demand="must be 0 or a positive number"),
+    Option("beta", kind="positive"),
+)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SVM(Classifier, BoxEstimator):
@@ -154,7 +159,7 @@ class SparseSVMClassifier(Single, SparseSVM):
     Parameters
     ----------
     alpha, beta : float, default 0.01
-        Weights of the two penalties beside the *mean* loss.
+        Weights of the two penalties beside the *mean* loss; ``alpha`` may be 0.
     loss : {"hinge", "squared-hinge"}
         The latter is ``1/2 max(0, 1 - m)^2``, whose free intercept is for two labels.
     smoothing : float, default 0.5
@@ -181,4 +186,4 @@ class SparseSVMClassifier(Single, SparseSVM):
     beta: float = 0.01
 
     def _grid_options(self) -> dict[str, Any]:
-        return {name: [Option(name, kind="positive").checked(getattr(self, name))] for name in ("alpha", "beta")}
+        return {one.name: [one.checked(getattr(self, one.name))] for one in PENALTIES}

@@ -182,7 +182,7 @@ class SparseSVMClassifierCV(CrossValidated, SparseSVM):
     Parameters
     ----------
     betas, alphas : int or sequence of float, default 10 and 100
-        Numbers of values, or the values, as of :func:`screenpath.sparse_svm_path`.
+        Numbers of values, or the values (0 may be one of ``alphas``), as of :func:`screenpath.sparse_svm_path`.
     beta_min_ratio, alpha_min_ratio : float, default 0.05 and 0.01
         Ends of the values from ``beta_max`` and, for each, ``alpha_max`` down.
     cv, scoring, step, n_jobs

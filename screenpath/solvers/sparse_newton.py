@@ -32,7 +32,7 @@ DENSE_FROM = 0.67  # density of the active columns from which the zone is copied
 ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
-SHORTEST_FREE = 1e-12  # the same with free intercepts, which heavy samples hold and a sweep does not see
+SHORTEST_HELD = 1e-12  # the same where sweeps get nowhere: beside free intercepts, or with next to no alpha
 IDLE = 60  # steps that do not lower the objective, after which its rounding is to blame (or an overflow)
 FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
@@ -50,9 +50,9 @@ class SparseNewton(Solver):
         -------
         Solution
             ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself. With the exact hinge
-            see :func:`screenpath.solvers.sharp.continued`.
+            and at ``alpha = 0`` see :func:`screenpath.solvers.sharp.continued`.
         """
-        if reduced.model.sharp:
+        if reduced.model.sharp or reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
         run = _Run(reduced)
         epochs, screened, converged, best, idle = 0, 0, False, np.inf, 0
@@ -81,6 +81,7 @@ class _Run:
         self.view = self.model.views.columns(reduced.screened.keep)
         self.at, self.own_copy = reduced.screened, False
         self.touched, self.rise = 0, np.zeros(self.model.levels)
+        self.shortest = SHORTEST_HELD if self.model.intercept or reduced.patient else SHORTEST
         start, size = reduced.start, self.model.ones.size
         self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
         self.u, self.u_slack, self.levels = start.u, start.u_slack, self.model.levels_of(start)
@@ -142,10 +143,10 @@ class _Run:
             direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
         except LinAlgError:  # rounding, or an overflow, has taken the definiteness
             return False
-        step, shortest = 1.0, SHORTEST_FREE if m.intercept else SHORTEST
+        step = 1.0
         new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3))
         near = self.levels.copy() if m.intercept else None
-        while step >= shortest:
+        while step >= self.shortest:
             loss, penalty, expected, touched = kernels.trial(
                 self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
                 step, new, near,

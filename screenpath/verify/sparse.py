@@ -9,6 +9,9 @@ Gap         1/n sum_i v_i [l(t_i) + gamma/2 theta_i^2 - theta_i t_i] + sum_j [(a
 No term of either sum is negative, and each is convex in t_i or u_j: the larger one of its values at the ends of what
 is known of t_i or u_j bounds it.
 
+Without the L2 term (``alpha = 0``) ``S`` has to be 0: ``|u_j| <= beta`` for every j. A dual point that misses that by
+a factor is one when it is divided by it; by concavity that costs no more of the gap than the same part of P(w).
+
 The squared hinge ``l(t) = 1/2 max(0, t)^2`` is the smoothed one of width 1 whose quadratic part has no end; then
 ``theta_i >= 0`` alone.
 
@@ -121,6 +124,8 @@ class SparsePair:
 
     def gap_with(self, cost: float, shift: float) -> float:
         """Return an upper bound of the gap of a dual point with terms ``cost`` larger and ``u`` off by ``shift``."""
+        if self.entry["alpha"] == 0.0:
+            return self.gap_within(cost, shift)
         alpha, beta, (u, off) = self.entry["alpha"], self.entry["beta"], self.u
         ends = [feature_terms(self.weights, end, alpha, beta) for end in (u - off, u + off)]
         gap = UP * (fsum(np.maximum(*ends)) + UP * fsum(self.terms) / self.samples)
@@ -129,6 +134,19 @@ class SparsePair:
         apart = np.abs(u - np.clip(u, -beta, beta) - alpha * self.weights)
         apart += off + 4.0 * UNIT * (np.abs(u) + alpha * np.abs(self.weights))
         return UP * (gap + cost + (UP * math.sqrt(fsum(apart * apart)) + 0.5 * shift) * shift / alpha)
+
+    def gap_within(self, cost: float, shift: float) -> float:
+        """Return the same at ``alpha = 0``, of the dual point or of the largest part of it that is one."""
+        beta, w, (u, off) = self.entry["beta"], self.weights, self.u
+        kinks, size = beta * np.abs(w) - w * u, np.abs(w)
+        errors = size * off + 4.0 * UNIT * size * (beta + np.abs(u)) + np.where(w == 0.0, 0.0, TINY)
+        gap = max(fsum(kinks) + UP * fsum(errors), 0.0) + UP * fsum(self.terms) / self.samples
+        gap = UP * (gap + cost + UP * math.sqrt(fsum(w * w)) * shift)
+        most = UP * (float(np.max(np.abs(u) + off, initial=0.0)) + shift)
+        if most <= beta:
+            return gap
+        value, error = self.primal
+        return UP * (gap + UP * (most - beta) / most * (value + error)) if most < math.inf else math.inf
 
     @property
     def weights(self) -> np.ndarray:
@@ -237,7 +255,8 @@ def read_pair(entry: dict, n: int, samples: float, width: int, kind: type[Kind],
         or index.size != values.size
         or np.any((index < 0) | (index >= width) | (np.diff(index, prepend=-1) <= 0))
         or not np.all(np.isfinite(values))
-        or not all(isinstance(entry[name], float) and 0.0 < entry[name] < math.inf for name in ("alpha", "beta"))
+        or not all(isinstance(entry[name], float) and 0.0 <= entry[name] < math.inf for name in ("alpha", "beta"))
+        or entry["beta"] == 0.0
     ):
         raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
     w, theta = np.zeros(width), np.where(states == HIGH, 1.0, 0.0)

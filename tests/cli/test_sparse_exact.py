@@ -68,7 +68,6 @@ def test_what_is_not_possible_is_refused_by_name(call, data):
     for more, said in (
         (("--rule", "ifs"), "the rule 'ifs' decides features over a ball of the dual"),
         (("--solver", "sdca"), "use --solver newton or a --smoothing above 0"),
-        (("--alpha", "1,0"), "--alpha 0 leaves no L2 term"),
     ):
         found = call(*own, *more)
         assert found.code == 2 and said in found.err, found.err

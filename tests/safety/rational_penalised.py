@@ -141,7 +141,7 @@ class Sparse:
         return [value / self.n for value in u]
 
     def objectives(self, w, theta, alpha: float, beta: float):
-        """Return primal and dual objective."""
+        """Return primal and dual objective; at ``alpha = 0`` the latter is -1 outside of the dual's feasible set."""
         alpha, beta, w, values = Fraction(alpha), Fraction(beta), fractions(w), fractions(theta)
         theta = {k: values[k] for k in self.free}
         assert all(0 <= value <= 1 for value in theta.values())
@@ -150,6 +150,8 @@ class Sparse:
         primal = loss + alpha / 2 * sum(v * v for v in w) + beta * sum(abs(v) for v in w)
         over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(theta)]
         linear = sum(self.weight(k) * (v - self.gamma / 2 * v * v) for k, v in theta.items()) / self.n
+        if alpha == 0:
+            return primal, linear if max(over) == 0 else Fraction(-1)
         return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
     def optimum(self, w, alpha: float, beta: float):

@@ -131,7 +131,6 @@ def test_a_budget_that_is_used_up_is_said():
 REFUSED = (
     ({"rule": "ifs+gap"}, "the rule .ifs. decides features"),
     ({"solver": "acc-sdca"}, "'acc-sdca'"),
-    ({"alphas": [0.1, 0.0]}, "`alpha` 0 leaves no L2 term"),
 )
 
 
