@@ -7,6 +7,7 @@ Dual        max    D(theta) = 1/n sum s theta - gamma/(2n) ||theta||^2 - 1/(2 al
 Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
 
 The exact hinge ``l(t) = max(t, 0)`` is ``gamma = 0``: the dual is then concave, but not strongly, and has no balls.
+At ``alpha = 0``, see :mod:`.sparse_pure`, the primal has none.
 
 Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
 ``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with

@@ -8,6 +8,9 @@ from scipy.optimize import linprog
 
 from screenpath import sparse_svm_path
 from screenpath.errors import UsageError
+from screenpath.models.sparse import SparseModel
+from screenpath.models.sparse_free import FreeSparseModel
+from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseReduced
 from screenpath.rules.sparse import contradicted, parse_sparse_rule
 from screenpath.solvers import sharp
@@ -156,6 +159,18 @@ def test_the_line_through_two_problems_is_what_ends_it_early(monkeypatch):
     found = sum(step.epochs for step, *_ in points(base, (0.0,), tol=1e-9))
     monkeypatch.setattr(sharp, "_at_zero", lambda model, alpha, before, now, near: near)
     assert found < sum(step.epochs for step, *_ in points(base, (0.0,), tol=1e-9))
+
+
+@pytest.mark.parametrize("kind", [SparseModel, FreeSparseModel])
+def test_a_checkpoint_brings_back_the_same_pair(kind):
+    base, *_ = drawn(2, True, gamma=0.0)
+    grid = SparseGrid(kind(base.views, base.labels, 1, 0.0, 0.0, base.given))
+    pairs = [(alpha, 0.05 * base.beta_max) for alpha in (0.1, 0.0)]
+    *_, (_, found) = walk(grid, pairs, parse_sparse_rule("sifs+gap"), make_sparse_solver("auto"), PathOptions())
+    again = SparseGrid(grid.base).restore(grid.state(found))
+    assert again.alpha == 0.0 and again.gap == pytest.approx(found.gap, rel=1e-6)
+    assert again.primal == pytest.approx(found.primal, rel=1e-14)
+    assert np.array_equal(again.theta, found.theta) and np.array_equal(again.u, found.u)
 
 
 REFUSED = (
