@@ -6,7 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.width import WIDE, narrowed
+
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what only a wide run has, unless a test is asked for by its name."""
+    if WIDE or any("::" in word for word in config.args):
+        return
+    items[:], left = narrowed(items)
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say that there is more."""
+    if not WIDE:
+        terminalreporter.write_line("A narrow run: `make coverage` tries more (tests/width.py).")
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,7 @@ def as_array(rows, sparse, d):
     return sp.csr_array(rows, shape=(rows[2].size - 1, d)).toarray() if sparse else rows
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("bias", [0.0, 1.5])
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def walked(model, rule="dvi+gap", solver="auto", grid=GRID, **more):
 
 
 @unused
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize(
     ("intercept", "rule"),

@@ -1,0 +1,53 @@
+"""How wide the tests go.
+
+A narrow run (`make test`) checks every behaviour, with as many random problems and combinations of parameters as its
+faults need to be found. A wide one (``SCREENPATH_WIDE=1``: `make coverage`, continuous integration) has more of both:
+
+- ``wide(few, many)`` is the number of random problems;
+- of a test marked ``covering(t)`` a narrow run takes so many combinations of parameters that any values of ``t`` of
+  them meet at least once: 1 is every value, 2 every pair of values;
+- a test marked ``wide_only`` is left to the wide run: it has a smaller sibling, or looks at how the program is packed.
+
+What a narrow run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from itertools import combinations
+
+WIDE = os.environ.get("SCREENPATH_WIDE", "") not in ("", "0")
+
+
+def wide(few: int, many: int) -> int:
+    """Return how many random problems to try."""
+    return many if WIDE else few
+
+
+def covering(rows: list[dict], strength: int) -> list[int]:
+    """Return the places of rows in which any ``strength`` values meet that meet in one of the rows.
+
+    Greedy: of the rows left the first is taken that brings together the most values which have not met.
+    """
+    meetings = [set(combinations(sorted(row.items()), min(strength, len(row)))) for row in rows]
+    left, chosen = set().union(*meetings), []
+    while left:
+        best = max(range(len(rows)), key=lambda k: len(meetings[k] & left))
+        left -= meetings[best]
+        chosen.append(best)
+    return sorted(chosen)
+
+
+def narrowed(items: list) -> tuple[list, list]:
+    """Return the tests of a narrow run, and those left out."""
+    groups = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("covering")
+        if mark is not None and hasattr(item, "callspec"):
+            groups[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    left = {item for item in items if item.get_closest_marker("wide_only")}
+    for (_, strength), group in groups.items():
+        kept = covering([dict(item.callspec.indices) for item in group], strength)
+        left |= set(group) - {group[k] for k in kept}
+    return [item for item in items if item not in left], [item for item in items if item in left]
