@@ -12,6 +12,7 @@ import pytest
 
 from tests.run_folders import unsealed
 from tests.runs.damaged import COMMANDS, READERS, content, one_error, read
+from tests.width import wide
 
 
 def test_a_changed_byte_of_the_certificate_is_noticed(call, copy):
@@ -142,11 +143,11 @@ def fewer(how: str, result) -> bool:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damage_at_random_is_noticed_or_harmless(call, copy, made, seed):
-    """Some 200 damaged folders: predict, export and plot end with one error, or write what they wrote before."""
+    """Many damaged folders: predict, export and plot end with one error, or write what they wrote before."""
     rng, expected = random.Random(seed), {}
     names = sorted(path.name for path in made.iterdir() if path.is_dir())
-    noticed = 0
-    for _ in range(50):
+    noticed, count = 0, wide(20, 50)
+    for _ in range(count):
         name = rng.choice(names)
         folder = copy(name)
         if name not in expected:
@@ -159,15 +160,15 @@ def test_damage_at_random_is_noticed_or_harmless(call, copy, made, seed):
                 name, how, result,
             )  # fmt: skip
             noticed += result.code == 1
-    assert noticed > 50
+    assert noticed > count
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_resume_of_damaged_folders(call, copy, made, seed):
-    """Some 80 damaged folders: --resume ends with one error, or with the numbers of a run that was left alone."""
+    """Many damaged folders: --resume ends with one error, or with the numbers of a run that was left alone."""
     rng, codes = random.Random(100 + seed), []
     names = sorted(path.name for path in made.iterdir() if path.is_dir() and not path.name.startswith("whole"))
-    for _ in range(20):
+    for _ in range(wide(10, 20)):
         name = rng.choice(names)
         kind = name.split("-")[1]
         folder = copy(name)

@@ -138,6 +138,18 @@ def fuzz(checks: int, seed: int = 0, report=None):
     return done, decided, faults
 
 
+def finds(rule: str, checks: int, seed: int = 0) -> bool:
+    """Tell whether ``checks`` checks have a fault of a rule: a control needs to see no more than one."""
+    done, problem = 0, seed
+    while done < checks:
+        for found, _, _, wrong, _ in check_problem(problem):
+            done += 1
+            if wrong and found == rule:
+                return True
+        problem += 1
+    return False
+
+
 def main() -> int:
     """Return 0 where no fault was found, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -288,8 +288,8 @@ def too_slow(*_):
     raise TimeoutError(f"more than {SECONDS} s")
 
 
-def fuzz(inputs: int, seed: int = 0, kinds=None, report=None) -> tuple[list, dict]:
-    """Check so many inputs.
+def fuzz(inputs: int, seed: int = 0, kinds=None, report=None, enough=lambda wrong: False) -> tuple[list, dict]:
+    """Check so many inputs, or until there is ``enough`` in what is wrong with one: a control looks for one alone.
 
     Returns
     -------
@@ -312,7 +312,10 @@ def fuzz(inputs: int, seed: int = 0, kinds=None, report=None) -> tuple[list, dic
             for number in range(seed, seed + inputs):
                 rng = random.Random(number)
                 signal.alarm(SECONDS)
-                failures += [(number, wrong) for wrong in rng.choice(subjects).check(rng)]
+                found = rng.choice(subjects).check(rng)
+                failures += [(number, wrong) for wrong in found]
+                if any(enough(wrong) for wrong in found):
+                    break
                 if report and (number - seed + 1) % 1000 == 0:
                     report(f"{number - seed + 1} inputs, {len(failures)} failures")
         finally:

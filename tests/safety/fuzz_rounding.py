@@ -161,6 +161,18 @@ def fuzz(steps: int, seed: int = 0, report=None, check=check_path):
     return statuses, found
 
 
+def finds(which, steps: int, seed: int = 0, check=check_path) -> bool:
+    """Tell whether ``steps`` steps have a false claim ``which`` is true of: a control needs to see no more than one."""
+    done, problem = 0, seed
+    while done < steps:
+        for _, false, _ in check(problem):
+            done += 1
+            if any(which(claim) for claim in false):
+                return True
+        problem += 1
+    return False
+
+
 def main() -> int:
     """Return 0 where no claim was false, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

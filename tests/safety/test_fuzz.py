@@ -11,9 +11,10 @@ from screenpath.rules import pathwise
 from tests.safety import fuzz as search
 from tests.safety import fuzz_intercept
 from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference
+from tests.width import wide
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=wide(6, 15), deadline=None)
 @given(seed=st.integers(10**6, 2 * 10**6))
 def test_no_rule_is_unsafe(seed):
     seen = set()
@@ -36,16 +37,14 @@ def test_the_driver_counts_under_a_free_intercept():
     assert sum(made.values()) >= 1000 and min(made[rule] for rule in fuzz_intercept.ATTACKS) > 0 and faults == []
 
 
-def faults_with(monkeypatch, module, name, broken, rule):
+def finds_with(monkeypatch, module, name, broken, rule) -> bool:
     monkeypatch.setattr(module, name, broken)
-    done, _, faults = search.fuzz(8000, seed=50)
-    assert done[rule] > 0
-    return [fault for fault in faults if fault[1] == rule]
+    return search.finds(rule, 8000, seed=50)
 
 
 def test_the_search_finds_a_radius_that_is_too_small(monkeypatch):
     right = rules.pair_radius
-    assert faults_with(monkeypatch, rules, "pair_radius", lambda *a: 0.98 * right(*a), "dvi")
+    assert finds_with(monkeypatch, rules, "pair_radius", lambda *a: 0.98 * right(*a), "dvi")
 
 
 def test_the_search_finds_the_formula_for_exact_references(monkeypatch):
@@ -54,14 +53,14 @@ def test_the_search_finds_the_formula_for_exact_references(monkeypatch):
         radius = 0.5 * abs(ratio - 1.0) * np.sqrt(near.point.sqnorm)
         return Ball(near.point.scaled(0.5 * (1.0 + ratio)), float(radius))
 
-    assert faults_with(monkeypatch, rules, "pair_ball", printed, "dvi")
+    assert finds_with(monkeypatch, rules, "pair_ball", printed, "dvi")
 
 
 @pytest.mark.parametrize(("rule", "wrong"), [("loss floor", 1.001), ("chunk C", 1.2)])
 def test_the_search_finds_a_loss_that_is_not_proven(monkeypatch, rule, wrong):
     right = pathwise.loss_floor
     module = search if rule == "loss floor" else pathwise
-    assert faults_with(monkeypatch, module, "loss_floor", lambda *a: max(right(*a) * wrong, 1e-3), rule)
+    assert finds_with(monkeypatch, module, "loss_floor", lambda *a: max(right(*a) * wrong, 1e-3), rule)
 
 
 def test_the_search_finds_decisions_whose_far_point_is_not_proven(monkeypatch):
@@ -70,7 +69,7 @@ def test_the_search_finds_decisions_whose_far_point_is_not_proven(monkeypatch):
     def believing(self, model, certificate, screened, decided):
         return screened, decided
 
-    assert faults_with(monkeypatch, pathwise.Pathwise, "proven", believing, "chunk s")
+    assert finds_with(monkeypatch, pathwise.Pathwise, "proven", believing, "chunk s")
 
 
 def test_the_search_finds_a_far_end_that_is_taken_as_exact(monkeypatch):
@@ -79,7 +78,7 @@ def test_the_search_finds_a_far_end_that_is_taken_as_exact(monkeypatch):
     def careless(near, far, parameters, enhanced):
         return right(near, Ball(far.center, 0.0), parameters, enhanced)
 
-    assert faults_with(monkeypatch, rules, "feasible_dome", careless, "ssnsv")
+    assert finds_with(monkeypatch, rules, "feasible_dome", careless, "ssnsv")
 
 
 def test_the_optima_are_accurate_enough_to_contradict():

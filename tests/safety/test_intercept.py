@@ -18,6 +18,7 @@ from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions
 from tests.free_problems import SHAPES, free_problem, free_walk
 from tests.safety.problems import random_problem, random_scale
+from tests.width import wide
 
 SURE = 1e-5  # of the sizes of rows and targets: an optimum is known to less than that
 
@@ -97,8 +98,9 @@ TIGHT = {
 
 @pytest.mark.parametrize("rule", RULES)
 def test_no_decision_is_wrong(rule):
-    made, wrong = attack(range(60), RULES[rule])
-    assert made > {"dvi": 2500, "it": 3000, "bt2": 900}.get(rule, 300) and wrong == 0
+    count = wide(20, 60)
+    made, wrong = attack(range(count), RULES[rule])
+    assert made > {"dvi": 40, "it": 50, "bt2": 15}.get(rule, 5) * count and wrong == 0
 
 
 SHRUNK = 0.95  # of a radius that the attack must find to be too small
@@ -145,7 +147,7 @@ def tight_decisions(rule) -> tuple[int, int]:
 def test_the_attack_finds_a_radius_that_is_too_small(rule):
     """Where the intercept is costs an interval some strength: random problems do not show what those rules lack."""
     if rule not in TIGHT:
-        assert attack(range(60), lambda *given: less(RULES[rule](*given)))[1] > 0
+        assert any(attack([seed], lambda *given: less(RULES[rule](*given)))[1] for seed in range(60))
         return
     made, wrong = tight_decisions(TIGHT[rule])
     assert made > 50 and wrong == 0
@@ -156,8 +158,8 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
 def test_paths_of_hostile_problems_agree_and_are_safe(start):
     """Weights over six decades, rows far from the origin, more features than rows, float32; screened and unscreened."""
     audit = Audit(FreeNewton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted)
-    decided = 0
-    for seed in range(start, start + 40):
+    decided, count = 0, wide(15, 40)
+    for seed in range(start, start + count):
         rng = np.random.default_rng(seed)
         plain, _ = random_problem(rng)
         C = random_scale(rng, plain)
@@ -171,7 +173,7 @@ def test_paths_of_hostile_problems_agree_and_are_safe(start):
             assert step.status == "certified" and step.extras["unsafe"] == 0, seed
             assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), seed
             decided += step.screened_R + step.screened_L
-    assert decided > 1000
+    assert decided > 25 * count
 
 
 def test_targets_that_an_intercept_alone_meets_are_certified():

@@ -16,6 +16,7 @@ from screenpath.solvers.smo_free import make_free_kernel_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.test_kernel import FUNCTIONS, random_problem
+from tests.width import wide
 
 UNSCREENED = Screening(None, False, "none")
 SURE = 1e-5  # of a row's size: an optimum is known to less than that
@@ -68,8 +69,9 @@ def attack(seeds, rule) -> tuple[int, int]:
 
 @pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
 def test_no_decision_is_wrong(rule):
-    made, wrong = attack(range(40), rule().region)
-    assert made > (500 if rule is FreeBT2 else 1200) and wrong == 0
+    count = wide(16, 40)
+    made, wrong = attack(range(count), rule().region)
+    assert made > (12 if rule is FreeBT2 else 30) * count and wrong == 0
 
 
 @pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
@@ -79,7 +81,7 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
             return LeverPencil(less(region.first), less(region.second))
         return replace(region, ball=replace(region.ball, radius=0.9 * region.ball.radius))
 
-    assert attack(range(40), lambda *given: less(rule().region(*given)))[1] > 0
+    assert any(attack([seed], lambda *given: less(rule().region(*given)))[1] for seed in range(40))
 
 
 @pytest.mark.parametrize("solver", ["auto", "smo"])
@@ -87,7 +89,8 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
 def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
     solver, options = make_free_kernel_solver(solver), PathOptions(tol=1e-7, max_epochs=400)
     audit, decided = Audit(solver, options, contradicted), 0
-    for seed in range(100, 112):
+    count = wide(5, 12)
+    for seed in range(100, 100 + count):
         rng = np.random.default_rng(seed)
         model, words = free_problem(rng)
         C = float(10.0 ** rng.uniform(-2.0, 1.0) / np.median(model.norms) ** 2)
@@ -99,7 +102,7 @@ def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
             assert step.extras["unsafe"] == 0 and step.status == "certified", f"{seed}: {words}"
             assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12)
             decided += step.screened_R + step.screened_L
-    assert decided > 100 or rule == "gap"
+    assert decided > 8 * count or rule == "gap"
 
 
 def test_what_the_dynamic_rule_fixes_while_solving_is_right():

@@ -27,6 +27,7 @@ from tests.safety.rational_penalised import (
     small_signal,
     tops_of_rounding,
 )
+from tests.width import wide
 
 # What was certified with a gap of 0: data, labels, values of lambda, tolerance, and whether the data is sparse.
 FALSE = {
@@ -76,7 +77,7 @@ def walked(X, y, lams, tol, rule="none", newton=True, sparse=False, weights=None
         yield step, c, faults(step, c, primal, dual, tol, ceiling)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=wide(20, 80), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9]))
 def test_no_step_claims_more_than_is_true_far_from_0(seed, tol):
     """Columns are centred; scaled ones were rounded before, relative to what they were."""
@@ -108,7 +109,7 @@ def test_exact_sums_count_the_rounding_of_scaled_data():
 def test_how_many_of_them_are_certified():
     for scaled, least in ((False, 0.75), (True, 0.5)):
         states = []
-        for seed in range(12):
+        for seed in range(wide(6, 12)):
             rng = np.random.default_rng(seed)
             X, y = far_from_0(rng)
             scale = np.abs(X).max(axis=0) * rng.uniform(0.1, 1.0, X.shape[1]) if scaled else None
@@ -131,7 +132,7 @@ def test_what_was_certified_falsely(name):
         assert all(found == [] for _, _, found in walked(X, y, lams, tol, rule, sparse=sparse))
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=wide(20, 80), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9]))
 def test_no_step_claims_more_than_is_true(seed, tol):
     rng = np.random.default_rng(seed)
@@ -175,7 +176,7 @@ def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     assert "the lower bound of the optimum exceeds an objective" in found
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=wide(20, 60), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([0.5, 1e-2, 1e-5, 1e-10]))
 def test_no_decision_is_wrong(seed, tol):
     """What a rule screens is strictly inside its constraint at the exact optimum, for references of any accuracy."""

@@ -22,6 +22,7 @@ from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import Sparse, fractions, hostile, random_weights
 from tests.safety.test_rational_sparse import points
 from tests.safety.test_sparse_free import attack, solved
+from tests.width import wide
 
 
 def problem(rng) -> FreeClassesModel:
@@ -42,8 +43,9 @@ def problem(rng) -> FreeClassesModel:
 
 
 def test_no_decision_is_wrong():
-    made, wrong = attack(range(60), problem)
-    assert made > 10_000 and wrong == 0
+    count = wide(20, 60)
+    made, wrong = attack(range(count), problem)
+    assert made > 160 * count and wrong == 0
 
 
 # -- negative control: regions that are 5 % too small ------------------------------------------------------------------
@@ -108,7 +110,7 @@ def test_the_attack_finds_regions_that_are_far_too_small(which, monkeypatch):
         return found._replace(**{which: share * getattr(found, which)})
 
     monkeypatch.setattr(rules, "_regions", less)
-    assert attack(range(60), problem)[1] > 0
+    assert any(attack([seed], problem)[1] for seed in range(60))
 
 
 def test_the_attack_finds_columns_that_are_centred_too_much(monkeypatch):
@@ -120,7 +122,7 @@ def test_the_attack_finds_columns_that_are_centred_too_much(monkeypatch):
         return found
 
     monkeypatch.setattr(FreeClassesModel, "nothing_screened", more)
-    assert attack(range(60), problem)[1] > 0
+    assert any(attack([seed], problem)[1] for seed in range(60))
 
 
 # -- paths ------------------------------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ class FreeClasses(Sparse):
         return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=wide(4, 12), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9, 1e-12]))
 def test_no_step_claims_more_than_is_true(seed, tol):
     rng = np.random.default_rng(seed)
@@ -247,7 +249,7 @@ def test_no_step_claims_more_than_is_true(seed, tol):
 
 
 def test_certificates_are_sharpened():
-    for seed in range(8):
+    for seed in range(wide(4, 8)):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(7, 3)) * 10.0 ** rng.integers(-3, 4, size=3)
         labels = np.array([1, 0, 1, 2, 0, 0, 1])

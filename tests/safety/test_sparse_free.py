@@ -23,6 +23,7 @@ from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import Sparse, fractions, hostile, random_weights
 from tests.safety.test_rational_sparse import points
+from tests.width import wide
 
 WHAT = ((True, True), (True, False), (False, True))
 SURE = 1e-5  # an optimum is known to less than that
@@ -102,18 +103,21 @@ def attack(seeds, make=problem) -> tuple[int, int]:
 
 
 def test_no_decision_is_wrong():
-    made, wrong = attack(range(60))
-    assert made > 10_000 and wrong == 0
+    count = wide(20, 60)
+    made, wrong = attack(range(count))
+    assert made > 160 * count and wrong == 0
 
 
 def test_no_decision_is_wrong_with_the_exact_hinge():
-    made, wrong = attack(range(24), exact_hinge)
-    assert made > 1_000 and wrong == 0
+    count = wide(12, 24)
+    made, wrong = attack(range(count), exact_hinge)
+    assert made > 40 * count and wrong == 0
 
 
 def test_no_decision_is_wrong_with_the_squared_hinge():
-    made, wrong = attack(range(40), squared_hinge)
-    assert made > 1_000 and wrong == 0
+    count = wide(14, 40)
+    made, wrong = attack(range(count), squared_hinge)
+    assert made > 25 * count and wrong == 0
 
 
 # -- negative control: balls that are 5 % too small --------------------------------------------------------------------
@@ -173,7 +177,7 @@ def test_the_attack_finds_a_ball_that_is_too_small(which, monkeypatch):
 
 def test_the_attack_finds_columns_that_are_centred_too_much(monkeypatch):
     monkeypatch.setattr(FreeSparseModel, "nothing_screened", _centred_too_much)
-    assert attack(range(60))[1] > 0
+    assert any(attack([seed])[1] for seed in range(60))
 
 
 def _centred_too_much(model):
@@ -237,7 +241,7 @@ class FreeSparse(Sparse):
         return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=wide(16, 60), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9, 1e-12]))
 def test_no_step_claims_more_than_is_true(seed, tol):
     rng = np.random.default_rng(seed)
@@ -264,7 +268,7 @@ def test_no_step_claims_more_than_is_true(seed, tol):
 
 
 def test_certificates_are_sharpened():
-    for seed in range(12):
+    for seed in range(wide(6, 12)):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(7, 3)) * 10.0 ** rng.integers(-3, 4, size=3)
         labels = np.array([1, -1, 1, -1, -1, -1, 1])

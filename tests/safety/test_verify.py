@@ -12,6 +12,7 @@ from screenpath.verify.free import Residue
 from screenpath.verify.kernel import values
 from tests.safety.certificates import accepts, attack, change, libsvm, make_runs, still_true
 from tests.safety.judge import ExactPair, exact_kernel, exact_losses, l1_values, sparse_values, untrue
+from tests.width import wide
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,9 @@ def test_the_judge_knows_true_from_false(certificates):
 
 
 def test_changed_certificates_that_are_no_longer_true_are_rejected(certificates):
-    found = attack(certificates, 150, seed=1)
+    found = attack(certificates, wide(60, 150), seed=1)
     assert found["missed"] == []
-    assert len(found["kinds"]) > 12  # so that no kind of change is without effect
+    assert len(found["kinds"]) > wide(8, 12)  # so that no kind of change is without effect
     assert found["accepted"] >= 0.8 * found["true"] > 0  # it does not reject whatever has been touched
 
 
@@ -47,7 +48,7 @@ def test_a_checker_without_error_bounds_would_be_caught(certificates, monkeypatc
 def test_a_checker_that_forgets_the_sum_of_dual_variables_would_be_caught(certificates, monkeypatch):
     """With b far off every row is on the side that theta says, and the gap without the constraint is 0."""
     free = [certificate for certificate in certificates if certificate[0].get("intercept") == "free"]
-    found = attack(free, 60, seed=3)
+    found = attack(free, wide(25, 60), seed=3)
     assert found["missed"] == [] and found["accepted"] >= 0.8 * found["true"] > 0
     header, steps, data, X, y = next(one for one in free if "kernel" in one[0])
     plus = np.array(y) == header["labels"]["+1"]
@@ -109,7 +110,8 @@ class Unchecked(Source):
 @pytest.mark.parametrize("scaling", ["none", "maxabs", "standard", "l2"])
 def test_bounds_hold_against_rational_arithmetic_at_hostile_scales(tmp_path, scaling):
     rng, tight, known = np.random.default_rng(3), 0, 0
-    for _ in range(60):
+    count = wide(20, 60)
+    for _ in range(count):
         header, entry, X, y, exact = problem(rng, scaling)
         (tmp_path / "d").write_text(libsvm(X.tolist(), y.tolist()))
         source = Unchecked(tmp_path / "d", header, int(rng.integers(1, 9)))
@@ -129,13 +131,14 @@ def test_bounds_hold_against_rational_arithmetic_at_hostile_scales(tmp_path, sca
         away = sum(((a - x * b) ** 2 for a, b in zip(true.w, true.v, strict=True)), F(0))
         assert F(radius) ** 2 >= away / 4 + x * true.C * true.slope
         tight += F(gap) <= true.gap * (1 + F(1, 10**9)) + F(1, 10**300)
-    assert known > 40 and tight > 0.8 * known
+    assert known > 0.6 * count and tight > wide(6, 8) / 10 * known
 
 
 @pytest.mark.parametrize("model, far", [("sparse-svm", False), ("l1svm", False), ("l1svm", True)])
 def test_bounds_of_models_with_few_weights(tmp_path, model, far):
     rng, tight, known = np.random.default_rng(4), 0, 0
-    for _ in range(60):
+    count = wide(20, 60)
+    for _ in range(count):
         n, d, widest = int(rng.integers(2, 8)), int(rng.integers(1, 5)), float(rng.choice([0.0, 3.0, 40.0]))
         X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-widest, widest, d)
         y = rng.choice([1.0, 2.0], n)
@@ -177,7 +180,7 @@ def test_bounds_of_models_with_few_weights(tmp_path, model, far):
         known += 1
         assert F(gap) >= true and abs(F(primal) - value) <= F(error)
         tight += F(gap) <= true * (1 + F(1, 10**8)) + value * F(1, 10**12)
-    assert known > 40 and tight > 0.8 * known
+    assert known > 0.6 * count and tight > wide(6, 8) / 10 * known
 
 
 def bias_of(products, signs) -> float:
