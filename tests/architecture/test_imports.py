@@ -1,6 +1,7 @@
 """Who may import whom: the library knows nothing of the command line, and declarations load no numerical library."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -19,15 +20,22 @@ ROOMS = (
 NAMED_LATER = ("models/spec.py", "models/specs.py", "models/losses.py")
 
 
-def imported(path: Path) -> set[str]:
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
     """Return the modules that a file imports, wherever it does."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return found
+    return frozenset(found)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -54,7 +62,7 @@ def room_of(path: Path) -> str:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_down_the_list_of_rooms(path):
-    body = ast.parse(path.read_text())
+    body = parsed(path)
     nodes = body.body if str(path.relative_to(PACKAGE)) in NAMED_LATER else ast.walk(body)
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module.startswith("screenpath."):

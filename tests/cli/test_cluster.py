@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 from tests.cli.conftest import ROOT, read_csv, screenpath
+from tests.width import WIDE
 
 GRID = ("--grid", "8", "--cmax", "1", "--bias", "1", "--quiet")
 
@@ -30,6 +31,38 @@ def shards(call, data, monkeypatch):
     return convert([data], data.parent / "shards", block_mb=1e-3).path
 
 
+@pytest.fixture(scope="module")
+def scheduler():
+    """The address of a scheduler with two workers that were started on their own, as on a cluster."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"],
+        stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    workers = []
+    try:
+        for line in scheduler.stderr:
+            found = re.search(r"Scheduler at:\s+(tcp://\S+)", line)
+            if found:
+                break
+        address = found.group(1)
+        for _ in range(2):
+            words = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--no-nanny"]
+            workers.append(subprocess.Popen(words, stderr=subprocess.DEVNULL, env=environment))
+        yield address
+    finally:
+        for process in (*workers, scheduler):
+            process.terminate()
+            process.wait(timeout=30)
+        scheduler.stderr.close()
+
+
+@pytest.fixture
+def cluster(request):
+    """Options for two workers: in a wide run those that the command starts, in a narrow one those of the scheduler."""
+    return ("--local-cluster", 2) if WIDE else ("--scheduler", request.getfixturevalue("scheduler"))
+
+
 def test_local_cluster(call, data, shards):
     """A path in memory, on shards and on two workers: the same bytes."""
     assert call("svm", data, *GRID, "-o", "memory").code == 0
@@ -45,7 +78,7 @@ def test_local_cluster(call, data, shards):
     assert all(int(row["bytes_moved"]) > 8 * 120 for row in read_csv(folder / "steps.csv"))
 
 
-def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards):
+def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, cluster):
     """A path in memory, on shards and on two workers: the same solutions, the latter two to the byte."""
     options = ("--grid", 4, "--cmax", 1, "--intercept", "free", "--scale", "maxabs", "--quiet")
     for storage in ("sparse", "dense"):
@@ -57,7 +90,7 @@ def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards):
             assert float(one["primal"]) == pytest.approx(float(other["primal"]), rel=1e-9)
             assert float(one["intercept_low"]) == pytest.approx(float(other["intercept_low"]), rel=1e-6)
     folders = data.parent / "one", data.parent / "two"
-    for folder, more in zip(folders, ((), ("--local-cluster", 2)), strict=True):
+    for folder, more in zip(folders, ((), cluster), strict=True):
         done = screenpath("svm", shards, *options, "-o", folder, *more, cwd=data.parent)
         assert done.returncode == 0, done.stderr
     found = [rows_without(folder / "steps.csv", "bytes_moved") for folder in folders]
@@ -69,16 +102,16 @@ def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards):
     "command",
     [
         ("cv", "svm", "--grid", 4, "--certify-to", 0.1, "--certify-points", 4, "--folds", 3),
-        ("cv", "sparse-svm", "--betas", 2, "--alphas", 3, "--folds", 2),
+        pytest.param(("cv", "sparse-svm", "--betas", 2, "--alphas", 3, "--folds", 2), marks=pytest.mark.wide_only),
         ("sparse-svm", "--betas", 3, "--alphas", 4),
     ],
 )
-def test_folds_and_rows_of_a_grid(call, data, command):
+def test_folds_and_rows_of_a_grid(call, data, command, cluster):
     """Folds, and rows of a grid of (alpha, beta), are tasks of two workers: the bytes of one process."""
     names = [*command[: 1 + (command[0] == "cv")], data, *command[1 + (command[0] == "cv") :], "--quiet"]
     assert call(*names, "-o", "here").code == 0
     folder = data.parent / "there"
-    done = screenpath(*names, "-o", folder, "--local-cluster", 2, cwd=data.parent)
+    done = screenpath(*names, "-o", folder, *cluster, cwd=data.parent)
     assert done.returncode == 0, done.stderr
     compared = 0
     for path in (data.parent / "here").iterdir():
@@ -91,36 +124,13 @@ def test_folds_and_rows_of_a_grid(call, data, command):
     assert not (folder / "parts.partial").exists()
 
 
-def test_scheduler_of_somebody_else(call, data, shards):
-    """A scheduler and a worker that were started on their own, as on a cluster."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"],
-        stderr=subprocess.PIPE, text=True, env=environment,
-    )  # fmt: skip
-    worker = None
-    try:
-        for line in scheduler.stderr:
-            found = re.search(r"Scheduler at:\s+(tcp://\S+)", line)
-            if found:
-                break
-        address = found.group(1)
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--no-nanny"],
-            stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
-        assert call("svm", data, *GRID, "-o", "memory").code == 0
-        done = screenpath("svm", shards, *GRID, "-o", data.parent / "there", "--scheduler", address, cwd=data.parent)
-        assert done.returncode == 0, done.stderr
-        without = "bytes_moved", "passes"
-        assert rows_without("there/steps.csv", *without) == rows_without("memory/steps.csv", *without)
-        assert json.loads((data.parent / "there/run.json").read_text())["columns"][-1] == "bytes_moved"
-    finally:
-        for process in (worker, scheduler):
-            if process is not None:
-                process.terminate()
-                process.wait(timeout=30)
-        scheduler.stderr.close()
+def test_scheduler_of_somebody_else(call, data, shards, scheduler):
+    assert call("svm", data, *GRID, "-o", "memory").code == 0
+    done = screenpath("svm", shards, *GRID, "-o", data.parent / "there", "--scheduler", scheduler, cwd=data.parent)
+    assert done.returncode == 0, done.stderr
+    without = "bytes_moved", "passes"
+    assert rows_without("there/steps.csv", *without) == rows_without("memory/steps.csv", *without)
+    assert json.loads((data.parent / "there/run.json").read_text())["columns"][-1] == "bytes_moved"
 
 
 def test_usage(call, data, shards):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ROOT, screenpath
+from screenpath.cli.app import run
+from tests.cli.conftest import ROOT, clouds, libsvm_text, screenpath
 
 PRECIOUS = "mine\n"
 PARTS = ("run.json", "steps.csv", "coefficients.csv", "checkpoint.npz", "steps.csv.partial", "cv.json", ".lock")
@@ -33,14 +35,24 @@ WRITERS = {
 PICTURES = ("plot", "report")
 
 
-@pytest.fixture
-def files(call, data, tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A folder with data, shards, a linear and a kernel run."""
-    data.rename(tmp_path / "data")
-    (tmp_path / "new").write_bytes((tmp_path / "data").read_bytes())
-    assert call("svm", "data", "--grid", "2", "--quiet", "-o", "run").code == 0
-    assert call("svm", "data", "--grid", "2", "--kernel", "rbf", "--quiet", "-o", "kernel").code == 0
-    assert call("convert", "data", "shards", "--quiet").code == 0
+    folder = tmp_path_factory.mktemp("made")
+    for name in ("data", "new"):
+        (folder / name).write_text(libsvm_text(*clouds()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert run(["svm", "data", "--grid", "2", "--quiet", "-o", "run"]) == 0
+        assert run(["svm", "data", "--grid", "2", "--kernel", "rbf", "--quiet", "-o", "kernel"]) == 0
+        assert run(["convert", "data", "shards", "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture
+def files(call, made, tmp_path):
+    """A copy of that folder, which commands run in."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -1,5 +1,6 @@
 """The HTML page: complete, well formed, and without a reference to anything outside."""
 
+import functools
 import re
 import shlex
 import shutil
@@ -52,9 +53,15 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.fixture(scope="module")
+def drawn(runs):
+    """Return a function that makes the page of a run once."""
+    return functools.cache(lambda name: page(runs[name]))
+
+
 @pytest.mark.parametrize("name", ["path", "grid", "classes"])
-def test_nothing_is_loaded_from_elsewhere(runs, name):
-    read = Reader(page(runs[name]))
+def test_nothing_is_loaded_from_elsewhere(drawn, name):
+    read = Reader(drawn(name))
     assert {"svg", "table", "h1"} <= read.tags and not read.tags & {"script", "link", "iframe", "object"}
     assert read.references and all(value.startswith(("#", "data:")) for value in read.references)
     assert len(set(read.identifiers)) == len(read.identifiers)
@@ -72,9 +79,8 @@ def test_what_it_says(runs, tmp_path):
     assert steps.count("<tr><td>") == 12 and steps.count('<th scope="col">') == 14
 
 
-def test_it_begins_in_plain_words(runs):
-    run = runs["path"]
-    text = page(run)
+def test_it_begins_in_plain_words(runs, drawn):
+    run, text = runs["path"], drawn("path")
     name = Path(run.record["data"]["path"]).name
     assert f"<title>svm on {name}</title>" in text and f"<h1>svm on {name}</h1>" in text
     head = text[text.index("<h1>") : text.index("<h2>")]
@@ -105,8 +111,8 @@ def test_the_largest_coefficients_are_named(runs):
     assert largest and "Largest coefficients" in text
 
 
-def test_pictures_have_names_for_those_who_do_not_see_them(runs):
-    text = page(runs["path"])
+def test_pictures_have_names_for_those_who_do_not_see_them(drawn):
+    text = drawn("path")
     pictures = re.findall(r'<svg role="img" aria-label="([^"]+)"[^>]*><title>([^<]+)</title>', text)
     assert len(pictures) == text.count("<svg") and all(label == title for label, title in pictures)
     assert "prefers-color-scheme: dark" in text
@@ -137,9 +143,8 @@ def test_a_browser_shows_it(runs, tmp_path):
     assert blue.sum() > 20_000  # the areas of R
 
 
-def test_numbers_are_shown_where_the_pointer_rests(runs):
-    run = runs["path"]
-    text = page(run)
+def test_numbers_are_shown_where_the_pointer_rests(runs, drawn):
+    run, text = runs["path"], drawn("path")
     said = re.findall(r"<g><title>(step \d+ [^<]*)</title>", text)
     kinds = len(re.findall(r"<figure>", text))
     assert kinds * len(run.steps) == len(said) and len(set(said)) == len(said)
