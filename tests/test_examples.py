@@ -110,6 +110,7 @@ def test_choose_c_on_the_digits(run, tmp_path):
     assert len(read_csv(tmp_path / "runs" / "choose_c" / "cv.csv")) == 20
 
 
+@pytest.mark.wide_only
 def test_choose_c_on_two_labels(run, files, tmp_path):
     options = ("--grid", "5", "--certify", "--out", tmp_path / "other")
     plain = run("bash", EXAMPLES / "choose_c.sh", *files[:2], tmp_path / "out", "--grid", "5", PYTHON=sys.executable)

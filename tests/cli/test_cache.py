@@ -19,6 +19,7 @@ def test_clear_says_how_much(call, monkeypatch):
     assert "2.5 MB" in call("cache", "clear").err
 
 
+@pytest.mark.wide_only  # it compiles what two models need, in a store of its own
 @pytest.mark.parametrize("model", [("sparse-svm", "--betas", 3, "--alphas", 6), ("l1svm", "--grid", 8)])
 def test_who_compiles_has_the_numbers_of_those_who_load(tmp_path, monkeypatch, model):
     """A function that stands in several kernels is optimised in each of them: which one is called must not show."""

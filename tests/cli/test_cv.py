@@ -67,7 +67,9 @@ def test_scores_are_those_of_folds_made_by_hand(call, data, tmp_path):
     assert [r["cv_accuracy_se"] for r in steps] == [r["se"] for r in rows]
 
 
-@pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
+@pytest.mark.parametrize(
+    "model", ["sparse-svm", *(pytest.param(name, marks=pytest.mark.wide_only) for name in ("svm", "l1svm"))]
+)
 def test_any_number_of_processes_gives_the_same(call, data, tmp_path, model):
     small = {"svm": GRID, "l1svm": ("--grid", 4), "sparse-svm": ("--betas", 2, "--alphas", 3)}[model]
     for jobs in (1, 2):
@@ -178,7 +180,9 @@ def test_kernels(call, data, tmp_path):
     assert said["lower_bound"] <= said["best_error"]
 
 
-@pytest.mark.parametrize("name", ["breast_cancer", "german_scale", "mushrooms"])
+@pytest.mark.parametrize(
+    "name", ["german_scale", "mushrooms", pytest.param("breast_cancer", marks=pytest.mark.wide_only)]
+)
 def test_certify_to_a_hundredth_on_real_data(call, shared_data, tmp_path, name):
     path = shared_data / "binary" / f"{name}.libsvm.gz"
     if not path.exists():
@@ -269,7 +273,7 @@ TURN = {
 }
 
 
-@pytest.mark.parametrize("model", TURN)
+@pytest.mark.parametrize("model", ["svm", pytest.param("l1svm", marks=pytest.mark.wide_only)])
 def test_a_grid_goes_on_until_the_score_turns(call, data, tmp_path, monkeypatch, model):
     """What comes out is the cross-validation over the grid that was found, as if it had been asked for."""
     small = ("--folds", 3, "--quiet", *TURN[model])

@@ -1,6 +1,6 @@
 """Runs that are killed at random moments, again and again: what --resume completes has the bytes of a run left alone.
 
-SCREENPATH_KILLS multiplies the number of kills (default 1: 80 of them).
+Half of the kills below in a narrow run (`tests/width.py`); SCREENPATH_KILLS multiplies the number of a wide one.
 """
 
 import json
@@ -15,8 +15,9 @@ import pytest
 
 from screenpath.cli import THREAD_VARIABLES
 from tests.cli.conftest import ROOT, clouds, libsvm_text, unmeasured, without_times
+from tests.width import WIDE
 
-MANY = int(os.environ.get("SCREENPATH_KILLS", "1"))
+MANY = float(os.environ.get("SCREENPATH_KILLS", "1" if WIDE else "0.5"))
 SVM = ("--grid", "40", "--cmax", "1", "--bias", "1", "--quiet")
 SPARSE = ("--betas", "3", "--alphas", "12", "--quiet")
 TARGETS = ("process", "group", "worker")
@@ -118,7 +119,7 @@ def test_killed_runs(zygote, where, run):
     rng = np.random.default_rng(len(run[0]))
     expected, kills, lost, folders = content(where / f"whole-{run[0]}"), 0, 0, 0
     _, seconds, _ = zygote.run(arguments(run, f"timed-{run[0]}"))
-    wanted, targets = MANY * run[2], TARGETS if "--jobs" in run[1] and run[0] != "convert" else TARGETS[:2]
+    wanted, targets = round(MANY * run[2]), TARGETS if "--jobs" in run[1] and run[0] != "convert" else TARGETS[:2]
     while kills < wanted or lost < ("worker" in targets):  # those that meet a run under way
         folders += 1
         assert folders < 10 * wanted
@@ -153,9 +154,9 @@ def test_killed_while_replacing(zygote, where):
     old = ["svm", "data.libsvm", "--grid", "30", "--tol", "1e-3", "--bias", "1", "--quiet", "-o"]
     new = arguments(RUNS[0], "folder", False)[:-1]
     seconds = zygote.run([*new, "timed-replaced"])[1]
-    while kills < 6 * MANY:
+    while kills < round(6 * MANY):
         number, folder = number + 1, f"replaced-{number}"
-        assert number < 60 * MANY
+        assert number < round(60 * MANY)
         assert zygote.run([*old, folder])[0] == 0
         # Mostly at the beginning, where the old run goes.
         after = float(seconds * rng.choice([rng.uniform(0.0, 0.9), rng.uniform(0.0, 0.3)]))

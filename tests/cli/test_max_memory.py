@@ -19,6 +19,7 @@ import pytest
 from screenpath.kernels.cache import cache_folder
 from tests.cli.conftest import ROOT
 from tests.cli.measured import watch
+from tests.width import WIDE, covering
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs the figures of Linux")
 
@@ -49,6 +50,14 @@ CASES += [(name, storage, "compare") for name, storage in (
     ("svm", "dense"), ("svr", "sparse"), ("sparse-svm", "dense"), ("l1svm", "sparse"), ("kernel", "dense"),
 )]  # fmt: skip
 CASES += [("svm", "sparse", "one-vs-rest")]
+# A narrow run has every model, and each of the four kinds of model with every storage and in every mode.
+KIND = dict.fromkeys(("lad", "quantile", "svr"), "svm")
+NARROW = {
+    *covering([{"kind": KIND.get(name, name), "storage": storage, "what": what} for name, storage, what in CASES], 2),
+    *covering([{"name": name} for name, *_ in CASES], 1),
+    CASES.index(("svm", "sparse", "path")),  # which `predict` reads
+}
+CHOSEN = [case for k, case in enumerate(CASES) if WIDE or k in NARROW]
 
 
 def write_sample(path, n: int, gap: int | None, seed: int = 0) -> None:
@@ -140,7 +149,7 @@ def forked(where):
     warm = [["convert", f"{name}sparse", f"{name}data.{by}", "--by", by.replace("shards", "rows"), "--block-mb", "1",
              "--force", "--quiet"]
             for name in ("", "few-", "tiny-") for by in ("shards", "columns")]  # fmt: skip
-    warm += [arguments(*case, "tiny-") for case in CASES]
+    warm += [arguments(*case, "tiny-") for case in CHOSEN]
     warm.append(["predict", "tiny-svm-sparse-path", "tiny-sparse", "--step", "0", "--quiet"])
     kernels = len(list(cache_folder().glob("*.kernel")))
     process = Forked(where, warm)
@@ -173,7 +182,10 @@ def check(commands, argv: list, share: float = SHARE) -> None:
     raise AssertionError(f"{ATTEMPTS} times a limit is said to be enough that is not: {found}")
 
 
-@pytest.mark.parametrize(("name", "storage", "what"), CASES, ids=["-".join(case) for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "storage", "what"),
+    [pytest.param(*case, marks=[] if case in CHOSEN else [pytest.mark.wide_only], id="-".join(case)) for case in CASES],
+)
 def test_a_limit_is_kept(forked, name, storage, what):
     check(forked, arguments(name, storage, what))
 
@@ -182,6 +194,7 @@ def test_a_limit_is_kept_from_the_start_of_the_process(forked, where):
     check(Started(where), arguments("svm", "sparse", "path"))
 
 
+@pytest.mark.wide_only
 def test_a_limit_is_kept_by_all_processes_together(forked, where):
     check(Started(where), [*arguments("svm", "dense", "cv"), "--jobs", "2"])
 

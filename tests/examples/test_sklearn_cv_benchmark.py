@@ -24,6 +24,7 @@ def test_small_run():
     assert "none.libsvm.gz is not here" in done.stdout
 
 
+@pytest.mark.wide_only
 def test_small_run_of_a_single_fit():
     sample = ROOT / "data_samples" / "wang_toy1.libsvm"
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "sklearn_single.py"), str(sample), "none"]
@@ -34,6 +35,7 @@ def test_small_run_of_a_single_fit():
     assert -1e-6 < float(cells[5]) < 0.1 and "none.libsvm.gz is not here" in done.stdout
 
 
+@pytest.mark.wide_only
 def test_small_run_of_the_probabilities():
     sample = ROOT / "data_samples" / "breast_cancer.libsvm.gz"
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "brier.py"), str(sample), "none"]

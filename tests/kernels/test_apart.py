@@ -102,6 +102,7 @@ def test_another_compilation_of_what_is_needed_has_its_callers_compiled_again(ru
     assert run()[0] == set()  # what is stored now fits together
 
 
+@pytest.mark.wide_only
 def test_damage_to_what_is_needed(run):
     run()
     path, _ = entry(run, "_inner")
@@ -110,6 +111,7 @@ def test_damage_to_what_is_needed(run):
     assert run()[0] == set()
 
 
+@pytest.mark.wide_only
 def test_an_entry_that_needs_what_is_not_there(run):
     run()
     path, (key, state, needs) = entry(run, "direct")

@@ -10,6 +10,7 @@ import pytest
 
 from screenpath.kernels import cache
 from screenpath.kernels.sharing import LOCKS
+from tests.width import wide
 
 ROOT = Path(__file__).resolve().parents[2]
 # Two signatures of a tiny kernel; prints what they return and how many compilations there were.
@@ -251,7 +252,7 @@ def test_entry_of_another_key_is_not_used(tiny, warmed):
 
 
 def test_many_processes_at_once_on_a_cold_cache(tiny):
-    count = int(os.environ.get("SCREENPATH_PROCESSES", "8"))  # `make fuzz` starts 40
+    count = int(os.environ.get("SCREENPATH_PROCESSES", wide(4, 8)))  # `make fuzz` starts 40
     processes = [tiny.start() for _ in range(count)]
     outputs = [process.communicate(timeout=240) for process in processes]
     assert [process.returncode for process in processes] == [0] * count, outputs

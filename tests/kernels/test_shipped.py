@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+# It compiles the kernels of a model, for the processors of a wheel.
+pytestmark = pytest.mark.wide_only
 SAMPLE = ROOT / "data_samples" / "breast_cancer.libsvm"
 TEXT = """
 from screenpath.kernels.compilation import compile_seconds, ensure_compiled

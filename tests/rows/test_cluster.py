@@ -17,6 +17,7 @@ from screenpath.rows.dask_cluster import check_versions, connect
 from screenpath.rows.shards import ShardRows, shard_products
 from tests import shard_folders
 from tests.rows.test_shards import as_array, make_folder, random_rows
+from tests.width import wide
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
 
@@ -60,7 +61,7 @@ def test_lost_workers(client, tmp_path, monkeypatch):
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
     rows, there = ShardRows(folder, "standard"), Shared(client, None, folder, "standard")
     rng, counted = np.random.default_rng(0), set()
-    for attempt in range(3):
+    for attempt in range(wide(2, 3)):
         w, theta = rng.normal(size=rows.d), rng.normal(size=rows.n)
         if attempt:
             os.kill(worker_pids(client)[attempt % 2 - 1], signal.SIGKILL)
@@ -115,7 +116,7 @@ def test_bytes_are_counted_whatever_thread_counts_them(client, tmp_path, monkeyp
     interval, counted = sys.getswitchinterval(), set()
     sys.setswitchinterval(1e-6)
     try:
-        for _ in range(5):
+        for _ in range(wide(2, 5)):
             before = there.moved
             there.margins(np.ones(there.d))
             counted.add(there.moved - before)
