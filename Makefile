@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-browser docs bench papers fuzz wheel clean
+.PHONY: demo test quick test-browser docs bench papers fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -30,23 +30,36 @@ demo: $(VENV)/.installed
 	$(BIN)/screenpath svm data_samples/breast_cancer.libsvm --grid 100 --scale standard --out runs/demo --force
 	@echo "Results: runs/demo (run.json, steps.csv, coefficients.csv)"
 
+# All tests, and the share of the package's lines that they run.
 # Compiled kernels run outside Python, where coverage cannot see them. So the tests nearest to the kernels run twice:
-# first as plain Python, where the kernels' lines count (their 64-bit random numbers overflow by design, which numpy
-# warns of and machine code does not), then with all the others as users run them. Both are added up. Two workers: the
-# longest tests wait for the processes that they start and kill.
+# as plain Python, where the kernels' lines count and a subscript out of range is an error (their 64-bit random numbers
+# overflow by design, which numpy warns of and machine code does not), and as users run them. Of the latter, lines are
+# counted in the folders that run the rest of the package, and not in MORE: random attacks and examples on what the
+# former run, or what only compiles, all of which tracing would make half as slow again. Both are added up. Two workers:
+# the longest tests wait for the processes that they start and kill. These are hundreds, so that byte code is kept even
+# where the environment says not to.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
 	tests/models/test_sparse.py tests/models/test_sparse_free.py tests/solvers/test_sparse_newton.py \
 	tests/walk/test_compiled.py
 OF_COMPILING := $(addprefix tests/kernels/test_, cache.py pack.py sharing.py shipped.py)
+MORE := tests/architecture tests/examples tests/kernels tests/proofs tests/safety
+test quick: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) $(OF_COMPILING:%=--ignore=%) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
-	$(BIN)/coverage run -m pytest -q -n 2
+	$(BIN)/coverage run -m pytest -q -n 2 $(MORE:%=--ignore=%)
+	$(BIN)/python -m pytest -q -n 2 $(MORE)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# Between two edits: every behaviour, with fewer random problems and combinations of parameters (tests/width.py).
+quick: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	SCREENPATH_NARROW=1 $(BIN)/python -m pytest -q -n 2
 
 # The report in a real browser, looked at by axe-core. Needs npm and a Chromium (Debian: apt-get install chromium); where
 # there is no browser the tests are skipped and say so.

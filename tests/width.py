@@ -1,12 +1,12 @@
 """How wide the tests go.
 
-A narrow run (`make test`) checks every behaviour, with as many random problems and combinations of parameters as its
-faults need to be found. A wide one (``SCREENPATH_WIDE=1``: `make coverage`, continuous integration) has more of both:
+`make test`, and pytest by itself, have every random problem and combination of parameters. A narrow run (`make quick`,
+``SCREENPATH_NARROW=1``), for the time between two edits, checks every behaviour with as many as most faults need:
 
 - ``wide(few, many)`` is the number of random problems;
 - of a test marked ``covering(t)`` a narrow run takes so many combinations of parameters that any values of ``t`` of
   them meet at least once: 1 is every value, 2 every pair of values;
-- a test marked ``wide_only`` is left to the wide run: it has a smaller sibling, or looks at how the program is packed.
+- a test marked ``wide_only`` is left out: it has a smaller sibling, or looks at how the program is packed.
 
 What a narrow run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
 """
@@ -17,7 +17,7 @@ import os
 from collections import defaultdict
 from itertools import combinations
 
-WIDE = os.environ.get("SCREENPATH_WIDE", "") not in ("", "0")
+WIDE = os.environ.get("SCREENPATH_NARROW", "") in ("", "0")
 
 
 def wide(few: int, many: int) -> int:
