@@ -6,12 +6,20 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sklearn")
-pytest.importorskip("matplotlib")
+matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
 NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "path.ipynb"
 
 
-def test_the_notebook(monkeypatch):
+@pytest.fixture
+def fresh():
+    """Matplotlib as a process that has just begun has it: the papers' pages set a style of their own."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        yield
+
+
+def test_the_notebook(fresh):
     cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
     names: dict = {}
     for cell in cells:
