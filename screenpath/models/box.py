@@ -229,11 +229,12 @@ class BoxModel(RegionModel, Resumable):
         }
 
     def restore(self, state) -> Certificate:
-        """Return the certificate of :meth:`state`, byte for byte; one data pass for the margins."""
+        """Return the certificate of :meth:`state`, byte for byte; a data pass for the margins, and one for the sum."""
         w, total = (states.vector(state, name, self.rows.d) for name in ("w", "total"))
         theta = states.vector(state, "theta", self.size, self.lo, self.hi)
         C, updates = states.positive(state, "C"), states.count(state, "updates")
         sum_error = states.number(state, "sum_error", 0.0, box_rounding.largest_sum_error(self, updates))
+        box_rounding.check_sum(self, theta, total, sum_error)
         certificate = self._certificate(C, w, theta, total, updates, self.margins(w), sum_error)
         if BEFORE[0] in state:
             earlier = states.vector(state, BEFORE[1], self.size, self.lo, self.hi)

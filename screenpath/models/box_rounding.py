@@ -14,7 +14,7 @@ import numpy as np
 from screenpath.errors import DataError
 from screenpath.kernels import box as kernels
 from screenpath.kernels import partition
-from screenpath.numbers.rounding import TINY, gamma
+from screenpath.numbers.rounding import OUTWARD, TINY, gamma
 from screenpath.rows.memory import sum_blocks
 
 
@@ -57,6 +57,26 @@ def bounds(model) -> np.ndarray:
     found[kernels.HIDDEN], found[kernels.TINY] = hidden, (d + 1) * TINY
     found[kernels.ZERO] = float(np.maximum(model.lo * model.c, model.hi * model.c).sum())
     return found
+
+
+def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> None:
+    """Check that a stored sum over rows is that of a dual point; one data pass, which no path has that goes on.
+
+    All later sums are formed from it: another one would make proofs of nothing.
+
+    Raises
+    ------
+    ValueError
+        If it is off by more than the bounds on the error of both sums allow.
+    """
+    touched = model.rows.touched
+    fresh = model.weighted_sum(theta)
+    model.rows.touched = touched
+    error = kernels.sum_error(float(np.count_nonzero(theta)), model.bounds)
+    with np.errstate(over="ignore"):
+        near = np.linalg.norm(total - fresh) <= OUTWARD * (sum_error + error)
+    if not near:
+        raise ValueError("total is not the sum over rows of theta")
 
 
 def largest_sum_error(model, updates: int) -> float:

@@ -157,3 +157,23 @@ def test_two_balls_decide_what_their_bounds_decide():
         np.testing.assert_array_equal(status[clear], expected[clear])
         decided.append(np.count_nonzero(status))
     assert 0 < sum(decided) < 60 * 60
+
+
+@pytest.mark.parametrize("kind", ["svm", "lad", "svr"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_stored_sum_that_the_dual_point_does_not_have_is_refused(kind, sparse):
+    """By a part in 10^9 of it, which would shift every later gap; the state itself comes back to the byte."""
+    model, _ = random_box(7, kind, sparse=sparse)
+    first = model.certify(0.1, None, np.random.default_rng(7).uniform(model.lo, model.hi))
+    found = model.certify(0.2, None, model.corner(first.point.products)[0], first)
+    state, touched = model.state(found), model.rows.touched
+    again = model.restore(state)
+    assert again.gap == found.gap and np.array_equal(again.total, found.total)
+    assert model.rows.touched - touched == model.rows.n  # that of the margins
+    for place in range(found.total.size):
+        for wrong in (found.total[place] * (1.0 + 1e-9) + 1e-9, np.nan, np.inf, 1e300):
+            total = found.total.copy()
+            total[place] = wrong
+            with pytest.raises(ValueError):
+                model.restore({**state, "total": total})
+    model.restore(state)
