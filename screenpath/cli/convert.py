@@ -21,7 +21,7 @@ from screenpath.models.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QU
     "--block-mb",
     default=32.0,
     show_default=True,
-    type=click.FloatRange(1.0, 2048.0),
+    type=shared.Between(1.0, 2048.0),
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
 )
 @click.option(

@@ -64,6 +64,17 @@ class Finite(click.ParamType):
         return number
 
 
+class Between(click.FloatRange):
+    """A number of a range, which nan is not: no comparison finds it outside."""
+
+    def convert(self, value, param, ctx):
+        """Return a float."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{number} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
 class Label(click.ParamType):
     """A label: a number, or a text."""
 
@@ -108,7 +119,7 @@ class Checked(click.ParamType):
 def _type(option: Option):
     """Return what parses the text of an option."""
     if option.kind == "share":
-        return click.FloatRange(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
+        return Between(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
     kinds: dict[str, Callable] = {
         "whole": lambda: click.IntRange(min=option.least),
         "number": Finite,

@@ -234,6 +234,7 @@ def test_existing_run(call, data):
         (["--rule", "magic"], "unknown rule 'magic'"),
         (["--solver", "magic"], "unknown solver 'magic'"),
         (["--tol", "0"], "--tol"),
+        (["--tol", "nan"], "nan is not in the range"),
         (["--bias", "nan"], "finite"),
         (["--resume", "--force"], "use one of them"),
         (["--quiet", "--progress"], "use one of them"),
