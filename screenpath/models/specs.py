@@ -246,6 +246,7 @@ L1_SVM = Spec(
 
 # -- elastic net ------------------------------------------------------------------------------------------------------
 SMOOTHED = "l the hinge smoothed by gamma"
+HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
 SPARSE_RULE = Later("rules.sparse", "parse_sparse_rule")
 
 
@@ -294,6 +295,14 @@ def hinge_width(options: dict) -> float:
     return inf
 
 
+def hinge_named(spec: Spec, options: dict) -> Spec:
+    """Return the model with the loss of the options in its title and in its objective."""
+    kind = "squared" if options.get("loss", "hinge") != "hinge" else "smoothed"
+    kind = "exact" if kind == "smoothed" and options.get("smoothing") == 0.0 else kind
+    objective = spec.objective.replace(SMOOTHED, HINGES[kind])
+    return replace(spec, objective=objective, title=spec.title.replace("smoothed", kind))
+
+
 def check_l1_alone(options: dict) -> None:
     """Raise where ``alpha`` 0 is among the values and the solver is not one that can lead there."""
     alphas = options.get("alpha")
@@ -328,10 +337,8 @@ def check_exact_hinge(options: dict) -> None:
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model with what is screened first, and the intercept that the options ask for."""
     spec = with_intercept(spec, options, free_sparse_intercept)
-    if hinge_width(options) == inf:
-        objective = spec.objective.replace(SMOOTHED, "l(t) = 1/2 max(0, t)^2")
-        spec = replace(spec, objective=objective, title=spec.title.replace("smoothed", "squared"))
-    return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
+    hinge_width(options)  # refuses contradictions
+    return replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
 
 
 def _sparse_in_memory(options: dict) -> str | None:

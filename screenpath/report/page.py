@@ -9,12 +9,11 @@ from pathlib import PurePath
 
 from screenpath.cv.turn import turn_line
 from screenpath.data.labels import label_text
-from screenpath.models.specs import SPECS
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.hover import add_areas, titled
 from screenpath.report.show import SCALED, RunSummary, summary_of
-from screenpath.runs.describe import intercept_words, kernel_words
+from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of
 
 ROWS = 40  # longer step tables are folded away
 COLUMNS = (
@@ -94,7 +93,7 @@ def _in_words(summary: RunSummary) -> list:
     """Return what the page is about, for somebody who did not make the run."""
     run, n = summary.run, summary.run.record["data"].get("n_samples")
     what = (
-        f"{summary.asked:,} {SPECS[run.model].title}, one for each point of a grid, fitted to {f'{n:,} ' if n else ''}"
+        f"{summary.asked:,} {title_of(run)}, one for each point of a grid, fitted to {f'{n:,} ' if n else ''}"
         f"samples with {run.n_features:,} features: each weighs errors on these samples differently against the size of"
         " its coefficients."
     )
@@ -149,6 +148,7 @@ def _problem(run) -> list:
         pairs.append(("labels", ", ".join(names)))
     if run.kernel:
         pairs.append(("kernel", kernel_words(record["kernel"])))
+    pairs += loss_values(run)
     preparation = record["preparation"]
     pairs.append(("scaling", preparation.get("scaling") or "none"))
     if not run.kernel or intercept_words(run) != "none":

@@ -20,7 +20,7 @@ from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
 from screenpath.report.series import read_cv
-from screenpath.runs.describe import intercept_words, kernel_words
+from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of
 from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
 
@@ -255,13 +255,14 @@ def folded(text: str, indent: str = "") -> list:
 def _fitted(run) -> list:
     record, preparation = run.record, run.record["preparation"]
     rows = f"{record['data']['n_samples']:,} rows, " if record["data"].get("n_samples") else ""
-    lines = [f"path of {SPECS[run.model].title}", f"{rows}{run.n_features:,} features"]
+    lines = [f"path of {title_of(run)}", f"{rows}{run.n_features:,} features"]
     if run.classes:
         lines.append("labels " + ", ".join(label_text(label) for label in run.classes))
     elif run.labels:
         low, high = (v if isinstance(v, str) else label_text(v) for v in (run.labels["-1"], run.labels["+1"]))
         lines.append(f"labels {low} (-1) and {high} (+1)")
     lines.append(str(record.get("objective") or ""))
+    lines += [f"{letter} = {value:g}" for letter, value in loss_values(run)]
     for name in run.parameters:
         values = [row[name] for row in run.table]
         low, high = min(values), max(values)

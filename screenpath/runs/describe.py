@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from screenpath.data.tables import SCHEMA_VERSION
-from screenpath.models.specs import SPECS
+from screenpath.models.specs import KERNEL_SVM, SPARSE_SVM, SPECS, hinge_named
 from screenpath.runs.open import Run
 
 
@@ -23,6 +25,21 @@ def description(run: Run, step: dict) -> dict:
         "labels": run.labels,
         **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),
     }
+
+
+def title_of(run: Run) -> str:
+    """Return what the solutions of a run are, in the plural."""
+    if run.model == SPARSE_SVM.name:
+        return hinge_named(SPARSE_SVM, run.record["options"]).title
+    return (KERNEL_SVM if run.kernel else SPECS[run.model]).title
+
+
+def loss_values(run: Run) -> list:
+    """Return what the loss has of its own: pairs of its letter in the objective and its value."""
+    options, words = run.record["options"], re.split(r"\W+", str(run.record.get("objective")))
+    letters = (("tau", "tau"), ("epsilon", "epsilon"), ("gamma", "smoothing"))
+    found = [(letter, options.get(name)) for letter, name in letters if letter in words]
+    return [(letter, value) for letter, value in found if isinstance(value, int | float)]
 
 
 def kernel_words(record: dict) -> str:

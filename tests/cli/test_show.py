@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
 
 
@@ -21,6 +23,26 @@ def test_a_run_with_scores(call, data):
     assert f"chosen: step {best['step']} is the best, step {one_se} one-se" in flat
     assert call("show", "r", "--duals", "-", "--quiet").out.count("\n") == 121
     assert call("show", "r", "--step", "one-se", "--top", 1).out.count("\n") < found.out.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "unsaid"),
+    [
+        ("sparse-svm --smoothing 0", "exact hinge, elastic net;l(t) = max(0, t);", "smoothed;gamma"),
+        ("sparse-svm --smoothing 0.2", "smoothed hinge, elastic net;gamma = 0.2", "exact"),
+        ("sparse-svm --loss squared-hinge", "squared hinge, elastic net;1/2 max(0, t)^2", "smoothed;gamma"),
+        ("quantile --tau 0.9", "quantile regressions;tau = 0.9", "epsilon"),
+        ("svr --epsilon 0.3", "epsilon-insensitive support vector regressions;epsilon = 0.3", "tau"),
+        ("svm --kernel rbf", "kernel SVMs", "linear"),
+    ],
+)
+def test_the_problem_that_was_solved(call, data, command, said, unsaid):
+    size = ("--alphas", 2, "--betas", 1) if command.startswith("sparse") else ("--grid", 2)
+    assert call(*command.split(), data, *size, "-o", "r", "--quiet").code == 0
+    flat = " ".join(call("show", "r").out.split())
+    assert all(text in flat for text in said.split(";")) and not any(text in flat for text in unsaid.split(";"))
+    assert call("report", "r", "-o", "r.html", "--quiet").code == 0
+    assert said.split(";")[0] in Path("r.html").read_text()
 
 
 def test_wrong_usage(call, data):
