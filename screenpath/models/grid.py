@@ -148,6 +148,8 @@ class EpsilonGrid:
         self._known, self._size = {0: self.low}, 1
 
     def __getitem__(self, rank: int) -> float:
+        if rank not in self._known:  # ends a loop over the points
+            raise IndexError(f"an eps-path has no point {rank} yet")
         return self._known[rank]
 
     def __len__(self) -> int:

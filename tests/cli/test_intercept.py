@@ -187,6 +187,8 @@ def test_where_no_weights_help_a_hint_says_so(call):
     assert found.code == 0 and "up to C = 10 an intercept alone is as good as any weights with it: w = 0" in found.err
     assert json.loads(Path("runs/svm-middle/run.json").read_text())["closed_form_until"] > 1e6
     assert {row["solver"] for row in read_csv("runs/svm-middle/steps.csv")} == {"closed-form"}
+    found = call("svm", "middle", "--intercept", "free", "--eps-path", 0.1, "-o", "eps")
+    assert found.code == 0 and "up to C = 10 an intercept alone" in found.err
 
 
 def test_the_penalised_form_has_two_names(runs, call):

@@ -25,6 +25,7 @@ def test_the_pair_of_a_step_is_optimal_up_to_the_next(epsilon):
     found = list(walk(model, grid, parse_rule("dvi+gap"), make_solver("newton"), PathOptions(tol=epsilon / 100)))
     points = np.array([step.parameters["C"] for step, _ in found])
     assert points[0] == 1e-2 and points[-1] == 5.0 and np.all(np.diff(points) > 0)
+    assert list(grid) == points.tolist()
     assert points.size <= grid.most(epsilon / 100) <= 3 + 2 * np.log(500) / np.sqrt(epsilon)
     rng = np.random.default_rng(0)
     for C in np.concatenate([np.exp(rng.uniform(np.log(1e-2), np.log(5.0), 60)), points[1:]]):
