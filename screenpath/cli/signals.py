@@ -14,6 +14,7 @@ AGAIN = 0.01  # seconds after which a signal that came within an import, or a St
 GRACE = 20.0  # seconds for a long step to end by itself: a scheduler gives a job about 30 between SIGTERM and SIGKILL
 IMPORTS = "<frozen importlib"  # file name of the code that imports
 LLVM = "llvmlite.binding."  # modules that call LLVM
+CLASSES = "numba.core.serialize"  # module that finds the class of what a kernel returns, once for each class
 ENTRANCE = "_run"  # of cli.app: imports that it is part of itself do not count
 
 
@@ -28,13 +29,15 @@ def importing(frame) -> bool:
     return False
 
 
-def calling_llvm(frame) -> bool:
-    """Tell whether LLVM is being called at a frame.
+def calling_back(frame) -> bool:
+    """Tell whether LLVM is being called at a frame, or compiled code waits there for the class of what it returns.
 
-    An exception between such a call and the note that a thing is LLVM's from now on would have it freed twice.
+    An exception between a call of LLVM and the note that a thing is LLVM's from now on would have it freed twice;
+    compiled code does not look whether there is a class.
     """
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(LLVM):
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith(LLVM) or name == CLASSES:
             return True
         frame = frame.f_back
     return False
@@ -45,8 +48,9 @@ class Signals(Interrupts):
 
     Compiled kernels are not interrupted: Python runs the handler when the kernel call returns, and every kernel call is
     of bounded length. Nor are imports: before there are files to keep (``keeping``) the process just ends, later the
-    signal waits for their end, as it does for that of a call of LLVM. The handler may run in a destructor as well, and
-    no exception gets out of these: it is raised again a moment later, until it does.
+    signal waits for their end, as it does for that of a call of LLVM, or of numba's for what a kernel returns. The
+    handler may run in a destructor as well, and no exception gets out of these: it is raised again a moment later,
+    until it does.
     """
 
     numbers = (signal.SIGINT, signal.SIGTERM)
@@ -73,7 +77,7 @@ class Signals(Interrupts):
         cuts = importing(frame)
         if cuts and not self.keeping:
             os._exit(128 + number)
-        if cuts or calling_llvm(frame):
+        if cuts or calling_back(frame):
             again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
             again.daemon = True
             again.start()
@@ -100,7 +104,7 @@ class Signals(Interrupts):
     def _raise_again(self, number, frame):
         if self._held:
             self._told = False
-        elif importing(frame) or calling_llvm(frame):
+        elif importing(frame) or calling_back(frame):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
             self._told = True

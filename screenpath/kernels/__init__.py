@@ -6,8 +6,11 @@ Every kernel is compiled through :func:`kernel`, which keeps the machine code in
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numba import njit, types
+from numba.core import serialize
 
 from screenpath.kernels.apart import Pipeline
 from screenpath.kernels.cache import KERNELS, KernelCache
@@ -17,6 +20,12 @@ from screenpath.kernels.cache import KERNELS, KernelCache
 at = np.uint64
 # For `fastmath`: sums may be added up in any order, which lets them vectorise; nan and inf keep their meaning.
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+# numba asks Python for the class of every array and named tuple that a kernel returns, and there the handler of a
+# signal runs that came within the kernel. What it raises is lost then, or ends the process: numba does not look whether
+# there is a class. A memory that is no Python code lets the signal wait for the caller.
+if not hasattr(serialize._numba_unpickle, "cache_info"):
+    serialize._numba_unpickle = functools.lru_cache(maxsize=None)(serialize._numba_unpickle)
 
 
 def kernel(function=None, leaf=False, **options):

@@ -56,14 +56,15 @@ def test_a_signal_that_was_lost_waits_while_it_is_held(capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_signal_within_a_call_of_llvm_waits_for_its_end(capfd):
+@pytest.mark.parametrize("module", ["llvmlite.binding.module", "numba.core.serialize"])
+def test_a_signal_within_a_call_that_must_not_raise_waits_for_its_end(capfd, module):
     ended = []
 
     def calls():
         signal.raise_signal(signal.SIGTERM)
         ended.append(wait(lambda: False, 0.1))  # it comes again meanwhile
 
-    there = {**globals(), "__name__": "llvmlite.binding.module"}
+    there = {**globals(), "__name__": module}
     within = FunctionType(calls.__code__, there, closure=calls.__closure__)
     with pytest.raises(Stopped), Signals():
         within()

@@ -1,0 +1,43 @@
+"""What a kernel returns is made while a signal waits, too."""
+
+import subprocess
+import sys
+
+import pytest
+from numba import config
+
+SCRIPT = """
+import signal
+from typing import NamedTuple
+import numpy as np
+from numba import njit
+import screenpath.kernels
+
+class Known(NamedTuple):
+    rows: np.ndarray
+
+@njit(nogil=True)
+def slow(n):
+    total = np.zeros(1)
+    for k in range(n):
+        total[0] += np.sin(k)
+    return Known(total)
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+slow(1)  # asks for the classes, once
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+try:
+    while True:
+        slow(10_000_000)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="plain Python has no classes to ask for")
+def test_a_signal_within_a_kernel_that_returns_a_named_tuple():
+    found = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300)
+    assert (found.returncode, found.stdout) == (0, "stopped\n"), found.stderr
