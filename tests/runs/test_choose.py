@@ -56,6 +56,8 @@ def test_boundaries_are_named():
         ({"log": True, "lambda_min_ratio": 0.3}, "lambda", -1, "`lambda_min_ratio=0.03`"),
         ({"log": False, "lambda_min_ratio": None, "lambda_list": [3, 2, 1]}, "lambda", -1, "a wider grid"),
         ({}, "beta", -1, "a wider grid"),
+        ({"until_turn": False, "part": None}, "beta", -1, "a wider grid"),  # what cannot go on is not told to
+        ({"until_turn": False, "part": None, "rule": "essnsv+gap"}, "C", -1, "`cmax=30`"),
     ],
 )
 def test_what_to_type_for_a_wider_grid(options, name, best, said):
