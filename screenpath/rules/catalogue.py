@@ -19,8 +19,8 @@ SAID = {
 
 
 def _line(rule) -> str:
-    """Return the first line of a rule's documentation."""
-    return (inspect.getdoc(rule) or "").split("\n")[0]
+    """Return the first line of a rule's documentation, without its markup."""
+    return (inspect.getdoc(rule) or "").split("\n")[0].replace("``", "")
 
 
 def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, str]:
