@@ -52,6 +52,8 @@ def check_data(X, y):
             raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
     else:
         X = canonical(X)
+    if X.dtype.kind == "c":  # numpy would drop a part of each
+        raise DataError("the data are complex numbers", "give their real and imaginary parts as features")
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
     try:

@@ -93,7 +93,11 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         balanced = counts[there].sum() / (np.count_nonzero(there) * counts[there])
         class_weight = dict(zip(labels[there].tolist(), balanced.tolist(), strict=True))
     for label, weight in class_weight.items():
-        if float(label) not in labels:
+        try:
+            known = float(label) in labels
+        except ValueError:  # a text, and the labels are numbers
+            known = False
+        if not known:
             named = ", ".join(label_text(value) for value in labels[:20])
             raise UsageError(f"no sample has the label {label_text(label)}; the labels are {named}")
         if not (np.isfinite(weight) and weight >= 0.0):

@@ -271,7 +271,8 @@ class Classifier(ClassifierMixin, PathEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
-            raise ValueError(f"a classifier needs samples of two classes, all of these are of 1 class: {y[0]!r}")
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"a classifier needs samples of two classes, all of these are of 1 class: {only!r}")
         return class_targets(codes.ravel(), self.classes_, self._joint)
 
     def _class_weight(self) -> Any:

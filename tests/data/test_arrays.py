@@ -41,3 +41,8 @@ def test_and_in_new_rows(twice):
         assert np.array_equal(path.decision_function(X), path.decision_function(meant))
     model = SVMClassifier(scale="l2").fit(meant, y)
     assert np.array_equal(model.decision_function(X), model.decision_function(meant))
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(screenpath.errors.DataError, match="complex"):
+        screenpath.svm_path(np.eye(4) * 1j, [0, 1, 0, 1])

@@ -100,6 +100,8 @@ def test_bad_parameters_are_named():
         svr_path(X, y, epsilon=-0.1)
     with pytest.raises(UsageError, match="no sample has the label 7; the labels are -1, 1"):
         svm_path(X, signs, class_weight={7: 1.0})
+    with pytest.raises(UsageError, match="no sample has the label z; the labels are -1, 1"):
+        svm_path(X, signs, class_weight={"z": 1.0})
     with pytest.raises(UsageError, match="weight of label 1 must be at least 0"):
         svm_path(X, signs, class_weight={1: -1.0})
     with pytest.raises(UsageError, match="unknown class weight 'even'"):

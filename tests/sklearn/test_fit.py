@@ -214,7 +214,7 @@ def test_wrong_parameters_are_value_errors(cancer, model, said):
 
 def test_wrong_data_are_value_errors(cancer):
     X, y = cancer
-    with pytest.raises(ValueError, match="1 class"):
+    with pytest.raises(ValueError, match="1 class: 1.0$"):
         SVMClassifier().fit(X, np.ones(y.size))
     with pytest.raises(ValueError, match="1 class"):
         SVMClassifier().fit(X, y, sample_weight=(y == 1.0).astype(float))
