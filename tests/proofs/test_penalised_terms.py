@@ -1,6 +1,7 @@
 """Rounding of the penalised models and regions of SIFS, with units so large that every term counts."""
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,6 +38,17 @@ def test_the_imbalance_of_a_dual_point():
         assert l1_kernels.blur(total, 5.0, balance, rounding) == pytest.approx(blur)
     assert l1_kernels.imbalance(3.0, 2.9, 0.0) == 1.0 and l1_kernels.imbalance(0.0, 0.0, 0.1) == 0.0
     assert l1_kernels.blur(0.0, 0.0, 0.0, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("units", [0.0, 3.0, 5.0, 37.5, 4000.0])
+def test_values_that_are_off_by_more_are_counted_in_products_and_slacks(units):
+    """A sum of products over all samples, of values that are off by ``data``, in exact arithmetic."""
+    samples, unit = 30, Fraction(2.0**-53)
+    bounds = L1Rounding(samples, 7, data=units * 2.0**-53)
+    worst = (1 + unit) ** samples * (1 + Fraction(units) * unit) - 1
+    assert worst <= Fraction(bounds.column) <= 2 * worst + 20 * unit
+    lone = (1 + unit) ** 4 * (1 + Fraction(units) * unit) - 1
+    assert lone <= Fraction(bounds.slack(3, 1.0, 0.0) - bounds.slack(3, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("scale", [0.9, 1.0, 1.1])

@@ -142,9 +142,9 @@ class Poisoned(Views):
 def test_what_is_not_asked_for_is_not_read(rule, classes, intercept):
     """A path whose kernels would find nan in every other column is the path itself, and asks for few columns."""
     rng = np.random.default_rng(0)
-    for dense in (False, True):
+    for dense, size in ((False, 1.0), (True, 1.0), (True, 1e3)):
         n, d = 50, 80
-        X = rng.normal(size=(n, d)) * (rng.random(size=(n, d)) < (1.0 if dense else 0.3))
+        X = size * rng.normal(size=(n, d)) * (rng.random(size=(n, d)) < (1.0 if dense else 0.3))
         scores = X[:, :3] @ rng.normal(size=(3, max(classes, 2))) + 0.5 * rng.normal(size=(n, max(classes, 2)))
         codes = scores.argmax(axis=1) if classes > 1 else np.where(scores[:, 0] > scores[:, 1], 1, -1)
         given, weights = X if dense else sp.csr_array(X), rng.uniform(0.5, 2.0, size=n) if dense else None

@@ -6,17 +6,21 @@ SHORTCUT = "a shortcut for data without gaps: the loop behind it returns the sam
 SPLIT = "a factor split one bit further up: the products of the parts are exact all the same"
 ROOM = "the sum of the leading bits has two bits of room, of which this takes no more than that"
 WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
-L1, SIFS = "screenpath/kernels/l1svm.py", "screenpath/kernels/sifs.py"
+SIFS = "screenpath/kernels/sifs.py"
 FINITE = "a sum and a difference are both no finite number where one of their parts is none"
 NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget"
 ONES = "a sign or a label of two classes is 1 or -1"
 CHECKER = "screenpath/verify/box.py"
-AGAIN = "for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)) if exactly else ():"
+OPEN_ROWS = "np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0))"
+AGAIN = f"for i in {OPEN_ROWS}.tolist() if exactly else ():"
 EXACT = "screenpath/verify/exact.py"
 PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"
 GRID = "grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]"
 SHARP, BOX = "screenpath/models/sharp.py", "screenpath/kernels/box.py"
 CONDITIONING = "screenpath/kernels/conditioning.py"
+TALLIES = (
+    "count, touched, left, undecided, begin = count + new, touched + summed, left + cost, undecided + open_cost, end"
+)
 PRECISE = "screenpath/kernels/precise.py"
 REDUCED = "k = np.floor(t / LN2 + 0.5)"
 REACHED = "what is left of an exponent is up to 1.5 ln 2 then, for which the series is below its bound as well"
@@ -79,16 +83,25 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ): ONES,
     (SIFS, "sifs", "if rows_gone <= undecided:", "rows_gone > undecided"): WAY,
     (SIFS, "sifs", "left, gone = stay, left - stay", "left + stay"): WAY,
-    (L1, "dense_spreads", "mean += F[j, i] * y[i]", "F[j, i] / y[i]"): ONES,
-    (L1, "dense_spreads", "off = F[j, i] * y[i] - mean", "F[j, i] / y[i]"): ONES,
-    (L1, "sparse_spreads", "mean += data[p] * y[at(indices[p])]", "data[p] / y[at(indices[p])]"): ONES,
-    (L1, "sparse_spreads", "off = data[p] * y[at(indices[p])] - mean", "data[p] / y[at(indices[p])]"): ONES,
+    (SIFS, "decide_in_planes", TALLIES, "undecided - open_cost"): WAY,
     (
-        "screenpath/kernels/l1dome.py",
-        "dome_shape",
-        "one, alpha = 1.0 - null_bias * y[i], unit * theta[i]",
-        "null_bias / y[i]",
-    ): ONES,
+        SIFS,
+        "in_plane",
+        "grown = extent + apart / (slacks[1] * root) + size * (1.0 + np.sqrt(part) * slacks[3] / slacks[1])",
+        "0.5",
+    ): "the slack that it is multiplied by is eight times what a sum of so many terms is off by, or more",
+    (
+        "screenpath/rules/sparse_ahead.py",
+        "could_be_read",
+        "if not features and not (model.intercept and model.classes > 1):",
+        "model.intercept or model.classes > 1",
+    ): "more columns are held in memory than are read",
+    (
+        "screenpath/models/sparse_squared.py",
+        "width_beyond",
+        "least = float(given[given > 0.0].min()) * n / fsum(given)",
+        "float(given[given > 0.0].min()) / n",
+    ): "whatever is beyond a width that no sample reaches is one too",
     (FUNCTIONS, "exact_shift", COLUMNS, "min(1, CHUNK_CELLS // max(n, 1))"): CHUNKS,
     (FUNCTIONS, "exact_shift", COLUMNS, "min(n, 1)"): CHUNKS,
     (
@@ -104,7 +117,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ),
     (PRECISE, "exp_minus", "value, low = 1.0, 0.0", "0.5"): "the last term of the series is below a tenth of the bound",
     **{
-        ("screenpath/rules/sparse.py", "finite", NUMBERS, f"{before} - {last}"): FINITE
+        ("screenpath/rules/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
     },
 }
