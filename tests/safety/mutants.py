@@ -88,6 +88,11 @@ NEAREST = {
     "screenpath/kernels/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/rules/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
     "screenpath/verify/box.py": [f"{PROOFS}checker.py"],
+    "screenpath/verify/sparse.py": [
+        f"{PROOFS}sparse_checker.py",
+        "tests/verify/test_squared_hinge.py::test_terms_are_bounds",
+    ],
+    "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
     "screenpath/walk/audit.py": [COUNTS],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],

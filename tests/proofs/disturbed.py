@@ -1,0 +1,54 @@
+"""Small data for the checkers, and sums and products that are off by as much as they are said to be off by.
+
+What a checker says has to hold for the data itself, whatever the errors are within their bounds: these are so large
+here that none of them can be left out.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from screenpath.verify import box
+from screenpath.verify.data import Block
+from screenpath.verify.exact import ColumnSums
+from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
+
+
+def source(X, y, bias: float = 0.0):
+    """Return a stand-in for a data file of dense rows, read in two blocks."""
+    n, d = X.shape
+    rows = np.column_stack([X, np.full(n, bias)]) if bias else X
+
+    def passed(indices):
+        for first, stop in ((0, n - n // 2), (n - n // 2, n)):
+            part = rows[first:stop]
+            ends, columns = np.arange(stop - first + 1) * part.shape[1], np.tile(np.arange(part.shape[1]), stop - first)
+            yield Block(first, y[first:stop], ends, columns, part.ravel().copy())
+
+    return SimpleNamespace(n=n, d=d, passed=passed)
+
+
+def stored(theta, low=0.0, high=1.0) -> dict:
+    """Return dual variables as a certificate has them."""
+    theta = np.asarray(theta, dtype=np.float64).ravel()
+    states = np.where(theta == low, LOW, np.where(theta == high, HIGH, BETWEEN)).astype(np.uint8)
+    return {"states": pack(states), "between": theta[states == BETWEEN]}
+
+
+def disturb(monkeypatch, rng, modules, of_sums: float, of_products: float) -> None:
+    """Let sums over rows and products of rows be off, at random signs, by what is said of them."""
+
+    class Sums(ColumnSums):
+        def __init__(self, d):
+            super().__init__(d)
+            self.total = of_sums * rng.choice([-1.0, 1.0], d)
+            self.error = np.abs(self.total)
+
+    def products_of(block, w):
+        found, error = box.products_of(block, w)
+        return found + of_products * rng.choice([-1.0, 1.0], found.size), error + of_products
+
+    for module in modules:
+        for name, value in (("ColumnSums", Sums), ("products_of", products_of)):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, value)
