@@ -95,7 +95,7 @@ def check(header: dict, steps: list, source, kind: type[KernelPair] = KernelPair
     X = np.concatenate(rows) if rows else np.zeros((0, source.d), dtype=LONG)
     del rows
     used = np.flatnonzero(np.any([pair.weights for pair in pairs.values()], axis=0)) if pairs else np.zeros(0, int)
-    shares = np.array([pair.weights[used] for pair in pairs.values()], dtype=LONG).reshape(-1, used.size).T
+    shares = np.array([pair.weights[used] for pair in pairs.values()], dtype=LONG).reshape(len(pairs), used.size).T
     support = X[used]
     for pair in pairs.values():
         pair.settle()

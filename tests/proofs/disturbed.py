@@ -13,6 +13,8 @@ from screenpath.verify.data import Block
 from screenpath.verify.exact import ColumnSums
 from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
 
+PRODUCTS = box.products_of
+
 
 def source(X, y, bias: float = 0.0):
     """Return a stand-in for a data file of dense rows, read in two blocks."""
@@ -45,7 +47,7 @@ def disturb(monkeypatch, rng, modules, of_sums: float, of_products: float) -> No
             self.error = np.abs(self.total)
 
     def products_of(block, w):
-        found, error = box.products_of(block, w)
+        found, error = PRODUCTS(block, w)
         return found + of_products * rng.choice([-1.0, 1.0], found.size), error + of_products
 
     for module in modules:

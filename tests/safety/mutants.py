@@ -93,6 +93,8 @@ NEAREST = {
         "tests/verify/test_squared_hinge.py::test_terms_are_bounds",
     ],
     "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
+    "screenpath/verify/free.py": [f"{PROOFS}free_checker.py"],
+    "screenpath/verify/kernel.py": [f"{PROOFS}free_checker.py"],
     "screenpath/walk/audit.py": [COUNTS],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
