@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from screenpath.kernels import lever as kernels
@@ -99,3 +100,130 @@ def test_levers_aimed_at_a_row_decide_no_more_than_the_best_one_and_most_of_that
             possible += best > 1e-3
             found += bool(status[i])
     assert 0.9 * possible < found and possible > 100
+
+
+# -- whatever rounding has done: slacks, distances and products that are off by a lot ---------------------------------
+
+
+def width(distance, radius, kappa):
+    """Return by how much a linear form may pass the lever's, by the formula."""
+    far = kappa * distance >= 2.0 * radius
+    return np.where(far, radius * distance, radius**2 / kappa + 0.25 * kappa * distance**2)
+
+
+def test_a_row_is_decided_where_its_slack_and_the_farthest_distance_leave_it_beyond_its_kink():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, radius, count = 200, float(rng.uniform(0.1, 1.0)), 3
+        tau, slack, spread = rng.normal(size=n), rng.uniform(0.0, 0.5, n), rng.uniform(0.0, 1.0, n)
+        offsets = np.column_stack([rng.normal(size=2 * count), rng.uniform(0.05, 3.0, 2 * count)])
+        offsets[:count, 0] += 0.3
+        offsets[count:, 0] -= 0.3
+        away, status = rng.uniform(0.0, 1.0, 2 * count), np.empty(n, dtype=np.int8)
+        kernels.decide_by_levers(tau, slack, spread, radius, count, offsets, away, status, np.empty(n, dtype=np.int64))
+        room = offsets[:, 0][:, None] - tau
+        room[count:] *= -1.0
+        shown = room - slack - width(spread + away[:, None], radius, offsets[:, 1][:, None])
+        above, below = shown[:count].max(axis=0), shown[count:].max(axis=0)
+        assert np.all(above[status < 0] > -1e-12) and np.all(below[status > 0] > -1e-12)
+        assert np.all(status[np.maximum(above, below) > 1e-12] != 0) and np.count_nonzero(status) > 10
+
+
+def test_one_lever_of_either_side_leaves_what_the_slack_may_be():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, radius, extent, rounding = 200, float(rng.uniform(0.1, 1.0)), 2.0, 0.05
+        tau, kinks, spread = 2.0 * rng.normal(size=n), rng.normal(size=n), rng.uniform(0.0, 1.0, n)
+        norms, signs = rng.uniform(0.0, 2.0, n), rng.choice([-1, 1], n).astype(np.int8)
+        offsets, away = np.array([[0.3, 1.5], [-0.3, 0.8]]), rng.uniform(0.0, 0.5, 2)
+        status = np.empty(n, dtype=np.int8)
+        counts = kernels.decide_by_one_each(
+            tau, kinks, signs, norms, extent, rounding, spread, radius, offsets, away, status, 0, n
+        )
+        slack = rounding * (norms * extent + np.abs(kinks))
+        over = 0.3 - tau - slack > width(spread + away[0], radius, 1.5)
+        under = tau + 0.3 - slack > width(spread + away[1], radius, 0.8)
+        expected = (under.astype(int) - over) * signs
+        assert np.array_equal(status, expected) and np.count_nonzero(status) > 20
+        assert counts == (np.count_nonzero(expected < 0), np.count_nonzero(expected > 0))
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_products_that_are_off_decide_nothing_that_the_true_distance_does_not(side):
+    nearest = np.inf
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, radius, off, kappa = 100, float(rng.uniform(0.1, 1.0)), 0.1, float(rng.uniform(0.3, 3.0))
+        X, center = rng.normal(size=(n, 2)), rng.normal(size=2)
+        norms, tau, slack = np.linalg.norm(X, axis=1), rng.normal(size=n), rng.uniform(0.0, 0.3, n)
+        products = X @ center + off * norms * rng.choice([-1.0, 1.0], n)
+        status = np.zeros(n, dtype=np.int8)
+        kernels.decide_by_products(
+            tau, slack, norms, products, float(center @ center), off, radius, side, 0.5 * side, kappa, 1e-12, status
+        )
+        shown = side * (0.5 * side - tau) - slack - width(np.linalg.norm(X - center, axis=1), radius, kappa)
+        assert np.all(shown[status != 0] > -1e-9) and set(status) <= {0, int(-side)}
+        nearest = min(nearest, shown[status != 0].min(initial=np.inf))
+    assert nearest < 0.05
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_exact_distances_are_enlarged_by_what_they_may_be_off(sparse):
+    nearest = np.inf
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, radius, off, rounding = 100, float(rng.uniform(0.1, 1.0)), 0.02, 0.01
+        X, centers = rng.normal(size=(n, 2)), rng.normal(size=(2, 2))
+        X[rng.random((n, 2)) < 0.2] = 0.0
+        tau, slack, kappa = rng.normal(size=n), rng.uniform(0.0, 0.3, n), float(rng.uniform(0.3, 3.0))
+        norms, lengths = np.linalg.norm(X, axis=1), np.linalg.norm(centers, axis=1)
+        offsets, status = np.array([[0.5, kappa], [-0.5, kappa]]), np.zeros(n, dtype=np.int8)
+        few, every = sp.csr_array(X), np.arange(n)
+        rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
+        distances.decide_exactly(
+            rows, every, every, norms, tau, slack, radius, 1, offsets, lengths, centers, lengths, off, rounding, True,
+            status,
+        )  # fmt: skip
+        for k, side in ((0, 1.0), (1, -1.0)):
+            square = ((X - centers[k]) ** 2).sum(axis=1)
+            most = (norms + lengths[k]) ** 2
+            square = square + (off * most if sparse else 0.0) + rounding * 2.0 * most
+            shown = side * (offsets[k, 0] - tau) - slack - width(np.sqrt(square), radius, kappa)
+            decided = status == -side
+            assert np.all(shown[decided] > -1e-9)
+            nearest = min(nearest, shown[decided].min(initial=np.inf))
+    assert nearest < 0.05
+
+
+def test_aimed_levers_count_the_slack_of_their_rows_and_of_the_row():
+    rng, decided = np.random.default_rng(4), 0
+    for _ in range(8):
+        X, kappa, radius = rng.normal(size=(40, 3)), float(rng.uniform(0.5, 2.0)), float(rng.uniform(0.1, 0.4))
+        near, others, tau = np.arange(8), np.arange(8, 40), rng.normal(size=40)
+        near, slack = near[np.argsort(-tau[:8])], np.concatenate([np.full(8, 0.3), rng.uniform(0.0, 0.6, 32)])
+        room, offsets, weights = rng.uniform(0.1, 1.0, 8), np.empty((1, 2)), np.empty((1, 8))
+        kernels.lever_weights(
+            tau[near], slack[:8], room, np.array([kappa]), np.ones(1, dtype=np.int64), 1.0, 0.0, offsets, weights
+        )
+        status = np.zeros(40, dtype=np.int8)
+        distances.decide_by_aimed(
+            matrix_of(X), near, tau[near], slack[:8], room, weights, offsets[:, 1].copy(), 3, others, others,
+            np.linalg.norm(X, axis=1), tau, slack, radius, 1.0, 1e-15, 1e-12, status,
+        )  # fmt: skip
+        for i in others[status[others] != 0]:
+            best = best_shown(X[near], X[i], tau[near] - 0.3, tau[i] + slack[i], room, offsets[0, 1], radius)
+            assert best > -1e-6
+            decided += 1
+    assert decided > 15
+
+
+def test_room_is_what_the_sum_of_the_dual_variables_leaves():
+    rng = np.random.default_rng(5)
+    signs, kinks, theta = rng.choice([-1, 1], 50).astype(np.int8), rng.normal(size=50), rng.uniform(-0.5, 0.5, 50)
+    products, norms, lo, hi = rng.normal(size=50), rng.uniform(0.0, 2.0, 50), np.full(50, -1.0), np.full(50, 2.0)
+    tau, slack, down, up = np.empty((4, 50))
+    kernels.seen_from(kinks, signs, products, 0.5, norms, 3.0, 0.01, theta, 2.0, lo, hi, 0.125, tau, slack, down, up)
+    np.testing.assert_allclose(tau, kinks - 0.5 * signs * products, atol=1e-15)
+    np.testing.assert_allclose(slack, 0.01 * (3.0 * norms + np.abs(kinks)))
+    # What is taken from one variable can be given to another one: all of it may be in the one that is moved.
+    np.testing.assert_allclose([down, up], [2.0 * (signs * theta + 1.0) - 0.125, 2.0 * (2.0 - signs * theta) - 0.125])

@@ -95,6 +95,14 @@ NEAREST = {
     "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
     "screenpath/verify/free.py": [f"{PROOFS}free_checker.py"],
     "screenpath/verify/kernel.py": [f"{PROOFS}free_checker.py"],
+    "screenpath/kernels/lever.py": ["tests/kernels/test_lever.py"],
+    "screenpath/kernels/lever_distances.py": ["tests/kernels/test_lever.py"],
+    "screenpath/cv/certify.py": [
+        "tests/cv/test_certify_rounding.py",
+        "tests/cv/test_certify.py::test_the_heaviest_point_is_found_exactly",
+        "tests/cv/test_certify.py::test_undecided_intervals_are_those_of_the_formula",
+    ],
+    "screenpath/cv/certify_free.py": ["tests/cv/test_certify_rounding.py"],
     "screenpath/walk/audit.py": [COUNTS],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
@@ -104,6 +112,7 @@ NEAREST = {
 SOLVING = {
     ("screenpath/kernels/l1svm.py", "descend"),
     ("screenpath/kernels/l1svm.py", "bias_root"),
+    ("screenpath/kernels/lever_distances.py", "_step"),
     ("screenpath/models/kernel.py", "KernelModel._toward"),
     ("screenpath/models/kernel.py", "KernelModel._turned"),
     ("screenpath/models/kernel.py", "_ahead"),
