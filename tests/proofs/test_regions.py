@@ -261,3 +261,16 @@ def test_points_scale_with_their_products():
     assert point.vector.tolist() == [-6.0, -8.0] and point.products.tolist() == [-2.0, 4.0] and point.sqnorm == 100.0
     ball = Ball(Point(np.array([3.0, 4.0]), None, 25.0), 2.0)
     assert ball.extent == 7.0
+
+
+def test_a_point_between_two_dual_points_has_what_its_parts_have_in_exact_arithmetic():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        one, two = (Dual(float(rng.normal()), rng.normal(size=3), float(e)) for e in rng.choice([0.0, 1e-18], 2))
+        share = float(rng.uniform())
+        found, part, error = one.mixed(two, share), F(share), F(max(one.error, two.error))
+        assert F(found.ell) <= (1 - part) * F(one.ell) + part * F(two.ell)
+        exact = [(1 - part) * F(a) + part * F(b)
+                 for a, b in zip(one.total.tolist(), two.total.tolist(), strict=True)]  # fmt: skip
+        off = sum((F(a) - b) ** 2 for a, b in zip(found.total.tolist(), exact, strict=True))
+        assert off <= (F(found.error) - error) ** 2 and F(found.error) >= error

@@ -102,6 +102,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "least = float(given[given > 0.0].min()) * n / fsum(given)",
         "float(given[given > 0.0].min()) / n",
     ): "whatever is beyond a width that no sample reaches is one too",
+    (
+        "screenpath/verify/l1svm.py",
+        "L1Pair.gap",
+        "uneven, lighter = abs(total[-1]) + off[-1], min(map(fsum, zip(*self.shares, strict=True)))",
+        "max(map(fsum, zip(*self.shares, strict=True)))",
+    ): "the heavier class loses that part of its own sum, which is the smaller one of the two parts",
     (FUNCTIONS, "exact_shift", COLUMNS, "min(1, CHUNK_CELLS // max(n, 1))"): CHUNKS,
     (FUNCTIONS, "exact_shift", COLUMNS, "min(n, 1)"): CHUNKS,
     (

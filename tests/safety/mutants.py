@@ -93,6 +93,8 @@ NEAREST = {
         "tests/verify/test_squared_hinge.py::test_terms_are_bounds",
     ],
     "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
+    "screenpath/rules/floors.py": [f"{PROOFS}regions.py", RULES],
+    "screenpath/verify/l1svm.py": [f"{PROOFS}l1_checker_bounds.py", f"{PROOFS}l1_checker.py"],
     "screenpath/verify/free.py": [f"{PROOFS}free_checker.py"],
     "screenpath/verify/kernel.py": [f"{PROOFS}free_checker.py"],
     "screenpath/kernels/lever.py": ["tests/kernels/test_lever.py"],
@@ -116,6 +118,8 @@ SOLVING = {
     ("screenpath/models/kernel.py", "KernelModel._toward"),
     ("screenpath/models/kernel.py", "KernelModel._turned"),
     ("screenpath/models/kernel.py", "_ahead"),
+    ("screenpath/rules/floors.py", "_least"),
+    ("screenpath/rules/floors.py", "_best_in_plane"),
 }
 SWAPPED = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

@@ -1,0 +1,53 @@
+"""The checker of the L1-SVM against its objectives formed anew, where what it sums is off by all that it may be."""
+
+import numpy as np
+import pytest
+
+from screenpath.verify import l1svm
+from tests.proofs.disturbed import disturb, source
+
+CLOSE = 1e-9
+WHAT = {"sums": (0.05, 0.0), "products": (0.0, 0.1), "imbalance": (0.0, 0.0), "both": (0.02, 0.05)}
+
+
+def least_gap(X, y, v, w, b, lam, noise) -> float:
+    """Return the least gap among the multiples of the dual point whose rows of the heavier class are made less."""
+    slack = 1.0 - y * (X @ w + b)
+    primal = 0.5 * v @ np.maximum(slack, 0.0) ** 2 + lam * np.abs(w).sum()
+    a = np.maximum(slack + noise, 0.0)  # as the checker sees it
+    up, down = (float((v * a)[y == sign].sum()) for sign in (1.0, -1.0))
+    if not min(up, down) > 0.0:
+        return primal if up == down else np.inf
+    a = a * np.where(y > 0.0, min(down / up, 1.0), min(up / down, 1.0))
+    most = float(np.abs((v * a * y) @ X).max())
+    r = min(lam / most, float(v @ a) / float(v @ (a * a)))
+    return primal - r * float(v @ a) + 0.5 * r * r * float(v @ (a * a))
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_no_gap_is_too_small_whatever_is_off(what, monkeypatch):
+    nearest, finite, (of_sums, of_products) = np.inf, 0, WHAT[what]
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(2, 6)), int(rng.integers(1, 3))
+        X, y, v = rng.normal(size=(n, d)), np.where(np.arange(n) % 2, 1.0, -1.0), rng.uniform(0.3, 2.0, n)
+        w, lam = rng.normal(size=d) * (rng.random(d) < 0.7), float(rng.uniform(0.1, 1.5))
+        b = float(np.clip(0.5 * rng.normal(), -0.9, 0.9)) if what == "imbalance" else 0.1 * float(rng.normal())
+        index = np.flatnonzero(w)
+        entry = {"step": 0, "index": index, "values": w[index], "lambda": lam, "b": b}
+        header = {"labels": {"+1": 1.0, "-1": -1.0}, "bias": 1.0, "weights": v}
+        with monkeypatch.context() as patch:
+            disturb(patch, rng, [l1svm], of_sums, of_products)
+            (pair,) = l1svm.check(header, [entry], source(X, y, 1.0))
+            found, (value, error) = pair.gap, pair.primal
+        seen = np.concatenate(pair.alpha)
+        slack = 1.0 - y * (X @ w + b)
+        noise = np.where(seen > 0.0, seen - slack, np.minimum(-slack, 0.0))
+        primal = 0.5 * v @ np.maximum(slack, 0.0) ** 2 + lam * np.abs(w).sum()
+        assert abs(value - primal) <= error + CLOSE, seed
+        if np.isfinite(found):
+            finite += 1
+            truth = least_gap(X, y, v, w, b, lam, noise)
+            assert found >= truth - CLOSE, seed
+            nearest = min(nearest, found - truth)
+    assert finite > 50 and nearest < 0.3
