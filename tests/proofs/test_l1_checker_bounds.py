@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from screenpath.errors import DataError
 from screenpath.verify import l1svm
 from tests.proofs.disturbed import disturb, source
 
@@ -51,3 +52,21 @@ def test_no_gap_is_too_small_whatever_is_off(what, monkeypatch):
             assert found >= truth - CLOSE, seed
             nearest = min(nearest, found - truth)
     assert finite > 50 and nearest < 0.3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"index": [0, 0]}, {"index": [1, 0]}, {"index": [-1, 1]}, {"index": [0, 2]}, {"values": [1.0]},
+        {"values": [np.inf, 1.0]}, {"lambda": 0.0}, {"lambda": np.inf}, {"lambda": 1}, {"b": np.nan}, {"b_off": np.inf},
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_the_data_are_refused(change):
+    entry = {"step": 0, "index": [0, 1], "values": [1.0, 2.0], "lambda": 0.5, "b": 0.0}
+    for given, fits in ((entry, True), (entry | change, False)):
+        given = given | {name: np.array(given[name]) for name in ("index", "values")}
+        if fits:
+            assert l1svm._read(given, 2).solution.tolist() == [1.0, 2.0, 0.0]
+            continue
+        with pytest.raises(DataError):
+            l1svm._read(given, 2)
