@@ -96,11 +96,13 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
         A step that no variable leaves its box by, and ``G' step``: the one after which the dual is largest, which need
         not be the last.
     touched : int
+    left : float
+        The rows' share of the gap after that step; infinite where it is not the last one.
     """
     n, moves, touched = t.size, 0, 0
     ridge, residual, part, more = prox * sqnorms, t.copy(), np.empty(n), np.empty(d)
     step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
-    goal, best, best_step, best_change = 0.0, 0.0, np.zeros(n), np.zeros(d)
+    goal, best, best_step, best_change, last = 0.0, 0.0, np.zeros(n), np.zeros(d), False
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
     M = precondition(known, ridge) if X.sparse else diagonal(ridge + sqnorms)
@@ -112,7 +114,8 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
             change[j] += more[j]
         stopped, others = _clip(X, where, part, box, step, change), 0
         rise = inner(t, step) - 0.5 * inner(change, change)
-        if rise > best:
+        last = rise > best
+        if last:
             best, best_step[:], best_change[:] = rise, step, change
         if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
             for k in range(n):
@@ -129,7 +132,10 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
             goal *= closer * closer
             if gap_of(box, part, residual) <= aim:
                 break
-    return best_step, best_change, touched
+    for k in range(n):
+        residual[k] += ridge[k] * (step[k] - centre[k])
+        part[k] = 0.0
+    return best_step, best_change, touched, gap_of(box, part, residual) if last else np.inf
 
 
 @kernel(fastmath=SUMS)
@@ -166,6 +172,8 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         Rows.
     share : float
         Part of the step that was taken: 0 where it did not lead upwards.
+    left : float
+        The variables' share of the gap after the whole step, as far as it is known; else infinite.
     known : Survey
         Of the rows ``face``.
     """
@@ -182,7 +190,7 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
             known = survey(rows, squares, columns, w.size)
         else:
             known = surveyed(known, before, rows, face, columns, sqnorms.size)
-    step, change, touched = _settle(
+    step, change, touched, left = _settle(
         rows, where, columns.size, t, squares, known, box, prox, aim, forcing, closer, limit
     )  # fmt: skip
     rise, moved = inner(t, step), inner(change, change)
@@ -192,7 +200,7 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
     for j in range(columns.size):
         w[columns[j]] += share * change[j]
-    return touched + (2 * n if X.sparse else n), share, known  # a copy, the distances
+    return touched + (2 * n if X.sparse else n), share, left, known  # a copy, the distances
 
 
 def warm_up():

@@ -70,9 +70,8 @@ def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> 
         If it is off by more than the bounds on the error of both sums allow.
     """
     touched = model.rows.touched
-    fresh = model.weighted_sum(theta)
+    fresh, _, error = model.updated_sum(theta, None)
     model.rows.touched = touched
-    error = kernels.sum_error(float(np.count_nonzero(theta)), model.bounds)
     with np.errstate(over="ignore"):
         near = np.linalg.norm(total - fresh) <= OUTWARD * (sum_error + error)
     if not near:

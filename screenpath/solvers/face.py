@@ -23,7 +23,10 @@ PRODUCTS, FORCING = 80, 0.1  # of conjugate gradients: most of a system, and the
 CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
 PROX, LEAST, MOST = 1e-2, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
 WAY, HARDER, SOFTER = 0.5, 0.01, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
-SHARE = 0.3  # of the target, which the free rows may keep
+SHARE = 0.6  # of the target, which the free rows may keep where nothing else is asked
+# Where the free rows keep less than SURE of the target, after a round that began within CLOSE targets, hardly any other
+# has left its side: the certificate may tell, without another pass over what is left.
+SURE, CLOSE = 0.8, 1000.0
 POOR, PATIENCE = 0.5, 2  # a round that leaves more than POOR of the gap is one too many, of which there may be some
 
 
@@ -34,12 +37,14 @@ class FaceDescent(Solver):
     ----------
     seed : int, default 0
         Of the order of the sweeps, see :class:`screenpath.solvers.cd.CoordinateDescent`.
+    share : float, default SHARE
+        Part of the target that the free rows may keep.
     """
 
     name = "cd+cg"
 
-    def __init__(self, seed: int = 0):
-        self.seed = seed
+    def __init__(self, seed: int = 0, share: float = SHARE):
+        self.seed, self.share = seed, share
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
@@ -54,13 +59,19 @@ class FaceDescent(Solver):
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             last = run.gap
-            sweeps, share = self._round(run, tol, prox, min(SWEEPS, budget.epochs - epochs), budget)
+            sweeps, share, left = self._round(run, tol, prox, min(SWEEPS, budget.epochs - epochs), budget)
             prox = min(prox * SOFTER, MOST) if share < WAY else max(prox * HARDER, LEAST)
             epochs += sweeps
+            target = tol * abs(run.primal)
+            if last <= CLOSE * target and left + (1.0 - share) * last <= SURE * target:
+                converged = True
+                break
         return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
 
-    def _round(self, run: Descent, tol: float, prox: float, sweeps: int, budget: Budget) -> tuple[int, float]:
-        """Sweep where it pays, then step; return the sweeps, 1 at least, and the part of the step that was taken."""
+    def _round(self, run: Descent, tol: float, prox: float, sweeps: int, budget: Budget) -> tuple:
+        """Sweep where it pays, then step; return the sweeps, 1 at least, the part of the step that was taken, and what
+        the free rows keep of the gap after the whole step.
+        """
         r, alpha, near = run.reduced, run.alpha, run.gap <= NEAR * abs(run.primal)
         rows, face = kernels.movable(r.c, run.margins, r.lo, r.hi, alpha, run.sqnorms, run.alive)
         if not near or face.size < rows.size:
@@ -71,12 +82,12 @@ class FaceDescent(Solver):
         else:
             sweeps = 1
         if face.size == 0:
-            return sweeps, 1.0
+            return sweeps, 1.0, np.inf
         before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), nothing_known())
-        touched, share, known = kernels.face_step(
+        touched, share, left, known = kernels.face_step(
             run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, before, known,
-            prox, SHARE * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,
+            prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,
         )  # fmt: skip
         r.kept[self.name] = face, known
         run.touched += touched
-        return sweeps, share
+        return sweeps, share, left

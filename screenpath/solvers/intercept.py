@@ -40,6 +40,7 @@ from screenpath.solvers.newton import set_up
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 FEW_ROWS = 10_000  # survivors up to which faces come first
+MULTIPLIED = 0.3  # of a target, which free rows may keep: sharing out what their sum is off by takes its part too
 STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
 NAMES = ("auto", "newton")
 
@@ -74,7 +75,7 @@ class FreeNewton(Solver):
     name = "newton"
 
     def __init__(self, faces: bool = False, seed: int = 0):
-        self.faces = FaceDescent(seed) if faces else None
+        self.faces = FaceDescent(seed, MULTIPLIED) if faces else None
 
     def looks_ahead(self, rows) -> bool:
         """Tell whether a start on the line through the last two dual points pays: where systems are large."""

@@ -170,12 +170,15 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     w = G.T @ alpha
     none = np.empty(0, dtype=np.int64), preconditioner.nothing_known()
     squares = np.sum(G * G, axis=1)
-    touched, share, _ = face_step(
+    touched, share, left, _ = face_step(
         matrix(G), one, -half * one, half * one, squares, alpha, w, face, *none, 1e-4, 0.0, 1e-6, 1.0, 80
     )
     assert 0.0 < share <= 1.0 and touched > 0 and np.all(np.abs(alpha) <= half)
     np.testing.assert_allclose(w, G.T @ alpha, atol=1e-12)
     assert not alpha[:3].any() and alpha.sum() - 0.5 * w @ w > 0.0
+    t = (1.0 - G @ w)[face]  # with a whole step, what it leaves of the gap is what it says
+    if share > 1.0 - 1e-9 and left < np.inf:
+        np.testing.assert_allclose(left, np.sum(half * np.abs(t) - alpha[face] * t), rtol=1e-6, atol=1e-9 * half)
     if half == 50.0:
         assert np.abs(1.0 - G @ w)[face].max() < 1e-2
     else:
