@@ -1,6 +1,6 @@
 """What ``mutants.py`` leaves out is there, and so are the tests that it runs."""
 
-from tests.safety.mutants import NEAREST, ROOT, SOLVING, mutants, stale
+from tests.safety.mutants import FURTHER, NEAREST, ROOT, SOLVING, mutants, stale
 
 
 def test_what_is_listed_as_harmless_is_a_change_that_is_tried():
@@ -9,6 +9,7 @@ def test_what_is_listed_as_harmless_is_a_change_that_is_tried():
 
 
 def test_modules_functions_and_tests_are_there():
+    assert set(NEAREST) > FURTHER
     for module, words in NEAREST.items():
         assert (ROOT / module).is_file()
         assert all((ROOT / word.partition("::")[0]).is_file() for word in words if word.startswith("tests/"))
