@@ -24,7 +24,7 @@ SUMS = {"reassoc", "contract", "nsz", "arcp"}
 # numba asks Python for the class of every array and named tuple that a kernel returns, and there the handler of a
 # signal runs that came within the kernel. What it raises is lost then, or ends the process: numba does not look whether
 # there is a class. A memory that is no Python code lets the signal wait for the caller.
-if not hasattr(serialize._numba_unpickle, "cache_info"):
+if hasattr(serialize, "_numba_unpickle") and not hasattr(serialize._numba_unpickle, "cache_info"):
     serialize._numba_unpickle = functools.lru_cache(maxsize=None)(serialize._numba_unpickle)
 
 

@@ -97,7 +97,7 @@ class Solution:
     touched : float
         Rows of the reduced problem touched.
     converged : bool
-        Whether the reduced gap met its target.
+        Whether the reduced gap met its target, or will in all likelihood: the certificate tells.
     screened : int
         Survivors that the dynamic rule fixed while solving.
     solver : str
