@@ -69,7 +69,7 @@ def test_what_is_not_solved_is_what_a_solver_finds(name, monkeypatch):
     monkeypatch.setattr(type(model_of(name)), "held", lambda *_: None)
     solved = [step for step, _ in steps_of(model_of(name), name)]
     named = [step.solver for step in known]
-    assert named[-1] == "constant" and named.count("constant") > 5
+    assert "constant" in named[-2:] and named.count("constant") > 5  # the last one may be due for another solve
     assert not {"constant"} & {step.solver for step in solved}
     for one, other in zip(known, solved, strict=True):
         assert one.status == other.status == "certified"
