@@ -106,7 +106,12 @@ def run(arguments=None, began: float | None = None) -> int:
     logging.getLogger("screenpath").addHandler(logging.NullHandler())  # commands have words of their own
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, known)
-        return _run(arguments, known)
+        code = _run(arguments, known)
+    try:
+        sys.stdout.flush()
+    except OSError:  # told already; the interpreter would try again when it ends, and make the exit code its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return code
 
 
 def _run(arguments, known: dict) -> int:
