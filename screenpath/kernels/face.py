@@ -12,9 +12,11 @@ from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import _relabel, add, borrowed, dot, matrix_of, taken
 from screenpath.kernels.newton_system import inner
 from screenpath.kernels.preconditioner import (
+    Survey,
     closed,
     diagonal,
     gap_of,
+    nameless,
     nothing_known,
     precondition,
     solve_rows,
@@ -154,8 +156,8 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
     before : ndarray of int64
         Rows of an earlier step, none at first.
-    known : Survey
-        Of these.
+    known : tuple
+        The :class:`Survey` of these.
     prox : float
         Added to the system, times the squared norms: rows that stand twice would leave it singular.
     aim : float
@@ -174,10 +176,11 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         Part of the step that was taken: 0 where it did not lead upwards.
     left : float
         The variables' share of the gap after the whole step, as far as it is known; else infinite.
-    known : Survey
-        Of the rows ``face``.
+    known : tuple
+        The :class:`Survey` of the rows ``face``. A tuple without names: Python's code would make one with names, and
+        raise what a signal's handler raises where numba looks for no error.
     """
-    X, n = borrowed(X), face.size
+    X, n, known = borrowed(X), face.size, Survey(*known)
     rows, where, columns = _compact(X, face, w.size)
     t, box, own = np.empty(n), np.empty((3, n)), w[columns]
     for k in range(n):
@@ -200,7 +203,8 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
     for j in range(columns.size):
         w[columns[j]] += share * change[j]
-    return touched + (2 * n if X.sparse else n), share, left, known  # a copy, the distances
+    touched += 2 * n if X.sparse else n  # a copy, the distances
+    return touched, share, left, nameless(known)
 
 
 def warm_up():
@@ -209,5 +213,5 @@ def warm_up():
     X = matrix_of(np.eye(2))
     movable(one, one, -one, one, one, one, np.arange(2))
     face_step(
-        X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), none, nothing_known(), 1e-3, 0.0, 0.1, 0.1, 9
+        X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), none, tuple(nothing_known()), 1e-3, 0.0, 0.1, 0.1, 9
     )

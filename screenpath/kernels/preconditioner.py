@@ -310,6 +310,13 @@ def _woodbury(known, slope, pivot):
     return W
 
 
+@kernel
+def nameless(known):
+    """Return a survey as a plain tuple, for Python."""
+    values, columns, starts, like, shared, rest, frequent, place, keys = known
+    return values, columns, starts, like, shared, rest, frequent, place, keys
+
+
 def nothing_known() -> Survey:
     """Return the survey of no rows."""
     none, ends = np.empty(0), np.zeros(1, dtype=np.int64)

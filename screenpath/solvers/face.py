@@ -83,7 +83,7 @@ class FaceDescent(Solver):
             sweeps = 1
         if face.size == 0:
             return sweeps, 1.0, np.inf
-        before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), nothing_known())
+        before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), tuple(nothing_known()))
         touched, share, left, known = kernels.face_step(
             run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, before, known,
             prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,

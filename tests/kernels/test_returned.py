@@ -41,3 +41,36 @@ except KeyboardInterrupt:
 def test_a_signal_within_a_kernel_that_returns_a_named_tuple():
     found = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300)
     assert (found.returncode, found.stdout) == (0, "stopped\n"), found.stderr
+
+
+PATHS = """
+import signal
+import numpy as np
+import scipy.sparse as sp
+import screenpath
+
+X = sp.random_array((400, 3000), density=0.01, rng=np.random.default_rng(0), format="csr")
+y = np.where(X @ np.random.default_rng(1).normal(size=3000) > 0.0, 1.0, -1.0)
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+for _ in range(2):  # nothing is left to compile, then
+    screenpath.svm_path(X, y, grid=30)
+signal.signal(signal.SIGALRM, stop)
+ends = set()
+for k in range(20):
+    signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.001 * k)
+    try:
+        while True:
+            screenpath.svm_path(X, y, grid=30)
+    except BaseException as error:
+        ends.add(type(error).__name__)
+print(*ends)
+"""
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="plain Python has no classes to ask for")
+def test_ctrl_c_in_a_path_of_wide_data():
+    found = subprocess.run([sys.executable, "-c", PATHS], capture_output=True, text=True, timeout=300)
+    assert (found.returncode, found.stdout) == (0, "KeyboardInterrupt\n"), found.stderr
