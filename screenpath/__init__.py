@@ -46,7 +46,9 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str):
     if name not in _HOMES:
         raise AttributeError(f"module 'screenpath' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    from screenpath.errors import waits
+
+    return getattr(waits(import_module)(_HOMES[name]), name)
 
 
 def __dir__():

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import re
+import signal
 import sys
 import textwrap
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 NARROWEST = 20  # columns of a terminal below which lines are left to it
@@ -74,6 +78,32 @@ def failures_named(path: Path | str):
             raise
         number = errno.ENOSPC if error.errno is None else error.errno
         raise OSError(number, os.strerror(number), str(path)) from None
+
+
+def waits(function: Callable) -> Callable:
+    """Return a function within which Ctrl-C waits for the end, where Python's own handler would raise there and then.
+
+    For imports, and for what compiles or loads a kernel: numba builds its tables of types and functions as it goes,
+    and LLVM owns what it was just given. An exception from a signal's handler would leave either half done, and every
+    later call of the process would fail for it. So does a handler whose object says ``patient``; others are left alone.
+    """
+
+    @functools.wraps(function)
+    def waiting(*arguments, **keywords):
+        handler = signal.getsignal(signal.SIGINT)
+        patient = handler is signal.default_int_handler or getattr(getattr(handler, "__self__", None), "patient", False)
+        if not patient or threading.current_thread() is not threading.main_thread():  # others hear of no signal
+            return function(*arguments, **keywords)
+        came: list = []
+        signal.signal(signal.SIGINT, lambda *what: came.append(what))
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+            if came:
+                handler(*came[0])
+
+    return waiting
 
 
 class ScreenpathError(Exception):

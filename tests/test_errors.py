@@ -1,13 +1,15 @@
 """Errors speak Python in Python and flags in the shell."""
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from screenpath import kernel_svm_path, l1_svm_path, sparse_svm_path, svm_path
-from screenpath.errors import ScreenpathError, flags
+from screenpath.errors import ScreenpathError, flags, waits
 from tests.conftest import two_classes
 
 PACKAGE = Path(__file__).resolve().parents[1] / "screenpath"
@@ -54,3 +56,52 @@ def test_rooms_that_python_enters_name_options_as_python_does():
         for path in sorted(PACKAGE.glob(f"{room}.py")):
             for text in re.findall(r'f?"([^"\n]*)"', path.read_text()):
                 assert not re.search(r"(?<!`)--[a-z]", text), (path, text)
+
+
+@pytest.fixture
+def default_handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_waits_for_the_end(default_handler):
+    done = []
+
+    @waits
+    def build(error=None):
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append(sum(range(1000)))  # the handler has run by now
+        if error is not None:
+            raise error
+        return done
+
+    with pytest.raises(KeyboardInterrupt):
+        build()
+    assert done == [499500]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt) as found:
+        build(ValueError("what it failed of is told too"))
+    assert isinstance(found.value.__context__, ValueError)
+
+    def own(number, frame):
+        raise OSError(str(done))
+
+    signal.signal(signal.SIGINT, own)
+    with pytest.raises(OSError, match=r"\[499500, 499500\]"):
+        build()  # a program's own handler runs where it always does
+    assert signal.getsignal(signal.SIGINT) is own
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tol", 0), ("tol", "a"), ("tol", float("nan")), ("max_epochs", 0), ("max_epochs", 1.5), ("max_epochs", "3"),
+        ("time_limit", float("nan")), ("time_limit", 0), ("time_limit", "soon"), ("threads", 0), ("threads", 1.5),
+        ("threads", "2"), ("seed", -1), ("seed", "a"),
+    ],
+)  # fmt: skip
+def test_what_is_no_such_number_is_named(name, value):
+    X, y = two_classes(n=20, d=3)
+    with pytest.raises(ScreenpathError, match=f"`{name}` must .*{re.escape(repr(value))}"):
+        svm_path(X, y, **{name: value})

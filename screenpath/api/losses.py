@@ -22,7 +22,7 @@ from screenpath.errors import DataError, UsageError
 from screenpath.models import losses
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
-from screenpath.models.options import INTERCEPT
+from screenpath.models.options import INTERCEPT, SEED
 from screenpath.models.spec import with_intercept
 from screenpath.rows.memory import prepared_rows
 from screenpath.runs.result import PathResult, path_options, walked
@@ -133,7 +133,7 @@ def loss_path(
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, kind["intercept"], **values)
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
-    how = spec.rule(rule), spec.solver(solver, seed), path_options(tol, max_epochs, time_limit, began)
+    how = spec.rule(rule), spec.solver(solver, SEED.checked(seed)), path_options(tol, max_epochs, time_limit, began)
     found = walked(model, points, *how, blank=np.full(model.rows.d + spec.free_bias, np.nan))
     asked = {
         "rule": rule, "solver": solver, "tol": tol, **kind, "scale": scale, "storage": storage, "dtype": dtype,

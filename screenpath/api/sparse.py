@@ -15,7 +15,7 @@ from screenpath.data.prepare import prepare
 from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import checked_weights, row_weights, sparse_model
 from screenpath.models.grid import beta_values, grid_pairs
-from screenpath.models.options import INTERCEPT, LOSS, SMOOTHING
+from screenpath.models.options import INTERCEPT, LOSS, SEED, SMOOTHING
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.models.spec import free_sparse_intercept, with_intercept
@@ -171,7 +171,7 @@ def sparse_svm_path(
     )
     spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
     bias = kind["bias"]
-    screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)
+    screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, SEED.checked(seed))
     given = checked_weights(data.y, sample_weight)
     weights = row_weights(data.y, data.class_weight(class_weight), given)
     prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True)

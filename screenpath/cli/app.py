@@ -133,7 +133,8 @@ def _run(arguments, known: dict) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered has nowhere to go
         return ERROR
     except OSError as error:
-        hint = "free some space; a run folder is then continued by --resume" if error.errno == errno.ENOSPC else None
+        full = error.errno == errno.ENOSPC
+        hint = "free some space and run it again; with --resume, where it writes a run folder" if full else None
         where = f"{error.filename}: " if error.filename else ""
         return fail(shown(f"{where}{error.strerror or error}"), hint)
 

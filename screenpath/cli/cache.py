@@ -11,7 +11,10 @@ from screenpath.cli.options import force_option
 from screenpath.errors import UsageError, tell
 
 
-@click.group("cache", cls=Suggesting, examples=("screenpath cache warm", "screenpath cache pack kernels.zip"))
+@click.group(
+    "cache", cls=Suggesting, no_args_is_help=False,
+    examples=("screenpath cache warm", "screenpath cache pack kernels.zip"),
+)  # fmt: skip
 def command():
     """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
 

@@ -54,6 +54,7 @@ class Signals(Interrupts):
     """
 
     numbers = (signal.SIGINT, signal.SIGTERM)
+    patient = False  # the process ends
 
     def __init__(self, say=tell):
         super().__init__()

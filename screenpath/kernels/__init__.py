@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit, types
 from numba.core import serialize
 
+from screenpath.errors import waits
 from screenpath.kernels.apart import Pipeline
 from screenpath.kernels.cache import KERNELS, KernelCache
 
@@ -60,6 +61,7 @@ def kernel(function=None, leaf=False, **options):
         template = dispatcher.get_call_template
         # Numbers known to the compiler would be types of their own, each with its copy of what it is passed to.
         dispatcher.get_call_template = lambda args, kws: template([types.unliteral(a) for a in args], kws)
+        dispatcher.compile = waits(dispatcher.compile)
         # In place of cache=True: numba's own store breaks on a damaged file, see cache.py.
         dispatcher._cache = KernelCache(function)
         KERNELS[dispatcher._cache.name] = dispatcher

@@ -213,5 +213,19 @@ def warm_up():
     X = matrix_of(np.eye(2))
     movable(one, one, -one, one, one, one, np.arange(2))
     face_step(
-        X, one, -one, one, one, np.zeros(2), np.zeros(2), np.arange(2), none, tuple(nothing_known()), 1e-3, 0.0, 0.1, 0.1, 9
+        X,
+        one,
+        -one,
+        one,
+        one,
+        np.zeros(2),
+        np.zeros(2),
+        np.arange(2),
+        none,
+        tuple(nothing_known()),
+        1e-3,
+        0.0,
+        0.1,
+        0.1,
+        9,
     )

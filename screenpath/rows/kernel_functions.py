@@ -114,8 +114,9 @@ class KernelBlocks:
             return np.full(self.n, size)
         square = self.squares * (1.0 + gamma(self.d + 8) + 4.0 * self.inexact) + HIDDEN
         if f.name == "poly":
-            square = (f.gamma * square + f.coef0 + HIDDEN) * OUTWARD
-            square = square**f.degree * (1.0 + gamma(2.0 * f.degree)) * (1.0 + 2.0 * LIBRARY) + HIDDEN
+            with np.errstate(over="ignore"):
+                square = (f.gamma * square + f.coef0 + HIDDEN) * OUTWARD
+                square = square**f.degree * (1.0 + gamma(2.0 * f.degree)) * (1.0 + 2.0 * LIBRARY) + HIDDEN
         sizes = np.sqrt(square + f.constant) * OUTWARD
         if f.constant == 0.0 and (f.name == "linear" or f.coef0 == 0.0):
             hidden = np.flatnonzero(self.squares == 0.0)  # by underflow, or the row is 0 and so is its kernel
@@ -221,9 +222,10 @@ class KernelBlocks:
                 kernels.dense_exponents(K, a, b, f.gamma, EXPONENT_ERROR, A, B)
             np.exp(K, out=K)
         elif f.name == "poly":
-            K *= f.gamma
-            K += f.coef0
-            K **= f.degree
+            with np.errstate(over="ignore"):  # whoever takes the values names an overflow
+                K *= f.gamma
+                K += f.coef0
+                K **= f.degree
         if f.constant:
             K += f.constant
         return K
@@ -233,8 +235,10 @@ class KernelBlocks:
         f = self.function
         if f.name == "rbf":
             return np.full(squares.size, 1.0 + f.constant)
-        values = squares if f.name == "linear" else (f.gamma * squares + f.coef0) ** f.degree
-        return values + f.constant
+        if f.name == "linear":
+            return squares + f.constant
+        with np.errstate(over="ignore"):
+            return (f.gamma * squares + f.coef0) ** f.degree + f.constant
 
 
 def exact_shift(X) -> np.ndarray | None:

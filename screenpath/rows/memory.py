@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,8 +21,8 @@ LARGEST, LONGEST = 20_000_000, 1_000_000
 
 def usable_threads(requested: int) -> int:
     """Return the requested thread count, never above what this process may use (its affinity mask)."""
-    if requested < 1:
-        raise UsageError(f"`threads` must be at least 1, not {requested}")
+    if not isinstance(requested, Integral) or requested < 1:
+        raise UsageError(f"`threads` must be a whole number of at least 1, not {requested!r}")
     if requested == 1:
         return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -37,6 +37,7 @@ class Interrupts:
     """
 
     numbers: tuple = (signal.SIGINT,)
+    patient = True  # the program goes on: what compiles must not be cut (screenpath.errors.waits)
 
     def __init__(self):
         self.received, self.keeping = None, False

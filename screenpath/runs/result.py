@@ -18,7 +18,7 @@ from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import check_names, is_table, names_of, rows_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
-from screenpath.models.options import INTERVAL
+from screenpath.models.options import INTERVAL, MAX_EPOCHS, TIME_LIMIT, TOL
 from screenpath.models.spec import Later
 from screenpath.numbers import sparse as sp
 from screenpath.walk.loop import PathOptions, batches
@@ -323,11 +323,10 @@ class PathResult(Result):
 
 def path_options(tol: float, max_epochs: int, time_limit: float | None, began: float | None = None) -> PathOptions:
     """Return the limits of a path; ``time_limit`` counts from ``began``, a ``time.monotonic()`` value, or now."""
-    if not 0.0 < tol < 1.0:
-        raise UsageError(f"the tolerance must lie between 0 and 1, not {tol}")
+    tol, most, limit = TOL.checked(tol), MAX_EPOCHS.checked(max_epochs), TIME_LIMIT.checked(time_limit)
     since = time.monotonic() if began is None else began
-    deadline = float("inf") if time_limit is None else since + time_limit
-    return PathOptions(tol=tol, max_epochs=max_epochs, deadline=deadline, certificates=False)
+    deadline = float("inf") if limit is None else since + limit
+    return PathOptions(tol=tol, max_epochs=most, deadline=deadline, certificates=False)
 
 
 def walked(model, grid, *how, blank, walk=batches) -> Steps:

@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
+from screenpath.errors import UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run
 from screenpath.runs.predict_kernel import Support, support_of
@@ -39,6 +40,8 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
         With the weights of the step; behind a ``Normalizer`` for a run with ``scale="l2"``. Of a kernel run a pipeline
         of the scaling, the kernel's values at the support vectors (``Nystroem``) and a ``LinearSVC`` that adds them up.
     """
+    if not isinstance(path, StoredPath | str | os.PathLike):
+        raise UsageError(f"{path!r} is no run, nor the folder of one", "write a path to a folder first: path.save(DIR)")
     run = path.run if isinstance(path, StoredPath) else load_run(path).run
     return estimator_of(run, run.choose(str(step)), training)
 

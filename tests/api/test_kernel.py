@@ -54,7 +54,7 @@ def test_a_time_limit_ends_the_path():
         ({"rule": "ssnsv"}, "no rule"),
         ({"rule": "dvi+it"}, "unknown rule"),
         ({"solver": "cd"}, "no solver"),
-        ({"tol": 0.0}, "tolerance"),
+        ({"tol": 0.0}, "tol"),
         ({"max_memory": "many"}, "many"),
     ],
 )
@@ -70,3 +70,10 @@ def test_data_is_checked():
         kernel_svm_path(X, y[:-1])
     with pytest.raises(DataError):
         kernel_svm_path(np.full((20, 2), np.nan), y)
+
+
+def test_a_power_that_overflows_is_one_error():
+    """And no warning of numpy beside it."""
+    X, y = two_classes(20, 3)
+    with pytest.raises(DataError, match="overflow: the kernel of row [0-9]+ with itself"):
+        kernel_svm_path(100.0 * X, y, kernel="poly", degree=300, grid=2)

@@ -94,6 +94,11 @@ def test_a_file_in_place_of_a_command(call, data):
     assert f"screenpath svm {data.name}" in call(data.name).err
 
 
+def test_cache_alone_is_an_error_like_others(call):
+    result = call("cache")
+    assert result.code == 2 and result.err == "error: Missing command.\n  see screenpath cache --help\n"
+
+
 def test_cv_alone_says_how_it_is_used_in_five_lines(call):
     result = call("cv")
     assert result.code == 2 and result.out == ""

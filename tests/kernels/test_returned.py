@@ -74,3 +74,40 @@ print(*ends)
 def test_ctrl_c_in_a_path_of_wide_data():
     found = subprocess.run([sys.executable, "-c", PATHS], capture_output=True, text=True, timeout=300)
     assert (found.returncode, found.stdout) == (0, "KeyboardInterrupt\n"), found.stderr
+
+
+COMPILING = """
+import os, signal
+from numba.core import event
+from screenpath.kernels import kernel
+
+@kernel
+def inner(n):
+    return n + 1
+
+@kernel
+def outer(n):
+    return inner(n) + 1
+
+class Stop(event.Listener):
+    def on_start(self, event):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def on_end(self, event):
+        pass
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with event.install_listener("numba:compile", Stop()):
+        outer(1)
+except KeyboardInterrupt:
+    print(len(outer.signatures), len(inner.signatures), outer(1))
+"""
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_ctrl_c_while_a_kernel_compiles(tmp_path):
+    script = tmp_path / "compiling.py"  # numba looks for the source of what it compiles
+    script.write_text(COMPILING)
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert (found.returncode, found.stdout) == (0, "1 1 3\n"), found.stderr

@@ -10,7 +10,9 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from screenpath.sklearn import LADRegressorCV, SparseSVMClassifierCV, SVMClassifier, SVMClassifierCV
+from screenpath import svm_path
+from screenpath.errors import UsageError
+from screenpath.sklearn import LADRegressorCV, SparseSVMClassifierCV, SVMClassifier, SVMClassifierCV, fitted
 
 MODELS = [
     SVMClassifier(0.1),
@@ -94,3 +96,9 @@ def test_output_of_a_pipeline_as_a_frame(cancer):
     table = pandas.DataFrame(X, columns=[f"f{k}" for k in range(X.shape[1])])
     pipe = make_pipeline(StandardScaler(), SVMClassifier()).set_output(transform="pandas").fit(table, y)
     assert pipe[-1].feature_names_in_.tolist() == list(table.columns)
+
+
+def test_a_path_in_memory_is_no_run_yet(cancer):
+    with pytest.raises(UsageError, match="1 of 1 steps certified.* is no run") as found:
+        fitted(svm_path(*cancer, grid=[0.1]))
+    assert "path.save(DIR)" in found.value.hint

@@ -237,5 +237,5 @@ def test_budget_and_time_limit_are_kept():
     assert steps[0].status == "certified"  # closed form
     assert steps[-1].status == "budget" and steps[-1].epochs == 3
     assert steps[-1].gap > 0.0
-    late = run_l1_path(model, values, parse_feature_rule("none"), solver, time_limit=-1.0)
+    late = run_l1_path(model, values, parse_feature_rule("none"), solver, time_limit=1e-9)
     assert [step.status for step in late] == ["skipped"] * len(values)
