@@ -46,9 +46,8 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str):
     if name not in _HOMES:
         raise AttributeError(f"module 'screenpath' has no attribute '{name}'")
-    from screenpath.errors import waits
-
-    return getattr(waits(import_module)(_HOMES[name]), name)
+    uninterrupted = import_module("screenpath.errors").waits(import_module)
+    return getattr(uninterrupted(_HOMES[name]), name)
 
 
 def __dir__():

@@ -62,7 +62,7 @@ class KernelPathResult(Result):
 
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
-        return self.solved(step, **parameters).coefficients[: self.rows.blocks.n]
+        return np.array(self.solved(step, **parameters).coefficients[: self.rows.blocks.n])
 
     def _forms(self, X, step) -> np.ndarray:
         return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
@@ -161,5 +161,5 @@ def kernel_svm_path(
         "tol": tol, "scale": scale, "storage": storage, "dtype": dtype, "threads": threads, "max_epochs": max_epochs,
         "max_memory": max_memory, "class_weight": class_weight, "weights": sample_weight,
     }  # fmt: skip
-    origin = Origin("svm", data.X, data.written, asked)
+    origin = Origin("svm", data.X, data.written, asked, data.mark())
     return KernelPathResult(found, preparation, data.two_labels, rows, origin=origin, feature_names=data.names)

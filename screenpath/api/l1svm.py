@@ -88,7 +88,7 @@ def l1_svm_path(
         "threads": threads, "max_epochs": max_epochs, "class_weight": class_weight, "weights": sample_weight,
         "penalty_weights": penalty_weights,
     }  # fmt: skip
-    origin = Origin("l1svm", data.X, data.written, asked)
+    origin = Origin("l1svm", data.X, data.written, asked, data.mark())
     return PathResult(found, preparation, data.two_labels, origin=origin, feature_names=data.names)
 
 

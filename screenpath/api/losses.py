@@ -140,7 +140,7 @@ def loss_path(
         "threads": threads, "seed": seed, "max_epochs": max_epochs, "class_weight": class_weight,
         "weights": sample_weight, **({"chunk": chunk, "chunk_form": chunk_form} if chunk else {}), **values,
     }  # fmt: skip
-    origin = Origin(loss.name, data.X, data.written, asked)
+    origin = Origin(loss.name, data.X, data.written, asked, data.mark())
     return PathResult(found, preparation, labels, origin=origin, feature_names=data.names)
 
 

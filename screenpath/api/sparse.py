@@ -33,7 +33,7 @@ class SparsePathResult(PathResult):
 
     @property
     def classes(self) -> np.ndarray:
-        """Return the labels as they were passed in, sorted. Two: the larger is +1."""
+        """Return the labels, sorted: numbers as float64, texts as they are. Two: the larger is +1."""
         return np.array(self.labels)
 
     def _weights(self, step) -> tuple:
@@ -196,6 +196,6 @@ def sparse_svm_path(
         **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
     }  # fmt: skip
     labels = data.texts or tuple(classes.tolist())
-    origin = Origin("sparse-svm", data.X, data.written, asked)
+    origin = Origin("sparse-svm", data.X, data.written, asked, data.mark())
     steps = completed([found], grid, pairs, blank)
     return SparsePathResult(steps, preparation, labels, origin=origin, feature_names=data.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from screenpath.data.dataset import Dataset
 from screenpath.data.frames import is_table, names_of, rows_of
 from screenpath.data.labels import label_number
-from screenpath.errors import DataError
+from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
 
 
@@ -44,20 +45,75 @@ def numbered(y, names: tuple[str, ...] | None):
     return np.array([places[label] for label in np.asarray(y).ravel().tolist()])
 
 
+def stored_type(dtype) -> np.dtype:
+    """Return the type of stored values.
+
+    Raises
+    ------
+    UsageError
+        For any other than float64 and float32: integers would lose what is behind the point.
+    """
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found not in (np.float64, np.float32):
+        raise UsageError(f"`dtype` must be float64 or float32, not {dtype!r}")
+    return found
+
+
+def checked_rows(X, what: str = "the data"):
+    """Return rows as an array that every model accepts, dense or CSR or CSC; those of a table from its columns.
+
+    Raises
+    ------
+    DataError
+        For what has other than two dimensions, is masked or broken, or holds anything but finite numbers.
+    """
+    if sp.issparse(X):
+        X = _whole(X if X.format in ("csr", "csc") else sp.csr_array(X), what)
+    else:
+        X = rows_of(X) if is_table(X) else unmasked(X, what)
+        if X.ndim != 2:
+            raise DataError(f"{what} must have two dimensions (samples, features), not {X.ndim}")
+    if X.dtype.kind not in "biufO":  # numpy would drop a part of complex numbers, and count days
+        kind = "complex numbers" if X.dtype.kind == "c" else f"{X.dtype}, not numbers"
+        hint = "give their real and imaginary parts as features" if X.dtype.kind == "c" else "encode them as numbers"
+        raise DataError(f"{what} are {kind}", hint)
+    if X.dtype not in (np.float64, np.float32):
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"{what} are not all numbers", "encode them as numbers") from None
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        raise DataError(f"{what} hold nan or infinite values", "remove or impute them first")
+    return X
+
+
+def unmasked(values, what: str) -> np.ndarray:
+    """Return values as an array; numpy would take those behind a mask for values like others."""
+    if np.ma.is_masked(values):
+        raise DataError(f"{what} have masked values", "remove or impute them first")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(f"the rows of {what} are not all of one length") from None
+
+
+def _whole(X, what: str):
+    """Return sparse rows whose subscripts are in their range: compiled code does not ask."""
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"{what} are no valid sparse matrix: {error}") from None
+    return canonical(X)
+
+
 def check_data(X, y):
     """Return data and labels as arrays that every model accepts; rows of a table are read from its columns."""
-    if not sp.issparse(X):
-        X = rows_of(X) if is_table(X) else np.asarray(X)
-        if X.ndim != 2:
-            raise DataError(f"the data must have two dimensions (samples, features), not {X.ndim}")
-    else:
-        X = canonical(X)
-    if X.dtype.kind == "c":  # numpy would drop a part of each
-        raise DataError("the data are complex numbers", "give their real and imaginary parts as features")
-    if X.dtype not in (np.float64, np.float32):
-        X = X.astype(np.float64)
+    X = checked_rows(X)
     try:
-        y = np.asarray(y, dtype=np.float64).ravel()
+        y = np.asarray(unmasked(y, "the labels"), dtype=np.float64).ravel()
     except (TypeError, ValueError):
         raise DataError(
             "the labels are neither all numbers nor all texts", "leave out rows whose label is not known"
@@ -66,9 +122,8 @@ def check_data(X, y):
         raise DataError(f"{X.shape[0]} rows but {y.size} labels")
     if y.size == 0:
         raise DataError("the data has no rows")
-    values = X.data if sp.issparse(X) else X
-    if not (np.isfinite(values).all() and np.isfinite(y).all()):
-        raise DataError("the data holds nan or infinite values", "remove or impute them first")
+    if not np.isfinite(y).all():
+        raise DataError("the labels hold nan or infinite values", "remove or impute them first")
     return X, y
 
 
@@ -88,6 +143,18 @@ class Given:
         names, texts = names_of(X), texts_of(y)
         X, numbers = check_data(X, numbered(y, texts))
         return cls(X, numbers, names, texts, numbers if texts is None else y)
+
+    def mark(self) -> int:
+        """Return a checksum of all values: what is passed in is not copied, and its owner may write to it."""
+        X = self.X
+        if sp.issparse(X):
+            parts = [X.data, X.indices, X.indptr]
+        else:
+            parts = [X if X.flags.c_contiguous or not X.flags.f_contiguous else X.T]
+        found = 1
+        for part in (*parts, self.y):
+            found = zlib.adler32(np.ascontiguousarray(part).data, found)
+        return found
 
     @property
     def two_labels(self) -> tuple:

@@ -28,14 +28,21 @@ def names_of(X) -> tuple[str, ...] | None:
 
 def rows_of(X) -> np.ndarray:
     """Return the rows of a table as float64; its columns must hold numbers."""
-    names_of(X)
+    names = names_of(X)
     try:
         import narwhals
     except ImportError:
         raise UsageError(
             "tables need narwhals, which is not installed", "pip install 'screenpath[frames]', or pass an array"
         ) from None
-    table = narwhals.from_native(X, eager_only=True)
+    if hasattr(X, "set_axis"):  # pandas numbers columns where nobody names them, narwhals wants texts
+        X = X.set_axis(list(names), axis=1)
+    try:
+        table = narwhals.from_native(X, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"a {type(X).__name__} cannot be read", "pass a DataFrame of pandas or polars, or a Table of pyarrow"
+        ) from None
     rows = np.empty(table.shape)
     for k, name in enumerate(table.columns):
         column = table[name]
@@ -44,6 +51,8 @@ def rows_of(X) -> np.ndarray:
                 f"the column '{name}' holds {column.dtype}, not numbers", "encode it as numbers, or leave it out"
             )
         rows[:, k] = column.cast(narwhals.Float64).to_numpy()
+        if not np.isfinite(rows[:, k]).all():
+            raise DataError(f"the column '{name}' has missing, nan or infinite values", "remove or impute them first")
     return rows
 
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
+from screenpath.data.arrays import stored_type
 from screenpath.data.dataset import Dataset
 from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.growing import Growing
@@ -75,7 +76,7 @@ class Parser:
         self.known, self.words = labels, Words(names)
         self.source, self.zero_based, self.max_faults = source, zero_based, max_faults
         self.labels, self.counts = Growing(np.float64), Growing(np.int64)
-        self.values, self.indices = Growing(dtype), Growing(np.int32)
+        self.values, self.indices = Growing(stored_type(dtype)), Growing(np.int32)
         self.seen = np.array([0, -1], dtype=np.int64)
         self.faults: list[Fault] = []
         self.lines, self.limit = line, limit

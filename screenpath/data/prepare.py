@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from screenpath.data.arrays import stored_type
 from screenpath.data.wide import occurring, on_columns, spread
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import dense_sum
@@ -217,10 +218,10 @@ def prepare(
     Dense rows are made a few at a time, so that there is never more than ``X`` and the result, of shape (n, d) or (n, d
     + 1). With ``narrow``, wide sparse rows that are mostly empty get columns for the features that occur alone.
     """
-    width, columns = X.shape[1], occurring(X) if narrow else None
+    dtype, width, columns = stored_type(dtype), X.shape[1], occurring(X) if narrow else None
     if columns is not None:
         X = on_columns(X, columns)
-    dense = stored_dense(X, storage)
+    dense = stored_dense(X, storage, scale)
     if isinstance(X, Csr):
         X = X if dense else X.array()
     elif sp.issparse(X) or not dense:
@@ -305,14 +306,17 @@ def _with_bias(values, X, bias: float):
     return sp.csr_array(arrays, shape=(n, width + 1))
 
 
-def stored_dense(X, storage: str) -> bool:
+def stored_dense(X, storage: str, scale: str = "none") -> bool:
     """Tell whether rows are kept dense as ``storage`` (``auto``, ``dense``, ``sparse``) says.
 
-    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster.
+    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster. Those of
+    a dense array whose mean is to be subtracted stay dense: what is sparse is not filled.
     """
     if storage not in ("auto", "dense", "sparse"):
         raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
     if storage != "auto":
         return storage == "dense"
+    if scale == "standard" and not is_sparse(X):
+        return True
     stored = X.nnz if is_sparse(X) else np.count_nonzero(X)
     return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)

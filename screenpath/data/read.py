@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
+from screenpath.data.arrays import stored_type
 from screenpath.data.csv_file import CsvFile, first_line, header_of
 from screenpath.data.dataset import Dataset, FileLike
 from screenpath.data.libsvm import BLOCK, GIVEN, read_stream
@@ -98,7 +99,7 @@ def read_data(
                 stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
             )
         refuse_indices(name, zero_based, n_features)
-        return _whole(table, form_of(table, target, one_hot), limit=limit, dtype=dtype)
+        return _whole(table, form_of(table, target, one_hot), limit=limit, dtype=stored_type(dtype))
 
 
 def read_like(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from screenpath.data.arrays import unmasked
 from screenpath.data.labels import label_text
 from screenpath.errors import UsageError
 
@@ -92,6 +94,8 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         there = counts > 0.0  # a label all of whose samples have weight 0 is not in the data
         balanced = counts[there].sum() / (np.count_nonzero(there) * counts[there])
         class_weight = dict(zip(labels[there].tolist(), balanced.tolist(), strict=True))
+    if not isinstance(class_weight, Mapping):
+        raise UsageError(f"`class_weight` must be balanced, or a weight for each label, not {class_weight!r}")
     for label, weight in class_weight.items():
         try:
             known = float(label) in labels
@@ -100,17 +104,27 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         if not known:
             named = ", ".join(label_text(value) for value in labels[:20])
             raise UsageError(f"no sample has the label {label_text(label)}; the labels are {named}")
-        if not (np.isfinite(weight) and weight >= 0.0):
+        try:
+            number = float(weight)
+        except (TypeError, ValueError):
+            number = np.nan
+        if not (np.isfinite(number) and number >= 0.0):
             raise UsageError(f"the weight of label {label_text(label)} must be at least 0 and finite, not {weight}")
-        weights[y == float(label)] = weight
-    return weights if sample_weight is None else weights * sample_weight
+        weights[y == float(label)] = number
+    if sample_weight is None:
+        return weights
+    with np.errstate(over="ignore"):
+        return checked_weights(y, weights * sample_weight)
 
 
 def checked_weights(y, sample_weight) -> np.ndarray | None:
     """Return the weights of samples as an array; None where there are none."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64).ravel()
+    try:
+        weights = np.asarray(unmasked(sample_weight, "the weights"), dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise UsageError("the weights are not all numbers", "give one weight a sample, in order") from None
     if weights.size != y.size:
         raise UsageError(f"{weights.size} weights for {y.size} samples", "give one weight a sample, in order")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))

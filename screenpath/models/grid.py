@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,7 +80,7 @@ def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
     _check_ratio(min_ratio, "`beta_min_ratio`")
     if np.ndim(betas) > 0:
         return explicit_grid(betas)[::-1].copy()
-    return _downward(int(betas), beta_max, min_ratio, "`betas`")
+    return _downward(betas, beta_max, min_ratio, "`betas`")
 
 
 def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) -> np.ndarray:
@@ -93,7 +94,7 @@ def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) 
     if references < 0:
         raise UsageError(f"`references` must not be negative, it is {references}")
     if np.ndim(alphas) == 0:
-        return _downward(int(alphas), alpha_max, min_ratio, "`alphas`")
+        return _downward(alphas, alpha_max, min_ratio, "`alphas`")
     wanted = explicit_grid(alphas, zero=True)[::-1]
     points: list[float] = []
     last = max(alpha_max, wanted[0])
@@ -110,6 +111,8 @@ def _check_ratio(ratio: float, option: str) -> None:
 
 
 def _downward(count: int, top: float, ratio: float, option: str) -> np.ndarray:
+    if isinstance(count, bool) or not isinstance(count, Integral):
+        raise UsageError(f"{option} must be a number of grid points or a list of values, not {count!r}")
     if count < 1:
         raise UsageError(f"a grid needs at least 1 point, not {count}", f"use {option} N with N >= 1")
     if count > 1 and ratio == 1.0:
@@ -230,6 +233,8 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
     """
     if np.ndim(grid) > 0:
         return explicit_grid(grid)[::-1].copy()
+    if isinstance(grid, bool) or not isinstance(grid, Integral):
+        raise UsageError(f"`grid` must be a number of grid points or a list of values, not {grid!r}")
     if int(grid) < 1:
         raise UsageError(f"a grid needs at least 1 point, not {grid}", "use `grid=N` with N >= 1")
     if model.lam_max == 0.0:

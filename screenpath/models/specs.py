@@ -276,9 +276,9 @@ def _sparse_grid(model, options):
                 raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
     if options["references"] and options["alpha"] is None:
         raise UsageError("`references` leads up to given values of alpha", "add `alpha=VALUE`")
-    betas = options["beta"] or options["betas"] or 10
+    betas = options["beta"] if options["beta"] is not None else options["betas"] or 10
     values = beta_values(model.base, betas, options["beta_min_ratio"] or 0.05)
-    alphas = options["alpha"] or options["alphas"] or 100
+    alphas = options["alpha"] if options["alpha"] is not None else options["alphas"] or 100
     return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
 
 

@@ -23,7 +23,9 @@ def sign_targets(y, options, known=None):
             raise DataError(f"all labels are {name}; two different ones are needed", "check the data")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
-        signs, _ = binary_labels(y, source=options.get("data", ""), names=options.get("label_names"))
+        data = options.get("data", "")
+        source = data if isinstance(data, str) else "arrays"
+        signs, _ = binary_labels(y, source=source, names=options.get("label_names"))
         return signs, _label_map(y, signs)
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:

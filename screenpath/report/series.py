@@ -13,6 +13,7 @@ from screenpath.data.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import SCORES
 from screenpath.runs.record import strict_json
+from screenpath.walk.step import SKIPPED
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 FORMS = ("png", "svg", "pdf")
@@ -232,11 +233,13 @@ def picture_form(name: str | None) -> str:
 
 def check_kind(run, kind: str) -> None:
     """Make sure that a run has a kind of picture; the error names those that it has."""
+    if all(row["status"] == SKIPPED for row in run.steps):
+        raise UsageError("there is nothing to draw: no step was reached", "give it more time (`time_limit`)")
     if kind == "cv":
         read_cv(run)
     elif kind not in available(run):
         why = {
             "grid": "heat maps need a grid of two parameters (sparse-svm)",
             "coefficients": "coefficient paths need coefficients in the run folder (--coefficients csv or npz)",
-        }[kind]
+        }.get(kind, "there is no such kind")
         raise UsageError(f"{run.path} has no picture of the kind '{kind}': {why}", f"try {', '.join(available(run))}")

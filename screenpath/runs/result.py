@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from screenpath.data.arrays import canonical
+from screenpath.data.arrays import checked_rows
 from screenpath.data.dataset import FileLike, RowsLike
-from screenpath.data.frames import check_names, is_table, names_of, rows_of
+from screenpath.data.frames import check_names, names_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.models.options import INTERVAL, MAX_EPOCHS, TIME_LIMIT, TOL
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas
 
     from screenpath.runs.saving import Origin
+
+TINY = 1e-300
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,7 +151,8 @@ class Result(ABC):
         if set(parameters) != set(first):
             raise UsageError(f"the steps of this path are named by {', '.join(first)}, not {', '.join(parameters)}")
         wanted = np.array([float(parameters[name]) for name in first])
-        apart = np.abs(self.grid.reshape(len(self), -1) / wanted - 1.0).max(axis=1)
+        size = np.where(wanted == 0.0, TINY, np.abs(wanted))  # 0, of alpha, is met by 0 alone
+        apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / size).max(axis=1)
         at = int(np.argmin(apart))
         if not apart[at] < 1e-6:
             near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())
@@ -257,11 +260,9 @@ class Result(ABC):
     def _checked(self, X, wide: bool):
         """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
         check_names(names_of(X), self.feature_names)
-        if not sp.issparse(X):
-            X = rows_of(X) if is_table(X) else np.asarray(X, dtype=np.float64)
-        X = canonical(X)
+        X = checked_rows(X, "the new rows")
         width = self.preparation.width or self.preparation.n_features
-        if X.ndim != 2 or (X.shape[1] != width and not wide):
+        if X.shape[1] != width and not wide:
             shape = " x ".join(map(str, X.shape))
             raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
         return X
@@ -304,7 +305,9 @@ class PathResult(Result):
     def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
         """Return the weights of a step in the units of the data, sparse as ``coefficients`` are (:meth:`position`)."""
         weights = self._weights(self.solved(step, **parameters))[0]
-        return weights if self.preparation.columns is None else self.preparation.widened(np.atleast_2d(weights))
+        if self.preparation.columns is None:
+            return np.array(weights)  # theirs who asked: the path keeps its own
+        return self.preparation.widened(np.atleast_2d(weights))
 
     def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step in the units of the data, see :meth:`position`."""

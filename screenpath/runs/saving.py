@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+from screenpath.data.arrays import Given
 from screenpath.errors import UsageError
 from screenpath.models.specs import SPECS
 from screenpath.runs.session import Session
 from screenpath.runs.silent import Silent
 from screenpath.walk.step import SKIPPED
+
+CHANGED = "the data have changed since the path was computed", "compute it again"
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,7 @@ class Origin:
     X: object  # X, y: array_like: as they were passed in; not copied
     y: object
     options: dict  # by the names of the model's options
+    mark: int  # checksum of the data (data.arrays.Given.mark)
 
 
 class SavedSession(Session):
@@ -40,12 +44,16 @@ class SavedSession(Session):
             if step.status == SKIPPED:
                 return
             if step.parameters != self.model.parameters(self.grid[step.step]):
-                raise UsageError("the data have changed since the path was computed", "compute it again")
+                raise UsageError(*CHANGED)
             yield step, None
 
 
 def save(result, origin: Origin, folder, force: bool = False) -> None:
     """Write the steps of a result to a run folder."""
+    if Given.of(origin.X, origin.y).mark() != origin.mark:
+        raise UsageError(*CHANGED)
+    if all(step.status == SKIPPED for step in result.steps):
+        raise UsageError("there is nothing to save: no step was reached", "give it more time (`time_limit`)")
     declared = SPECS[origin.model]
     grid = {"C": {"c_list": result.grid}, "lambda": {"lambda_list": result.grid}}.get(declared.parameter, {})
     own = {one.name for one in declared.path_options}

@@ -10,6 +10,7 @@ from screenpath.data.read import read_like
 from screenpath.data.source import is_shard_folder
 from screenpath.errors import DataError
 from screenpath.runs.open import Run
+from screenpath.runs.reading import ARRAYS
 
 HINT = "name the training data with `training`"
 
@@ -26,6 +27,11 @@ def training_path(run: Run, path: str | None = None) -> str:
         raise DataError(f"{run.path} does not say where its training data are", HINT)
     if named == "-":
         raise DataError("the run read its training data from standard input", HINT)
+    if named == ARRAYS and "sha256" in run.record["data"] and not Path(named).exists():
+        raise DataError(
+            "the run was computed from arrays, and does not keep them",
+            "write them to a file (write_libsvm), and name it with `training`",
+        )
     return found_path(run, named)
 
 

@@ -94,7 +94,7 @@ class Problem:
             X, self.columns = narrow.X, narrow.columns
         self.targets = targets
         self.samples = Samples(X, targets.codes, targets.parts[0], sample_weight)
-        storage = "dense" if stored_dense(X, options["storage"]) else "sparse"
+        storage = "dense" if stored_dense(X, options["storage"], options["scale"]) else "sparse"
         if storage == "sparse" and not sp.issparse(X):
             self.samples = replace(self.samples, X=sp.csr_array(X))
         score = choose_score(None, self.spec, self.kind, tau=options.get("tau"))

@@ -295,9 +295,10 @@ def test_a_saved_path_is_the_path(here, name):
     X, y = problem("svm")
     path = SAVED[name](X, y)
     if name == "cut short":
-        path.save("r")
-        with pytest.raises(RunFolderError, match="no finished step"):
-            screenpath.load_run("r")
+        with pytest.raises(UsageError, match="no step was reached"):
+            path.save("r")
+        with pytest.raises(UsageError, match="nothing to draw: no step was reached"):
+            path.plot()
         return
     path.save("r")
     stored = screenpath.load_run("r")
@@ -319,13 +320,24 @@ def test_a_saved_path_is_the_path(here, name):
 
 def test_a_path_of_other_data_is_not_saved(here):
     X, y = problem("svm")
-    path = screenpath.l1_svm_path(X, y, grid=4)
-    X *= 1.5  # lambda_max is another, and so is every lambda of a grid made from it
-    path.save("r")  # the values are given: nothing can tell
-    grid = screenpath.sparse_svm_path(X, y, betas=2, alphas=2)
-    X *= 1.5
+    for path in (
+        lambda X: screenpath.svm_path(X, y, grid=3, scale="standard"),
+        lambda X: screenpath.l1_svm_path(X, y, grid=4),
+        lambda X: screenpath.sparse_svm_path(X, y, betas=2, alphas=2),
+        lambda X: screenpath.kernel_svm_path(X, y, grid=2),
+    ):
+        for form in (np.array, np.asfortranarray, sp.csr_array):
+            rows = form(X)
+            found = path(rows)
+            found.save("r", force=True)
+            (rows.data if sp.issparse(rows) else rows)[-1:] *= 1.5
+            with pytest.raises(UsageError, match="the data have changed"):
+                found.save("r", force=True)
+    targets = X @ [1.0, 2.0, 0.0, 1.0]
+    found = screenpath.lad_path(X, targets, grid=3)
+    targets[:] = -targets
     with pytest.raises(UsageError, match="the data have changed"):
-        grid.save("s")
+        found.save("r", force=True)
 
 
 def test_a_run_in_words(tmp_path):

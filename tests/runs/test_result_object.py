@@ -69,7 +69,7 @@ def test_steps_by_place_and_by_parameter():
             path.coef(**question)
     with pytest.raises(DataError, match="the new rows are 60 x 3; the path was computed with 4 features"):
         path.predict(X[:, :3])
-    with pytest.raises(DataError, match="the new rows are 4;"):
+    with pytest.raises(DataError, match="the new rows must have two dimensions .*, not 1"):
         path.decision_function(X[0])
 
 

@@ -1,0 +1,168 @@
+"""What Python functions are given: it is used as it is meant, or named in one error."""
+
+import io
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import screenpath
+from screenpath.errors import DataError, ScreenpathError, UsageError
+from screenpath.sklearn import SparseSVMClassifierCV, SVMClassifier
+from tests.conftest import two_classes
+
+X, Y = two_classes(n=40, d=4)
+
+
+@pytest.mark.parametrize("dtype", [int, "int8", bool, "float16", ">f8", complex, "foo"])
+def test_types_that_would_lose_digits(dtype):
+    """Integers once cut what is behind the point, and the result was certified."""
+    readers = (
+        lambda: screenpath.svm_path(X, Y, grid=[0.1], dtype=dtype),
+        lambda: screenpath.sparse_svm_path(X, Y, betas=2, alphas=2, dtype=dtype),
+        lambda: screenpath.read_libsvm(io.BytesIO(b"1 1:0.7\n"), dtype=dtype),
+        lambda: screenpath.read_data(io.BytesIO(b"a,class\n0.7,1\n"), dtype=dtype),
+    )
+    for read in readers:
+        with pytest.raises(UsageError, match="`dtype` must be float64 or float32"):
+            read()
+
+
+@pytest.mark.parametrize("form", ["lil", "dok", "coo", "bsr", "dia", "csc"])
+def test_every_sparse_form(form):
+    rows = getattr(sp, f"{form}_matrix")(np.where(np.abs(X) > 0.5, X, 0.0))
+    path, other = (screenpath.svm_path(one, Y, grid=3) for one in (rows, rows.tocsr()))
+    assert np.array_equal(path.coefficients, other.coefficients)
+    assert np.array_equal(path.predict(rows), other.predict(rows.toarray()))
+
+
+@pytest.mark.parametrize(("where", "what"), [("indices", 4), ("indices", -1), ("indptr", -1), ("indptr", 10**9)])
+def test_sparse_rows_with_subscripts_out_of_range(where, what):
+    rows = sp.csr_array(X)
+    getattr(rows, where)[3] = what
+    path = screenpath.svm_path(X, Y, grid=[1.0])
+    for read in (lambda: screenpath.svm_path(rows, Y, grid=3), lambda: path.predict(rows)):
+        with pytest.raises(DataError, match="no valid sparse matrix"):
+            read()
+
+
+def test_columns_without_names():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    path = screenpath.svm_path(pandas.DataFrame(X), Y, grid=3)
+    assert np.array_equal(path.coefficients, screenpath.svm_path(X, Y, grid=3).coefficients)
+    assert path.feature_names == ("0", "1", "2", "3")
+    assert np.array_equal(path.predict(pandas.DataFrame(X)), path.predict(X))
+    with pytest.raises(DataError, match="the column 'b' has missing, nan or infinite values"):
+        screenpath.svm_path(pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 1.0, np.nan, 1.0)}), Y)
+
+
+def test_a_record_batch_is_no_table():
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("narwhals")
+    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(x) for x in X.T], names=list("abcd"))
+    with pytest.raises(DataError, match="RecordBatch cannot be read"):
+        screenpath.svm_path(batch, Y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (np.full((2, 4), np.nan), "nan or infinite"),
+        (np.full((2, 4), -np.inf), "nan or infinite"),
+        (X + 1j, "complex"),
+        (np.full((2, 4), "a"), "not numbers"),
+        (X.astype("datetime64[s]"), "not numbers"),
+        ([[10**400] * 4], "not all numbers"),
+        ([[1.0] * 4, [1.0] * 3], "not all of one length"),
+        (np.ma.masked_array(X, mask=X > 1.0), "masked"),
+    ],
+)
+def test_rows_that_are_no_numbers(rows, said):
+    path = screenpath.svm_path(X, Y, grid=[1.0])
+    for read in (lambda: path.predict(rows), lambda: screenpath.svm_path(rows, Y[: len(rows)])):
+        with pytest.raises(DataError, match=said):
+            read()
+
+
+def test_masked_labels_and_weights():
+    masked = np.ma.masked_array(Y, mask=Y > 0.0)
+    with pytest.raises(DataError, match="the labels have masked values"):
+        screenpath.svm_path(X, masked)
+    with pytest.raises(DataError, match="the weights have masked values"):
+        screenpath.svm_path(X, Y, sample_weight=masked**2)
+    hidden_nothing = np.ma.masked_array(X, mask=False)
+    assert screenpath.svm_path(hidden_nothing, Y, grid=2).certified
+
+
+def test_weights_that_overflow_together():
+    with pytest.raises(UsageError, match="weight [0-9]+ is inf"):
+        screenpath.svm_path(X, Y, sample_weight=np.full(40, 1e155), class_weight={1: 1e155})
+
+
+@pytest.mark.parametrize("weights", [[1, 2], {1: None}, {1: "x"}, {1: -1.0}, {1: np.nan}])
+def test_class_weights_that_are_none(weights):
+    with pytest.raises(UsageError, match=r"class_weight. must be|the weight of label 1 must be"):
+        screenpath.svm_path(X, Y, class_weight=weights)
+    with pytest.raises(UsageError, match="the weights are not all numbers"):
+        screenpath.svm_path(X, Y, sample_weight=["a"] * 40)
+
+
+@pytest.mark.parametrize("count", [2.7, "3", True, [], None])
+def test_counts_and_lists_of_parameters(count):
+    for make in (
+        lambda: screenpath.sparse_svm_path(X, Y, betas=count, alphas=2),
+        lambda: screenpath.sparse_svm_path(X, Y, betas=2, alphas=count),
+        lambda: screenpath.l1_svm_path(X, Y, grid=count),
+    ):
+        with pytest.raises(UsageError, match="number of grid points or a list|list of parameters is empty"):
+            make()
+
+
+@pytest.mark.parametrize("empty", [{"betas": [], "alphas": 2}, {"betas": 2, "alphas": []}])
+def test_empty_lists_are_no_defaults(empty):
+    with pytest.raises(ValueError, match="the list of parameters is empty"):
+        SparseSVMClassifierCV(**empty).fit(X, Y)
+
+
+def test_a_step_at_zero_is_found():
+    path = screenpath.sparse_svm_path(X, Y, betas=[0.1, 0.01], alphas=[0.1, 0.0])
+    assert path.position(alpha=0, beta=0.01) == 3 and path.position(alpha=0.1, beta=0.1) == 0
+    with pytest.raises(UsageError, match="there is no step with alpha=1e-09"):
+        path.position(alpha=1e-9, beta=0.01)
+
+
+@pytest.mark.parametrize("path", [screenpath.svm_path, screenpath.kernel_svm_path, screenpath.sparse_svm_path])
+def test_weights_are_theirs_who_asked(path):
+    grid = {"betas": [0.01], "alphas": [0.1]} if path is screenpath.sparse_svm_path else {"grid": [0.1]}
+    found = path(X, Y, **grid)
+    before = found.decision_function(X)
+    weights = found.coef()
+    weights *= 2.0
+    assert np.array_equal(found.decision_function(X), before) and weights.any()
+
+
+def test_dense_rows_that_are_mostly_zero_are_standardised():
+    """A fold may be a little emptier than the whole."""
+    rows = np.where(np.random.default_rng(0).random((40, 4)) < 0.2, 1.0, 0.0)
+    assert screenpath.svm_path(rows, Y, grid=2, scale="standard").certified
+    assert SVMClassifier(scale="standard").fit(rows, Y).coef_.shape == (1, 4)
+    for sparse in (
+        lambda: screenpath.svm_path(sp.csr_array(rows), Y, scale="standard"),
+        lambda: screenpath.svm_path(rows, Y, scale="standard", storage="sparse"),
+    ):
+        with pytest.raises(ScreenpathError, match="would fill these sparse rows"):
+            sparse()
+
+
+def test_runs_on_arrays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError) as found:
+        screenpath.run("svm", (X, np.arange(40) % 3), out="three", quiet=True)
+    assert found.value.message.startswith("arrays: two labels are needed")
+    kernel = screenpath.run("svm", (X, Y), kernel="rbf", grid=2, out="kernel", quiet=True)
+    with pytest.raises(DataError, match="computed from arrays, and does not keep them") as found:
+        kernel.predict(X)
+    assert "write_libsvm" in found.value.hint
+    with pytest.raises(UsageError, match="no picture of the kind 'foo'"):
+        screenpath.plot_run("kernel", "foo")
