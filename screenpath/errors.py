@@ -18,6 +18,7 @@ import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 NARROWEST = 20  # columns of a terminal below which lines are left to it
 OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
@@ -65,7 +66,13 @@ def fitted(text: str) -> str:
 
 def tell(text: str) -> None:
     """Print one line of text to stderr."""
-    print(fitted(shown(text)), file=sys.stderr, flush=True)
+    with unheard():
+        print(fitted(shown(text)), file=sys.stderr, flush=True)
+
+
+def unheard():
+    """Return a block in which stderr may fail: no work ends for want of words (a log on a full disk, ``| head``)."""
+    return contextlib.suppress(OSError)
 
 
 @contextlib.contextmanager
@@ -90,7 +97,7 @@ def waits(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def waiting(*arguments, **keywords):
-        handler = signal.getsignal(signal.SIGINT)
+        handler: Any = signal.getsignal(signal.SIGINT)
         patient = handler is signal.default_int_handler or getattr(getattr(handler, "__self__", None), "patient", False)
         if not patient or threading.current_thread() is not threading.main_thread():  # others hear of no signal
             return function(*arguments, **keywords)

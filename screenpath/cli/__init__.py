@@ -31,6 +31,7 @@ def main(arguments=None) -> None:
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
     gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
+    _open_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -43,6 +44,16 @@ def main(arguments=None) -> None:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     gc.freeze()  # the end of the process frees it all
     sys.exit(code)
+
+
+def _open_closed() -> None:
+    """Stand in for standard streams that were closed (``>&-``), so that no other file gets their numbers.
+
+    What is read from them, or written to stdout, fails as with any closed file. Messages may get lost.
+    """
+    for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))
 
 
 def _interrupted(number, frame) -> None:

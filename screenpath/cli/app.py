@@ -17,7 +17,7 @@ from screenpath import __version__
 from screenpath.cli.help import Suggesting
 from screenpath.cli.models import command_of
 from screenpath.cli.options import LOG_FORMAT
-from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines
+from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines, unheard
 from screenpath.models.specs import SPECS
 from screenpath.report.console import Console
 
@@ -111,6 +111,10 @@ def run(arguments=None, began: float | None = None) -> int:
         sys.stdout.flush()
     except OSError:  # told already; the interpreter would try again when it ends, and make the exit code its own
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        sys.stderr.flush()
+    except OSError:  # what nobody could hear
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     return code
 
 
@@ -155,4 +159,5 @@ def _failed(known: dict, message: str, hint: str | None = None, code: int = ERRO
 
 
 def _say(text: str) -> None:
-    click.echo("\n".join(fitted(line) for line in shown_lines(text).split("\n")), err=True)
+    with unheard():
+        click.echo("\n".join(fitted(line) for line in shown_lines(text).split("\n")), err=True)

@@ -36,7 +36,7 @@ def rows_of(X) -> np.ndarray:
             "tables need narwhals, which is not installed", "pip install 'screenpath[frames]', or pass an array"
         ) from None
     if hasattr(X, "set_axis"):  # pandas numbers columns where nobody names them, narwhals wants texts
-        X = X.set_axis(list(names), axis=1)
+        X = X.set_axis(list(names or ()), axis=1)
     try:
         table = narwhals.from_native(X, eager_only=True)
     except TypeError:

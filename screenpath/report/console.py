@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from screenpath.data.tables import dump_json
 from screenpath.data.timestamp import clock, now
-from screenpath.errors import fitted, shown
+from screenpath.errors import fitted, shown, unheard
 from screenpath.report.activity import Activity
 
 if TYPE_CHECKING:  # rich is imported for a bar alone
@@ -62,8 +62,9 @@ class Console:
 
     @staticmethod
     def _print(text: str) -> None:
-        sys.stderr.write(f"{text}\n")  # at once: two threads may have something to say
-        sys.stderr.flush()
+        with unheard():
+            sys.stderr.write(f"{text}\n")  # at once: two threads may have something to say
+            sys.stderr.flush()
 
     def summary(self, lines: list[tuple[str, str]]) -> None:
         """Print the closing table."""
@@ -80,8 +81,7 @@ class Console:
             return
         width = max(len(what) for what, _ in lines)
         for what, value in lines:
-            print(f"{what:<{width}}  {value}", file=sys.stderr)
-        sys.stderr.flush()
+            self._print(f"{what:<{width}}  {value}")
 
     # -- what is under way ---------------------------------------------------------------------------------------
 

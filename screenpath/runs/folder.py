@@ -30,6 +30,7 @@ from screenpath.runs.coefficients import open_coefficients, sparse_coefficients
 from screenpath.runs.progress import Progress
 from screenpath.runs.record import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT  # noqa: F401 (words of this module)
 
+REPLACE = "`force` to replace it, or another `out`"
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
 RESERVED = {*records.FILES, records.PARTS}
 FOLD = re.compile(r"[0-9]+-[0-9]+\.npz")  # file of a fold
@@ -146,13 +147,16 @@ class RunFolder:
                     f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another `out`"
                 )
 
-    def refuse(self, previous: dict) -> None:
+    def refuse(self, previous: dict, hint: str = f"use {REPLACE}") -> None:
         """Explain that the folder holds a run already."""
         what = "a finished run" if previous["status"] == COMPLETE else f"a run that ended as '{previous['status']}'"
-        raise RunFolderError(
-            f"{self.path} holds {what} already",
-            "use `resume` to continue it, `force` to replace it, or another `out`",
-        )
+        raise RunFolderError(f"{self.path} holds {what} already", hint)
+
+    def check_complete(self, previous: dict) -> None:
+        """Make sure that a finished run still has all of its files."""
+        lost = [name for name in previous.get("files") or () if not os.path.lexists(self.path / name)]
+        if lost:
+            raise RunFolderError(f"{self.path} has lost its {lost[0]}", "compute it again with `force`")
 
     def check_identity(self, previous: dict, identity: dict) -> None:
         """Make sure that resuming would give the same numbers; the error names all that differs."""

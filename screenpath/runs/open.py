@@ -297,6 +297,9 @@ class Run:
                 f"{self.path} holds a run of another kind: its solutions are not weights of features",
                 f"this works for {', '.join(SPECS)}",
             )
+        lost = lost_coefficients(self.path, self.record)
+        if self.stored is None and lost:
+            raise RunFolderError(f"{self.path} has lost its {lost}", "compute it again with `force`")
         if self.stored is None:
             raise RunFolderError(
                 f"{self.path} has no coefficients", "compute the path with `coefficients=csv` or npz, into a run folder"
@@ -425,12 +428,18 @@ def _read(path: Path) -> Run:
     solved = [row for row in steps if row["primal"] is not None]
     if not solved:
         raise RunFolderError(f"{path} has no finished step", "let the run go on with `resume`")
-    lost = [name for name in COEFFICIENTS if name in (record.get("files") or ()) and not (path / name).is_file()]
-    notices = [f"{path} has lost its {lost[0]}: there are no coefficients"] if lost else []
+    lost = lost_coefficients(path, record)
+    notices = [f"{path} has lost its {lost}: there are no coefficients"] if lost else []
     if record["status"] != records.COMPLETE:
         total = (record.get("totals") or {}).get("n_steps", "?")
         notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
     return Run(path, record, solved, stored, notices, steps)
+
+
+def lost_coefficients(path: Path, record: dict) -> str | None:
+    """Return the name of the coefficients that a run has had, and that are gone."""
+    listed = record.get("files") or ()
+    return next((name for name in COEFFICIENTS if name in listed and not (path / name).is_file()), None)
 
 
 # Names in the order of trust; before schema version 2 nothing else says which of them belongs to the run.

@@ -151,8 +151,8 @@ class Result(ABC):
         if set(parameters) != set(first):
             raise UsageError(f"the steps of this path are named by {', '.join(first)}, not {', '.join(parameters)}")
         wanted = np.array([float(parameters[name]) for name in first])
-        size = np.where(wanted == 0.0, TINY, np.abs(wanted))  # 0, of alpha, is met by 0 alone
-        apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / size).max(axis=1)
+        scale = np.where(wanted == 0.0, TINY, np.abs(wanted))  # 0, of alpha, is met by 0 alone
+        apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / scale).max(axis=1)
         at = int(np.argmin(apart))
         if not apart[at] < 1e-6:
             near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())

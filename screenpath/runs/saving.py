@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from screenpath.data.arrays import Given
 from screenpath.errors import UsageError
 from screenpath.models.specs import SPECS
+from screenpath.runs.folder import REPLACE
 from screenpath.runs.session import Session
 from screenpath.runs.silent import Silent
 from screenpath.walk.step import SKIPPED
@@ -28,6 +29,8 @@ class Origin:
 
 class SavedSession(Session):
     """A session whose steps are there already."""
+
+    refusal = f"use {REPLACE}"
 
     def __init__(self, steps, names, *arguments, **more):
         super().__init__(*arguments, **more)

@@ -21,7 +21,7 @@ from screenpath.models.spec import Spec
 from screenpath.runs import load, warm
 from screenpath.runs.asked import INPUTS, check_options, default_folder
 from screenpath.runs.circumstances import all_good, record_of
-from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.runs.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.runs.hints import best_lines, hints
 from screenpath.runs.interrupts import Interrupts, Stopped
 from screenpath.runs.outputs import refuse_inputs
@@ -80,6 +80,7 @@ class Session:
         self.continued: list[int] = []  # steps that went on from such a one
         self.scored: list[dict] = []  # of this process: step, parameters and test score
 
+    refusal = f"use `resume` to continue it, {REPLACE}"
     offset = 0  # points of the whole grid before those of this run
     cross_validated = False  # whether something else than test data chooses the step
 
@@ -191,9 +192,10 @@ class Session:
             previous = folder.previous(replace=o["force"])
             if previous is not None and not o["force"]:
                 if not o["resume"]:
-                    folder.refuse(previous)
+                    folder.refuse(previous, self.refusal)
                 folder.check_identity(previous, self.identity())
                 if previous["status"] == COMPLETE:
+                    folder.check_complete(previous)
                     self.status, self.good = COMPLETE, all_good(previous)
                     self.console.say(f"{folder.path} is complete already; nothing to do")
                     folder.remove_leftovers()

@@ -28,6 +28,7 @@ class Tally:
 
     def __init__(self):
         self.steps = self.certified = self.unsafe = self.epochs = 0
+        self.audited = False  # whether any decision was looked at again
         self.passes = self.rejection_sum = self.worst_rel_gap = self.solved_at = self.constant_from = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)
 
@@ -36,6 +37,7 @@ class Tally:
         self.steps += 1
         self.certified += step.status == CERTIFIED
         self.unsafe += step.extras.get("unsafe", 0)
+        self.audited |= "unsafe" in step.extras
         self.epochs += step.epochs
         self.passes += step.passes
         self.rejection_sum += step.rejection_ratio
@@ -87,8 +89,8 @@ class Tally:
     def lines(self, n_steps: int) -> list[tuple[str, str]]:
         """Return the totals as (what, value) for people."""
         found = [("certified", f"{self.certified} of {n_steps} steps")]
-        if self.unsafe:
-            found.append(("unsafe", f"{self.unsafe} decisions"))
+        if self.unsafe or self.audited:
+            found.append(("unsafe", f"{self.unsafe} decisions" + (", audited" if self.audited else "")))
         if self.steps:
             found += [
                 ("worst relative gap", f"{self.worst_rel_gap:.2e}"),

@@ -99,6 +99,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         If there is no certificate, it is damaged, or the data is not that of the run.
     """
     folder = Path(run)
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
     header, steps = read_certificate(folder / NAME)
     record = read_record(folder)
     if data is None:

@@ -161,6 +161,18 @@ def test_resume_starts_and_ends(call, data):
     assert Path("r/steps.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["coefficients.csv", "steps.csv", "certificate.bin"])
+def test_a_finished_run_that_has_lost_a_file_is_not_finished(call, data, name):
+    command = ("svm", data, *GRID, "--certificate", "-o", data.parent / "r")
+    assert call(*command).code == 0
+    (data.parent / "r" / name).unlink()
+    result = call(*command, "--resume")
+    assert result.code == 1 and f"has lost its {name}\n  compute it again with --force" in result.err
+    if name == "coefficients.csv":
+        assert "has lost its coefficients.csv" in call("predict", data.parent / "r", data, "--step", 1).err
+    assert call(*command, "--force").code == 0 and call(*command, "--resume").code == 0
+
+
 @pytest.mark.parametrize(
     ("more", "name"),
     [(["--tol", "1e-4"], "tol"), (["--seed", "3"], "seed"), (["--cmax", "2"], "cmax"), (["--rule", "gap"], "rule")],
