@@ -1,0 +1,298 @@
+"""What levers are made of and what they show, against brute force and against numbers off by all that is allowed."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import brentq
+
+from screenpath.kernels import kernel
+from screenpath.kernels import lever as kernels
+from screenpath.kernels import lever_distances as distances
+from screenpath.kernels.matrix import matrix_of
+from tests.kernels.test_lever import best_shown, width
+
+SIDES = pytest.mark.parametrize("side", [1.0, -1.0])
+
+
+def test_room_is_that_of_the_box_times_C():
+    rng = np.random.default_rng(5)
+    signs, theta, C = rng.choice([-1, 1], 50).astype(np.int8), rng.uniform(-0.5, 0.5, 50), 2.0
+    lo, hi = -rng.uniform(0.6, 2.0, 50), rng.uniform(0.6, 2.0, 50)
+    zero, (tau, slack, down, up) = np.zeros(50), np.empty((4, 50))
+    kernels.seen_from(zero, signs, zero, 0.5, zero, 3.0, 0.01, theta, C, lo, hi, 0.125, tau, slack, down, up)
+    np.testing.assert_allclose(down + 0.125, C * (signs * theta - lo))
+    np.testing.assert_allclose(up + 0.125, C * (hi - signs * theta))
+
+
+@pytest.mark.parametrize("n", [40, 300])
+def test_the_foremost_rows_are_those_of_the_largest_numbers_with_room(n):
+    rng = np.random.default_rng(n)
+    tau, room = rng.normal(size=n), rng.uniform(-0.5, 1.0, n)
+    room[:5], tau[:5] = 0.0, 9.0
+    expected = [i for i in np.argsort(-tau) if room[i] > 0.0][: kernels.CHOSEN]
+    assert kernels.foremost(tau, room).tolist() == expected
+
+
+def test_a_longer_lever_that_carries_no_more_says_nothing():
+    tau, room, slack = np.arange(4.0)[::-1].copy(), np.full(4, 0.25), np.zeros(4)
+    sizes, sharing = np.array([0.5, 0.52, 4.0, 8.0, 0.5, 4.0]), np.array([1, 1, 1, 1, 4, 4])
+    offsets, weights = np.empty((6, 2)), np.empty((6, 4))
+    kernels.lever_weights(tau, slack, room, sizes, sharing, 1.0, 0.1, offsets, weights)
+    np.testing.assert_allclose(offsets[:, 1], 0.9 * np.array([0.5, 0.0, 1.0, 0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(weights.sum(axis=1), [1.0, 0.0, 1.0, 0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_centre_is_at_least_as_far_from_the_middle_as_both_may_be_off(sparse):
+    rng = np.random.default_rng(1)
+    X, mean, rounding = rng.normal(size=(9, 3)), 2.0 + rng.normal(size=3), 0.05
+    where, weights = np.array([7, 2, 4]), np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
+    few = sp.csr_array(X)
+    centers, (lengths, away) = np.empty((2, 3)), np.empty((2, 2))
+    rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
+    kernels.lever_centers(rows, where, weights, mean, rounding, centers, lengths, away)
+    for k in range(2):
+        true = weights[k] @ X[where]
+        np.testing.assert_allclose(centers[k], true)
+        assert lengths[k] == pytest.approx(np.linalg.norm(true))
+        apart = true - mean
+        far = apart + rounding * (np.linalg.norm(true) + np.linalg.norm(mean)) * apart / np.linalg.norm(apart)
+        assert away[k] == pytest.approx(np.linalg.norm(far))
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_one_lever_of_either_side_is_made_of_the_foremost_rows_with_room(far):
+    """Within what each can carry, and its offset is what slacks leave of it at worst."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        n, C, off, rounding, radius, typical, extent = 300, 1.7, 0.05, 0.02, 0.5, 100.0 if far else 0.8, 3.0
+        signs, theta = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(-0.7, 0.7, n)
+        lo, hi = -rng.uniform(0.7, 2.0, n), rng.uniform(0.7, 1.5, n)
+        kinks, products, norms = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.0, 2.0, n)
+        rows, weights = np.zeros((2, kernels.FEWER), dtype=np.int64), np.zeros((2, kernels.FEWER))
+        offsets, tau, largest = np.empty((2, 2)), np.empty(n), 0.05 if seed % 2 else 2.0
+        counts = kernels.one_lever_each(
+            kinks, signs, products, 0.5, norms, extent, rounding, theta, C, lo, hi, off, largest, radius, typical, tau,
+            rows, weights, offsets,
+        )  # fmt: skip
+        np.testing.assert_allclose(tau, kinks - 0.5 * signs * products)
+        size = kernels.LENGTH * 2.0 * radius / typical
+        least = kernels.LITTLE * min(size / kernels.SHARING, C * largest)
+        alpha = C * signs * theta
+        for h, (side, room) in enumerate(((1.0, C * hi - alpha - off), (-1.0, alpha - C * lo - off))):
+            order = [i for i in np.argsort(-side * tau) if room[i] > least][: kernels.FEWER]
+            order = [i for i in order if abs(tau[i] - tau[order[0]]) <= kernels.FAR * radius * typical]
+            m, (offset, kappa) = counts[h], offsets[h]
+            assert rows[h, :m].tolist() == order
+            used = rows[h, :m][weights[h, :m] > 0.0]
+            share = weights[h, : used.size]
+            assert share.sum() == pytest.approx(1.0) and np.all(share * kappa <= room[used])
+            assert kappa == pytest.approx(np.minimum(room[order], size / kernels.SHARING).sum(), rel=0.03) or (
+                kappa == pytest.approx(size * (1.0 - rounding))
+            )
+            worst = max(rounding * (norms[i] * extent + abs(kinks[i])) for i in used)
+            assert side * offset == pytest.approx(side * (share @ tau[used]) - worst)
+
+
+# -- what is decided of rows ------------------------------------------------------------------------------------------
+
+
+@SIDES
+def test_a_single_lever_decides_what_it_shows_and_nothing_else(side):
+    """Whatever stood in the decisions before; the lever of the other side says nothing."""
+    undecided = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, radius, kappa = 100, float(rng.uniform(0.1, 2.0)), float(rng.choice([0.05, 0.3, 1.0, 5.0]))
+        tau, slack, spread = 8.0 * rng.normal(size=n), rng.uniform(0.0, 0.5, n), rng.uniform(0.0, 3.0, n)
+        own = [0.5 * side, kappa]
+        offsets = np.array([own, [0.0, 0.0]] if side > 0 else [[0.0, 0.0], own])
+        status, unsure = rng.integers(-1, 2, n).astype(np.int8), np.empty(n, dtype=np.int64)
+        count = kernels.decide_by_levers(tau, slack, spread, radius, 1, offsets, np.full(2, 0.5), status, unsure)
+        room = side * (0.5 * side - tau) - slack
+        assert np.array_equal(status, np.where(room > width(spread + 0.5, radius, kappa), -side, 0.0))
+        possible = (status == 0) & (room > width(np.maximum(spread - 0.5, 0.0), radius, kappa))
+        assert np.array_equal(np.sort(unsure[:count]), np.flatnonzero(possible))
+        undecided += count
+    assert undecided > 100
+
+
+@SIDES
+def test_known_products_decide_what_the_distance_shows_and_nothing_else(side):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, radius, kappa = 100, float(rng.uniform(0.1, 2.0)), float(rng.choice([0.05, 0.3, 1.0, 5.0]))
+        X, center, rounding = rng.normal(size=(n, 2)), rng.normal(size=2), float(rng.choice([0.0, 0.1]))
+        tau, slack, off = 8.0 * rng.normal(size=n), rng.uniform(0.0, 0.3, n), float(rng.choice([0.0, 0.05]))
+        before = np.where(rng.random(n) < 0.2, side, 0.0).astype(np.int8)
+        status, norms = before.copy(), np.linalg.norm(X, axis=1)
+        kernels.decide_by_products(
+            tau, slack, norms, X @ center, float(center @ center), off, radius, side, 0.5 * side, kappa, rounding,
+            status,
+        )  # fmt: skip
+        apart = np.sqrt(((X - center) ** 2).sum(axis=1) + 2.0 * off * norms) * (1.0 + rounding)
+        shown = side * (0.5 * side - tau) - slack - width(apart, radius, kappa)
+        expected = np.where(before != 0, before, np.where(shown > 0.0, -side, 0.0))
+        assert np.array_equal(status, expected)
+
+
+def test_a_distance_of_products_that_cancel_is_not_below_the_true_one():
+    rng = np.random.default_rng(2)
+    n, center = 1500, 1e4 + rng.normal(size=2)
+    X = center + 2e-4 * rng.normal(size=(n, 2)) * rng.uniform(0.0, 1.0, (n, 1))
+    gaps = [[F(a) - F(b) for a, b in zip(x, center.tolist(), strict=True)] for x in X.tolist()]
+    squares = [a * a + b * b for a, b in gaps]
+    room = np.sqrt(np.array(squares, dtype=float)) * rng.uniform(0.1, 1.5, n) + 1e-6 * rng.random(n)
+    norms, status = np.linalg.norm(X, axis=1), np.zeros(n, dtype=np.int8)
+    square = float(center @ center) * (1.0 + 2.0**-52)
+    # A long lever, so that a row is decided where its room is above its distance.
+    kernels.decide_by_products(-room, np.zeros(n), norms, X @ center, square, 0.0, 1.0, 1.0, 0.0, 1e12, 0.0, status)
+    decided = np.flatnonzero(status)
+    assert all(F(room[i]) ** 2 > squares[i] for i in decided)
+    wide = rng.uniform(1e-3, 2e-3, n)
+    kernels.decide_by_products(-wide, np.zeros(n), norms, X @ center, square, 0.0, 1.0, 1.0, 0.0, 1e12, 0.0, status)
+    assert np.all(status == -1)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("every", [False, True])
+def test_exact_distances_decide_all_that_the_levers_show(every, sparse):
+    """Of several levers: of every one, or of the one whose reach is the largest beside its distance from the middle."""
+    both = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, radius, count = 100, float(rng.uniform(0.1, 2.0)), 3
+        X, centers = 3.0 + rng.normal(size=(n, 2)), 3.0 + 0.7 * rng.normal(size=(2 * count, 2))
+        X[rng.random((n, 2)) < 0.2] = 0.0
+        few, index = sp.csr_array(X), rng.permutation(n)[:80]
+        rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
+        tau, slack, away = 3.0 * rng.normal(size=n), rng.uniform(0.0, 0.3, n), rng.uniform(0.0, 2.0, 2 * count)
+        offsets = np.column_stack([rng.normal(size=2 * count), rng.uniform(0.05, 5.0, 2 * count)])
+        offsets[1, 1] = offsets[4, 1] = 0.0
+        status, lengths = np.zeros(n, dtype=np.int8), np.linalg.norm(centers, axis=1)
+        distances.decide_exactly(
+            rows, index, index, np.linalg.norm(X, axis=1), tau, slack, radius, count, offsets, away, centers, lengths,
+            0.0, 0.0, every, status,
+        )  # fmt: skip
+        for i in index:
+            shown, reach = np.full(2 * count, -np.inf), np.full(2 * count, -np.inf)
+            for k in range(2 * count):
+                kappa, room = offsets[k, 1], (offsets[k, 0] - tau[i]) * (1.0 if k < count else -1.0) - slack[i]
+                if kappa > 0.0:
+                    apart = np.linalg.norm(X[i] - centers[k])
+                    shown[k] = room - width(apart, radius, kappa)
+                    least = abs(np.linalg.norm(X[i]) - lengths[k])
+                    if not every and room > width(least, radius, kappa):  # the farthest distance at which it decides
+                        reach[k] = brentq(lambda far, *of: width(far, *of[1:]) - of[0], 0.0, 1e3, (room, radius, kappa))
+            if np.abs(shown).min() < 1e-9:
+                continue
+            if every:
+                assert status[i] == 0 or shown[:3].max() > 0.0 or shown[3:].max() > 0.0
+                assert (status[i] != 0) == (shown.max() > 0.0)
+                assert status[i] >= 0 or shown[:3].max() > 0.0
+                assert status[i] <= 0 or shown[3:].max() > 0.0
+            else:
+                value = np.where(np.isfinite(reach), reach**2 - away**2, -np.inf)
+                best, order = int(np.argmax(value)), np.sort(value)
+                if np.isfinite(order[-1]) and order[-1] - order[-2] > 1e-6:
+                    assert status[i] == (0 if shown[best] <= 0.0 else -1 if best < 3 else 1)
+                    both += 1
+    assert every or both > 100
+
+
+# -- levers aimed at a row --------------------------------------------------------------------------------------------
+
+
+@kernel
+def aimed(tau, room, side, gram, products, square, weights, pulled, own, kappa, radius, other, moved):
+    """Call what kernels alone can call."""
+    return distances._aim(tau, room, side, gram, products, square, weights, pulled, own, kappa, radius, other, moved)
+
+
+def shown_by(v, X, x, side, tau, kappa, radius):
+    """Return by how much a lever with these weights shows a row of ``tau = 0`` to be beyond its kink."""
+    return side * (v @ tau) - float(width(np.linalg.norm(x - v @ X), radius, kappa))
+
+
+@SIDES
+def test_a_lever_is_moved_within_what_its_rows_carry_to_the_best_on_the_way(side):
+    """The way leads to where the slope is steepest, here by differences; the best on it is found by trying."""
+    moved_far, shortfall, gained = 0, 0.0, 0.0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        m, kappa, radius = 6, float(rng.uniform(0.3, 3.0)), float(rng.uniform(0.2, 1.5))
+        X, x, tau = 1.0 + rng.normal(size=(m, 3)), 1.0 + rng.normal(size=3), rng.normal(size=m)
+        room = rng.uniform(0.2, 1.0, m) * kappa
+        room *= max(1.0, 1.2 * kappa / room.sum())
+        weights, left = np.zeros(m), 1.0
+        for s in np.argsort(-side * tau):
+            weights[s] = min(room[s] / kappa, left)
+            left -= weights[s]
+        pulled, other = X @ X.T @ weights, np.empty((2, m))
+        square = aimed(
+            tau, room, side, X @ X.T, X @ x, float(x @ x), weights, pulled, float(weights @ pulled), kappa, radius,
+            other, np.empty(m, dtype=np.int64),
+        )  # fmt: skip
+        found = other[1]
+        assert found.sum() == pytest.approx(1.0) and np.all((found >= -1e-15) & (found * kappa <= room * (1 + 1e-12)))
+        assert square == pytest.approx(((x - found @ X) ** 2).sum())
+        rest = X, x, side, tau, kappa, radius
+        slope = [(shown_by(weights + 1e-6 * e, *rest) - shown_by(weights - 1e-6 * e, *rest)) for e in np.eye(m)]
+        goal, left = np.zeros(m), 1.0
+        for s in np.argsort(-np.array(slope)):
+            goal[s] = min(room[s] / kappa, left)
+            left -= goal[s]
+        best = max(shown_by(weights + q * (goal - weights), *rest) for q in np.linspace(0.0, 1.0, 401))
+        start = shown_by(weights, *rest)  # by the width as it is there: further on it may be the other one
+        shortfall, gained = shortfall + best - shown_by(found, *rest), gained + best - start
+        moved_far += best > start + 0.05
+    assert moved_far > 15 and shortfall < 0.02 * gained
+
+
+@SIDES
+@pytest.mark.parametrize("sparse", [False, True])
+def test_aimed_levers_are_on_their_own_side_and_count_all_that_is_off(side, sparse):
+    """Rows far from 0, where what a product and a distance may be off by is not small."""
+    decided, nearest = 0, np.inf
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        off, rounding, kappa = 0.01, 0.004, float(rng.uniform(0.5, 2.0))
+        radius, X = float(rng.uniform(0.1, 0.3)), 3.0 + rng.normal(size=(30, 2))
+        tau, near = 1.5 * rng.normal(size=30), np.arange(6)
+        near = near[np.argsort(-side * tau[:6])]
+        slack, room = np.concatenate([np.full(6, 0.2), rng.uniform(0.0, 0.4, 24)]), rng.uniform(0.2, 1.0, 6)
+        offsets, weights = np.empty((2, 2)), np.empty((2, 6))
+        kernels.lever_weights(
+            tau[near], slack[:6], room, np.array([0.5 * kappa, kappa]), np.ones(2, dtype=np.int64), side, 0.0, offsets,
+            weights,
+        )  # fmt: skip
+        status, others, few = np.zeros(30, dtype=np.int8), np.arange(6, 30), sp.csr_array(X)
+        status[29] = 7  # is decided already
+        rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
+        distances.decide_by_aimed(
+            rows, near, tau[near], slack[:6], room, weights, offsets[:, 1].copy(), 2, others, others,
+            np.linalg.norm(X, axis=1), tau, slack, radius, side, off, rounding, status,
+        )  # fmt: skip
+        assert set(status.tolist()) <= {0, int(-side), 7} and status[29] == 7
+        for i in others[(status[others] != 0) & (status[others] != 7)]:
+            # The best of all levers, at the least that the square of the distance may have been raised by.
+            best = max(
+                best_shown_off(X[near], X[i], side * tau[near] - 0.2, side * tau[i] + slack[i], room, k, radius,
+                               rounding, off if sparse else 0.0)
+                for k in offsets[:, 1] if k > 0.0
+            )  # fmt: skip
+            assert best > -1e-6
+            decided, nearest = decided + 1, min(nearest, best)
+    assert decided > 10 and nearest < 0.2
+
+
+def best_shown_off(X, x, tau, tau_x, room, kappa, radius, rounding, off):
+    """Return what :func:`best_shown` does for distances that are this much longer, as if all centres were near x."""
+    norm = np.linalg.norm(x)
+    least = min(np.linalg.norm(row) for row in X) * 0.5
+    more = (2.0 * rounding + off) * (norm + least) ** 2  # in the square, at least
+    # A further coordinate, the same for all rows, is as far from x as that.
+    wide = np.column_stack([X, np.full(X.shape[0], np.sqrt(more))])
+    return best_shown(wide, np.append(x, 0.0), tau, tau_x, room, kappa, radius)
