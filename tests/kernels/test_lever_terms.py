@@ -70,6 +70,8 @@ def test_one_lever_of_either_side_is_made_of_the_foremost_rows_with_room(far):
         n, C, off, rounding, radius, typical, extent = 300, 1.7, 0.05, 0.02, 0.5, 100.0 if far else 0.8, 3.0
         signs, theta = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(-0.7, 0.7, n)
         lo, hi = -rng.uniform(0.7, 2.0, n), rng.uniform(0.7, 1.5, n)
+        if seed % 3:  # room on one side alone
+            theta = signs * (lo if seed % 3 == 1 else hi)
         kinks, products, norms = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.0, 2.0, n)
         rows, weights = np.zeros((2, kernels.FEWER), dtype=np.int64), np.zeros((2, kernels.FEWER))
         offsets, tau, largest = np.empty((2, 2)), np.empty(n), 0.05 if seed % 2 else 2.0
@@ -84,6 +86,9 @@ def test_one_lever_of_either_side_is_made_of_the_foremost_rows_with_room(far):
         for h, (side, room) in enumerate(((1.0, C * hi - alpha - off), (-1.0, alpha - C * lo - off))):
             order = [i for i in np.argsort(-side * tau) if room[i] > least][: kernels.FEWER]
             order = [i for i in order if abs(tau[i] - tau[order[0]]) <= kernels.FAR * radius * typical]
+            if not order:
+                assert counts[h] == 0 and offsets[h, 1] == 0.0
+                continue
             m, (offset, kappa) = counts[h], offsets[h]
             assert rows[h, :m].tolist() == order
             used = rows[h, :m][weights[h, :m] > 0.0]
