@@ -70,6 +70,8 @@ def test_one_lever_of_either_side_is_made_of_the_foremost_rows_with_room(far):
         n, C, off, rounding, radius, typical, extent = 300, 1.7, 0.05, 0.02, 0.5, 100.0 if far else 0.8, 3.0
         signs, theta = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(-0.7, 0.7, n)
         lo, hi = -rng.uniform(0.7, 2.0, n), rng.uniform(0.7, 1.5, n)
+        little = rng.uniform(0.0, 0.08, 100)  # room for hardly more than what the sum is off by
+        theta[:100], theta[100:200] = signs[:100] * (hi[:100] - little), signs[100:200] * (lo[100:200] + little)
         if seed % 3:  # room on one side alone
             theta = signs * (lo if seed % 3 == 1 else hi)
         kinks, products, norms = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.0, 2.0, n)
