@@ -1,0 +1,248 @@
+"""Sharpened certificates of sparse models whose sums are off by much: bounds have to hold whatever the errors are."""
+
+import numpy as np
+import pytest
+
+from screenpath.models import sparse_pure, sparse_sharp
+from screenpath.models.sparse import SparseModel
+from screenpath.models.sparse_classes import FreeClassesModel
+from screenpath.models.sparse_free import FreeSparseModel
+from screenpath.models.sparse_sharp import _norm, _Sums, _total, sharpened
+from screenpath.rows.views import Views
+
+GAMMA = 0.5
+KINDS = {"two": (SparseModel, 1), "two free": (FreeSparseModel, 1), "three": (SparseModel, 3),
+         "three free": (FreeClassesModel, 3)}  # fmt: skip
+
+
+class Problem:
+    """A small model with a pair, and its objectives by their definitions."""
+
+    def __init__(self, seed, kind, alpha, weighted=True, near=True):
+        rng = np.random.default_rng(seed)
+        make, classes = KINDS[kind]
+        self.n, self.d = 8, 4
+        X = rng.normal(size=(self.n, self.d))
+        X[rng.random(X.shape) < 0.2] = 0.0
+        labels = np.where(np.arange(self.n) % 3 == 0, 1, -1) if classes == 1 else np.arange(self.n) % 3
+        s = rng.uniform(0.3, 3.0, self.n) if weighted else None
+        base = make(Views(X), labels, classes, 0.0, GAMMA, s)
+        self.model = model = base.at(float(rng.uniform(0.1, 0.8)) * base.beta_max)
+        self.X, self.labels, self.classes, self.alpha = X, labels, classes, alpha
+        w = 0.3 * rng.normal(size=classes * self.d) * (rng.random(classes * self.d) < 0.6)
+        self.c = model.certify(alpha, w, None)
+        if not near:  # the dual point of other weights, which is in balance as well
+            other = model.certify(0.3, rng.normal(size=w.size), None)
+            self.c = model.certify(alpha, w, other.theta)
+        self.scores, self.u = self.c.scores.copy(), self.c.u.copy()
+
+    def values(self):
+        """Return the primal value and the gap, from scores and sums before they were disturbed."""
+        m, c, n = self.model, self.c, self.n
+        pairs = np.flatnonzero(m.free == 0)
+        i = pairs % n
+        own = (self.labels[i] * self.scores[i] if self.classes == 1
+               else self.scores[self.labels[i] * n + i] - self.scores[pairs])  # fmt: skip
+        t, theta, s = 1.0 - own, c.theta[pairs], m.weights[i]
+        hinge = np.where(t <= 0.0, 0.0, np.where(t <= GAMMA, t * t / (2.0 * GAMMA), t - 0.5 * GAMMA))
+        primal = s @ hinge / n + 0.5 * self.alpha * c.w @ c.w + m.beta * np.abs(c.w).sum()
+        dual = s @ (theta - 0.5 * GAMMA * theta**2) / n
+        beyond = np.maximum(np.abs(self.u) - m.beta, 0.0)
+        if self.alpha > 0.0:
+            dual -= beyond @ beyond / (2.0 * self.alpha)
+        else:
+            assert beyond.max() <= 1e-12
+        return float(primal), float(primal - dual)
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Let sums be off by a lot: what is said of rows and columns is 1e10 times as much."""
+
+    def call(problem, rng, of_rows=3e-3, of_columns=3e-3, way=None):
+        model, c = problem.model, problem.c
+        bounds = model.rounding
+        monkeypatch.setattr(bounds, "row", of_rows)
+        monkeypatch.setattr(bounds, "column", of_columns)
+        sums = _Sums(model, c)
+        part = 1.0 if problem.classes == 1 else 0.5  # of two scores each is off by half
+        ways = rng.choice([-1.0, 1.0], c.scores.size) if way is None else way
+        most = np.zeros(c.scores.size)
+        np.minimum.at(most, sums.pairs, 0.0)
+        most[sums.pairs] = sums.t_error
+        if problem.classes > 1:
+            by_row = np.full(problem.n, np.inf)
+            np.minimum.at(by_row, sums.pairs % problem.n, sums.t_error)
+            most = np.tile(by_row, problem.classes)
+        c.scores = problem.scores + part * most * ways
+        c.u = problem.u.copy()
+        c.u[sums.features] += sums.u_error * rng.choice([-1.0, 1.0], sums.features.size)
+        return _Sums(model, c)
+
+    return call
+
+
+@pytest.mark.parametrize("near", [True, False])
+@pytest.mark.parametrize("alpha", [0.3, 0.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gap_of_sums_that_are_off_is_not_below_the_true_one(kind, alpha, near, coarse):
+    nearest, known = np.inf, 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        problem = Problem(seed, kind, alpha, weighted=seed % 2 == 0, near=near)
+        primal, gap = problem.values()
+        if not np.isfinite(problem.c.gap):
+            continue
+        sums = coarse(problem, rng, *rng.choice([1e-4, 3e-3, 3e-2], 2))
+        found = sums.certificate()
+        assert found.gap >= gap - 1e-13, seed
+        assert abs(found.primal - primal) <= found.primal_error + 1e-13, seed
+        assert found.rounding <= found.gap
+        known, nearest = known + 1, min(nearest, (found.gap - gap) / primal)
+        # Once all of them are formed again nothing is left of that.
+        while sums.form(0.0, 0.0):
+            found = sums.certificate()
+            assert found.gap >= gap - 1e-13
+        found = sums.certificate()
+        assert found.gap == pytest.approx(gap, abs=1e-10) and found.primal == pytest.approx(primal, rel=1e-10)
+        assert found.primal_error < 1e-10
+    assert known > 20 and nearest < 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_formed_again_are_those_of_the_data(kind):
+    for seed in range(10):
+        problem = Problem(seed, kind, 0.3, weighted=seed % 2 == 0, near=False)
+        m, c = problem.model, problem.c
+        sums = _Sums(m, c)
+        touched = m.rows.touched
+        psi = m.weigh(c.theta).reshape(m.classes, problem.n)
+        for k, pair in enumerate(sums.pairs.tolist()):
+            value, error = sums._margin(pair)
+            assert value == pytest.approx(sums.t[k], abs=1e-12) and error < 1e-14
+        for f in range(m.classes * problem.d):
+            value, error = sums._sum(f)
+            column = problem.X[:, f % problem.d]
+            assert value == pytest.approx(column @ psi[f // problem.d] / problem.n, abs=1e-12) and error < 1e-14
+            assert abs(value - c.u[f]) < 1e-12
+            # Weights are rounded, and products with them: seen by how many of them there are.
+            if m.weighted and value != 0.0:
+                size = np.abs(column) @ np.abs(psi[f // problem.d]) / problem.n
+                assert error >= 2.0 * 2.0**-53 * size
+        assert m.rows.touched - touched == problem.d * (problem.n * m.classes + sums.pairs.size)
+
+
+def test_a_sum_that_does_not_balance_adds_what_the_dual_point_may_move(coarse):
+    """A dual point is off by a known change: the gap of the one that is meant is not above what is said."""
+    for seed in range(20):
+        problem = Problem(seed, "two free", 0.3, near=False)
+        m, c = problem.model, problem.c
+        rng = np.random.default_rng(seed)
+        meant = c.theta.copy()
+        i = int(rng.integers(0, problem.n))
+        meant[i] += (0.05 if meant[i] < 0.5 else -0.05) * rng.uniform(0.5, 1.0)
+        more = abs(meant[i] - c.theta[i])
+        slope = abs(1.0 - problem.labels[i] * problem.scores[i] - GAMMA * c.theta[i]) + GAMMA * more
+        c.off, c.cost = more * np.sqrt(m.weights[i]), m.weights[i] / problem.n * more * slope
+        c.shift = m.weights[i] / problem.n * more * float(np.linalg.norm(problem.X[i]))
+        sums = coarse(problem, rng)
+        found = sums.certificate()
+        primal, _ = problem.values()
+        c.theta, kept = meant, c.theta
+        problem.u = m.column_sums(m.weigh(meant))
+        _, gap = problem.values()
+        c.theta = kept
+        assert found.gap >= gap - 1e-13, seed
+        plain = sums._residue(np.zeros(1))
+        assert plain >= c.cost + 0.5 * c.shift**2 / 0.3
+        assert sums._residue(np.array([3.0, -4.0])) == pytest.approx(plain + 5.0 * c.shift)
+        off = np.sqrt(sum(m.weights[p] * e * e for p, e in zip(sums.pairs % 8, sums.t_error, strict=True))) / 8
+        errors = np.linalg.norm(sums.u_error)
+        assert plain == pytest.approx(c.cost + c.off * off + (errors + 0.5 * c.shift) / 0.3 * c.shift)
+
+
+def test_sums_are_formed_again_where_they_matter_and_there_alone():
+    """A share of what is left of the tolerance for each: none is left that has more, and none is formed in vain."""
+    problem = Problem(3, "three", 0.3, near=False)
+    sums = _Sums(problem.model, problem.c)
+    sums.certificate()
+    sums.t_adds = np.zeros(sums.t.size)
+    sums.loss_adds, sums.u_adds = sums.t_adds.copy(), np.zeros(sums.u.size)
+    sums.t_adds[[1, 4]], sums.loss_adds[[2, 6]], sums.u_adds[[0, 3]] = (0.2, 0.1), (0.02, 0.001), (0.2, 0.1)
+    assert sums.form(1.0, 1.0)  # 0.25 for two entries, and 0.01
+    assert np.flatnonzero(sums.formed_t).tolist() == [1, 2] and np.flatnonzero(sums.formed_u).tolist() == [0]
+    assert not sums.form(1.0, 1.0) and sums.form(0.1, 1.0)
+    assert np.flatnonzero(sums.formed_t).tolist() == [1, 2, 4] and np.flatnonzero(sums.formed_u).tolist() == [0, 3]
+
+
+def test_it_ends_where_the_tolerance_is_met_or_nothing_is_left_to_form(monkeypatch):
+    problem, rounds = Problem(3, "two", 0.3), []
+    own = _Sums.form
+    monkeypatch.setattr(_Sums, "form", lambda self, *rooms: rounds.append(rooms) or own(self, *rooms))
+    found = sharpened(problem.model, problem.c, 1.0)
+    assert not rounds and found.gap <= found.primal
+    found = sharpened(problem.model, problem.c, 1e-18)
+    assert rounds[0] == (1e-18 * found.primal, pytest.approx(found.primal)) and len(rounds) <= sparse_sharp.ROUNDS
+    problem.c.w = np.full(problem.d, 1e200)
+    with np.errstate(all="ignore"):
+        assert sharpened(problem.model, problem.c, 1e-9).gap == np.inf and len(rounds) <= sparse_sharp.ROUNDS
+
+
+def test_sums_and_norms_are_not_below_the_true_ones():
+    values = np.full(1000, 0.1)
+    assert _norm(values) >= np.sqrt(1000) * 0.1 and _norm(values) <= np.sqrt(1000) * 0.1 * (1.0 + 1e-14)
+    assert _total(np.array([1e16, 1.0, -1e16])) == 1.0
+    assert _total(np.array([np.inf, -np.inf])) == np.inf and np.isnan(_total(np.array([np.nan, 1.0])))
+
+
+# -- without the L2 term ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_ray_leads_to_a_dual_point_whatever_its_sums_are_off_by(kind, monkeypatch):
+    tight = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        problem = Problem(seed, kind, 0.3, weighted=seed % 2 == 0, near=False)
+        m, theta = problem.model, problem.c.theta
+        monkeypatch.setattr(m.rounding, "column", 0.01)
+        slack = rng.uniform(0.0, 0.05, problem.u.size) * rng.choice([0.0, 1.0])
+        lengths = np.repeat(np.linalg.norm(m.weigh(theta).reshape(m.classes, problem.n), axis=1), problem.d)
+        error = 0.01 * lengths * np.tile(m.feature_norm, m.classes)
+        off = (slack + error) * rng.choice([-1.0, 1.0], slack.size)
+        level = problem.model.placed(problem.scores.copy())
+        shift = float(rng.choice([0.0, 0.01]))
+        with monkeypatch.context() as patch:
+            rate = shift / theta.max()
+            patch.setattr(m, "residue", lambda _, theta, __, rate=rate: {"shift": rate * theta.max()} if rate else {})
+            found, (u, rest) = sparse_pure.allowed(
+                m, problem.c.w, problem.scores, theta, (problem.u + off, slack), level
+            )
+        factor = found.max() / theta.max()
+        assert 0.0 < factor <= 1.0 and np.allclose(found, factor * theta)
+        assert np.all(factor * (np.abs(problem.u) + shift) <= m.beta)  # the true sums, and those of the one meant
+        np.testing.assert_allclose((u, rest), (factor * (problem.u + off), factor * slack))
+        if factor < 1.0:
+            most = (np.abs(problem.u + off) + slack + error).max()
+            assert factor >= (1.0 - 1e-10) * m.beta / (most + 2.0 * shift)
+            tight += 1
+        else:
+            assert found is theta
+    assert tight > 5
+
+
+def test_a_point_whose_sums_are_no_numbers_gives_way_to_that_of_zeros():
+    problem = Problem(0, "two free", 0.3, near=False)
+    m, size = problem.model, problem.u.size
+    level = m.placed(problem.scores.copy())
+    for u in (np.full(size, np.inf), np.full(size, np.nan)):
+        found, sums = sparse_pure.allowed(m, problem.c.w, problem.scores, problem.c.theta, (u, np.zeros(size)), level)
+        assert not found.any() and not np.any(sums)
+
+
+def test_the_penalty_of_a_dual_point_has_its_kinks_alone():
+    w, u, norms = np.array([0.5, -0.25, 0.0, 2.0]), np.array([0.3, 0.1, 0.7, -0.2]), np.array([1.0, 2.0, 4.0, 8.0])
+    terms = sparse_pure.terms_of(w, u, np.arange(4), norms, 0.8)
+    w_sq, w_l1, kink, lag_sq, lag_w, reach, _, nonzero = terms
+    assert (w_sq, lag_sq, lag_w, nonzero, w_l1) == (0.0, 0.0, 0.0, 3, 2.75)
+    assert kink == pytest.approx(0.8 * 2.75 - w @ u) and reach == pytest.approx(np.abs(w) @ norms)
