@@ -1,16 +1,21 @@
 """Certified bounds of cross-validation against every value of C tried, and in fractions."""
 
 import math
+from dataclasses import fields
 from fractions import Fraction as F
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from screenpath.cv import certify_free
 from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, undecided, whole_weights
 from screenpath.cv.certify_free import FreeLine
+from screenpath.models.free_base import FreeCertificate
 from screenpath.models.geometry import GAP_ROUNDING, KernelPoint
 from tests.cv.test_certify_rounding import fractions, inner
+from tests.free_problems import free_problem
 from tests.proofs.test_regions import best, problem, reference
 
 COUNT = 101
@@ -213,3 +218,135 @@ def test_a_finer_grid_forgets_the_segments_of_what_was_solved_again():
     bounds.update(finer, again=[2.0])
     assert bounds.segments[0] is not first and bounds.segments[0] == first
     assert second not in bounds.segments
+
+
+# -- with a free intercept --------------------------------------------------------------------------------------------
+
+
+def free_drawn(seed, m=60):
+    """Return a line of four levers, the third of which says nothing, and a fold of held-out samples."""
+    rng = np.random.default_rng(seed)
+    w, total = rng.normal(size=(2, 2))
+    pair = np.array([w @ w, total @ total, w @ total, 0.1, 0.01, 0.01, 0.01, 0.02, 0.05])
+    levers = np.array([[0.5, 0.2, 9.0, -0.1], [0.1, -0.2, 9.0, 0.1], [2.0, 0.4, 0.0, 1.0]])
+    apart = rng.uniform(0.0, 2.0, (4, m))
+    line = FreeLine(0.9, pair, 3.0 * rng.normal(size=(2, m)), levers, apart, 0)
+    return line, HeldOut(rng.choice([-1.0, 1.0], m), rng.uniform(0.0, 1.0, m), rng.integers(1, 9, m), [])
+
+
+def test_a_sample_is_certain_where_some_lever_of_its_side_shows_it():
+    counts = np.zeros(2, dtype=int)
+    for seed in range(20):
+        line, fold = free_drawn(seed)
+        m = fold.signs.size
+        for low, high in ((0.9, 0.9), (0.8, 1.3)):
+            shown = np.zeros((2, m), dtype=bool)
+            for k in (0, 1, 3):
+                shown[int(k == 3)] |= line.shows(k, np.arange(m), line.apart[k], fold.norms, low, high)
+            for side in (fold.signs, -fold.signs):
+                expected = np.where(side > 0.0, shown[0], shown[1])
+                assert np.array_equal(line.certain(fold, low, high, side), expected)
+                counts[int(low == high)] += np.count_nonzero(expected)
+            if low == high:
+                wrong = np.where(fold.signs < 0.0, shown[0], shown[1])
+                assert line.certain_errors(fold) == fold.weights[wrong].sum()
+    assert np.all(counts > 50) and counts[0] < counts[1]
+
+
+class Piecewise(FreeLine):
+    """A line that is sure of each sample for ranges within two pieces of its own."""
+
+    def __init__(self, C, ranges):
+        super().__init__(C, *(np.zeros(0) for _ in range(4)), 0)
+        object.__setattr__(self, "ranges", ranges)
+
+    def certain(self, fold, low, high, side):
+        return np.any([(a <= low) & (high <= b) for a, b in self.ranges], axis=0)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 1.3), (1.0, 20.0), (0.01, 0.9), (3.0, 3.0 + 1e-9)])
+def test_what_is_undecided_between_two_lines_is_a_range_of_pieces(first, second):
+    """A range of four pieces, each as long as the others by ratio: what is sure of three leaves the fourth."""
+    cuts = first * (second / first) ** (np.arange(5) / 4.0)
+    cuts[-1] = second
+    slack = 1e-3 * (cuts[1] - cuts[0])
+    for piece in range(4):
+        for holes in ([piece], [piece, 3]):
+            low = np.array([cuts[holes[0]]])
+            high = np.array([cuts[max(holes) + 1]])
+            none, every = np.full(1, np.inf), np.full(1, -np.inf)
+            one = Piecewise(first, [(every, low + slack), (none, none)])
+            two = Piecewise(second, [(high - slack, none), (none, none)])
+            start, end = one.undecided(None, two, np.ones(1))
+            step = second - first
+            assert start == pytest.approx((low - first) / step, abs=1e-6)
+            assert end == pytest.approx((high - first) / step, abs=1e-6)
+            assert start <= (low - first) / step + 1e-12 and end >= (high - first) / step - 1e-12
+    sure = Piecewise(first, [(np.full(1, -np.inf), np.full(1, np.inf))])
+    start, end = sure.undecided(None, sure_of(second), np.ones(1))
+    assert start > end
+
+
+def sure_of(C):
+    return Piecewise(C, [(np.full(1, np.inf), np.full(1, -np.inf))])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_line_of_a_pair_with_an_intercept_knows_forms_and_distances(sparse, monkeypatch):
+    model = free_problem("svm", "plain", 1, n=50)
+    C, rng = 1.7, np.random.default_rng(3)
+    pair = model.certify(C, 0.3 * rng.normal(size=4), 0.5 * np.ones(50))
+    asked, own = [], certify_free.pair_levers
+    monkeypatch.setattr(certify_free, "pair_levers", lambda *of: asked.append(of) or own(*of))
+    X = np.column_stack([rng.normal(size=(20, 4)), np.ones(20)])
+    forms = X[:, :4] @ pair.point.vector + pair.intercept
+    forms[:4] = 0.0
+    fold = HeldOut(rng.choice([-1.0, 1.0], 20), np.linalg.norm(X, axis=1), rng.integers(1, 9, 20), [])
+    line = certified_line(pair, sp.csr_array(X) if sparse else X, forms, fold, model)
+    assert line.C == C and asked[0][2] > C
+    np.testing.assert_allclose(line.forms, [X[:, :4] @ pair.point.vector, X[:, :4] @ pair.total])
+    assert line.errors == fold.weights[(forms > 0.0) != (fold.signs > 0.0)].sum()
+    ready = own(*asked[0])
+    known = 0
+    for k, (index, share) in enumerate(ready.rows):
+        if ready.levers[2, k] > 0.0:
+            center, _ = model.mixture(index, share)
+            true = np.linalg.norm(X[:, :4] - center, axis=1)
+            assert np.all(line.apart[k] >= true) and np.all(line.apart[k] <= true + 1e-4)
+            known += 1
+        else:
+            assert not line.apart[k].any()
+    assert known > 3
+
+
+def test_behind_a_kernel_the_forms_are_freed_of_the_intercept_and_products_are_as_off_as_is_said():
+    model = free_problem("svm", "plain", 1, n=50)
+    C, rng, off = 1.7, np.random.default_rng(3), 0.01
+    plain = model.certify(C, 0.3 * rng.normal(size=4), 0.5 * np.ones(50))
+    point = KernelPoint(plain.theta, plain.point.products, plain.point.sqnorm, 1.0, 0.0)
+    values = {part.name: getattr(plain, part.name) for part in fields(FreeCertificate)}
+    total = model.margins(plain.total)
+    pair = FreeCertificate(**{**values, "point": point, "total": total, "intercept": 2.5})
+    samples = rng.normal(size=(20, 4))
+    norms = np.linalg.norm(samples, axis=1)
+
+    class Held:
+        """Held-out rows behind a kernel; products with a combination are too large by what they may be off by."""
+
+        def __init__(self):
+            self.norms, self.blocks = norms, SimpleNamespace(error=off)
+
+        def __matmul__(self, center):
+            return samples @ center + off * norms * np.linalg.norm(center)
+
+    forms = samples @ plain.point.vector + 2.5
+    fold = HeldOut(rng.choice([-1.0, 1.0], 20), norms, np.ones(20, dtype=np.int64), [])
+    line = certified_line(pair, Held(), forms, fold, model)
+    np.testing.assert_allclose(line.forms, [forms - 2.5, (forms - 2.5) / C])
+    ready = certify_free.pair_levers(pair, model, certify_free.AHEAD * C)
+    for k, (index, share) in enumerate(ready.rows):
+        if ready.levers[2, k] > 0.0:
+            center = model.mixture(index, share)[0]
+            true = np.linalg.norm(samples - center, axis=1)
+            reach = norms + share @ model.norms[index]
+            assert np.all(line.apart[k] ** 2 >= true**2 + 4.0 * off * reach**2 - 2.0 * off * norms * reach)

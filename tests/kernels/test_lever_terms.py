@@ -303,3 +303,38 @@ def best_shown_off(X, x, tau, tau_x, room, kappa, radius, rounding, off):
     # A further coordinate, the same for all rows, is as far from x as that.
     wide = np.column_stack([X, np.full(X.shape[0], np.sqrt(more))])
     return best_shown(wide, np.append(x, 0.0), tau, tau_x, room, kappa, radius)
+
+
+@SIDES
+def test_what_a_lever_shows_is_rounded_against_it(side):
+    """Rows that are opposite to the centre, seen from 0: the distance is the sum of the norms, and all of it is off."""
+    rounding, radius, kappa, kinds = 0.05, 0.8, 2.0, set()
+    n, rng = 400, np.random.default_rng(9)
+    X = -rng.uniform(0.5, 3.0, (n, 1))
+    X[0], center = 1.0, np.ones((1, 1))
+    apart, every, zero = 1.0 - X[:, 0], np.arange(n), np.zeros(n)
+    tau = -side * width(apart, radius, kappa) * rng.uniform(1.0, 1.5, n)
+    tau[0] = 0.0
+    norms, none = np.abs(X[:, 0]), np.zeros((1, 2))
+    # Off by this part: the square of a distance, what it is compared with, and, of both norms, what they may be off by.
+    far = apart * np.sqrt((1.0 + 3.0 * rounding) / (1.0 - rounding))
+    expected = -side * tau > width(far, radius, kappa)
+    status, own = np.zeros(n, dtype=np.int8), np.array([[0.0, kappa]])
+    offsets = np.concatenate([own, none] if side > 0 else [none, own])
+    centers = np.concatenate([center, center])
+    distances.decide_exactly(
+        matrix_of(X), every, every, norms, tau, zero, radius, 1, offsets, np.zeros(2), centers, np.ones(2), 0.0,
+        rounding, True, status,
+    )  # fmt: skip
+    close = np.abs(-side * tau - width(far, radius, kappa)) < 1e-9
+    assert np.array_equal((status != 0)[1:], (expected & ~close)[1:])
+    kinds |= set(status.tolist())
+    status[:] = 0
+    distances.decide_by_aimed(
+        matrix_of(X), every[:1], zero[:1], zero[:1], np.full(1, 9.0), np.ones((1, 1)), np.array([kappa]), 1, every[1:],
+        every[1:], norms, tau, zero, radius, side, 0.0, rounding, status,
+    )  # fmt: skip
+    short = kappa * (1.0 - rounding)  # of a lever that is moved the length is rounded as well
+    far = -side * tau - width(far, radius, short)
+    assert np.array_equal((status != 0)[1:][np.abs(far[1:]) > 1e-9], (far > 0.0)[1:][np.abs(far[1:]) > 1e-9])
+    assert kinds == {0, int(-side)} and 20 < np.count_nonzero(status) < n - 20

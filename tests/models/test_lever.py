@@ -10,7 +10,7 @@ from screenpath.kernels import lever as kernels
 from screenpath.kernels.matrix import matrix_of
 from screenpath.models import lever
 from screenpath.models.geometry import Ball, KernelPoint, Point
-from screenpath.models.lever import EVERY, SHARES, KernelLevered, LeverBall, Levered, LeverPencil, Tried
+from screenpath.models.lever import EVERY, LIKELIEST, SHARES, KernelLevered, LeverBall, Levered, LeverPencil, Tried
 from screenpath.models.lever_range import Distances, LeverRange, RangeLevers, pair_levers
 from tests.free_problems import cone_solution, free_problem, free_walk
 from tests.kernels.test_lever import best_shown, width
@@ -38,7 +38,7 @@ def test_the_balls_between_two_hold_what_these_have_in_common(touching):
         if not touching:
             r1, r2 = apart * rng.uniform(0.5, 2.0, 2)
         theta = rng.normal(size=(2, 5))
-        theta[:, -1] = -theta[:, :-1].sum(axis=1)
+        theta[:, -1] = (0.0 if touching else 0.25) - theta[:, :-1].sum(axis=1)
         off = [abs(sum(fractions(t))) for t in theta]
         balls = [LeverBall(Ball(Point(c, None, float(c @ c)), float(r)), 1.5, t, float(o))
                  for c, r, t, o in zip((a, b), (r1, r2), theta, off, strict=True)]  # fmt: skip
@@ -55,7 +55,8 @@ def test_the_balls_between_two_hold_what_these_have_in_common(touching):
             np.testing.assert_allclose(ball.ball.center.vector, s * a + (1.0 - s) * b, atol=1e-12 * np.abs(a).max())
             np.testing.assert_allclose(ball.ball.center.products, s * products[0] + (1.0 - s) * products[1])
             np.testing.assert_allclose(ball.theta, s * theta[0] + (1.0 - s) * theta[1], atol=1e-12)
-            assert abs(sum(fractions(ball.theta))) <= F(ball.residue) <= 1e-14 * np.abs(theta).sum()
+            assert abs(sum(fractions(ball.theta))) <= F(ball.residue)
+            assert ball.residue <= (0.0 if touching else 0.25) + 1e-14 * np.abs(theta).sum()
 
 
 # -- one ball ---------------------------------------------------------------------------------------------------------
@@ -87,6 +88,8 @@ def shown_by_all(X, tau, down, up, slack, typical, radius, sizes, shared):
                 carried.append(max(min(left, room[i], kappa / sharing), 0.0))
                 left -= min(room[i], kappa / sharing)
             total, used = sum(carried), [i for i, c in zip(order, carried, strict=True) if c > 0.0]
+            if not used:
+                continue
             v = np.array([c for c in carried if c > 0.0]) / total
             apart = np.linalg.norm(X - v @ X[used], axis=1)
             room_for = side * (v @ tau[used] - tau) - slack[used].max() - slack
@@ -141,12 +144,30 @@ def test_what_products_may_be_off_by_is_passed_on(monkeypatch):
 
         def spied(*given, own=own, place=place):
             asked.append(given[place])
+            assert place != 12 or given[14] == (ask == EVERY)
             assert given[place + 1] >= 1e-13
             return own(*given)
 
         monkeypatch.setattr(lever.distances, name, spied)
-    levered(*seen(0), 0.25).decide(2.0, Tried(SIZES, (), EVERY, (1.0,)))
-    assert len(asked) == 3 and min(asked) >= 0.5
+    for ask in (EVERY, LIKELIEST):
+        levered(*seen(0), 0.25).decide(2.0, Tried(SIZES, (), ask, (1.0,)))
+    assert len(asked) == 6 and min(asked) >= 0.5
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_levers_aimed_at_a_row_decide_on_the_side_that_their_rows_have_room_for(side):
+    more = 0
+    for seed in range(8):
+        X, tau, down, up, slack, typical, norms = seen(seed)
+        rooms = {"down": -np.abs(down), "up": np.abs(up)} if side > 0 else {"down": np.abs(down), "up": -np.abs(up)}
+        rows = levered(X, tau, rooms["down"], rooms["up"], slack, typical, norms)
+        plain, aimed = (rows.decide(3.0, Tried((0.25,), (), EVERY, sizes)) for sizes in ((), (1.0, 2.0)))
+        assert set(aimed.tolist()) <= {0, int(-side)} and np.all(aimed[plain != 0] == plain[plain != 0])
+        # What the longer levers show without being moved is not lost.
+        shown = shown_by_all(X, tau, rooms["down"], rooms["up"], slack, typical, 3.0, (1.0, 2.0), ())
+        assert np.all(aimed[shown[0 if side > 0 else 1] > 1e-9] != 0)
+        more += np.count_nonzero(aimed) - np.count_nonzero(plain)
+    assert more > 20
 
 
 @pytest.mark.parametrize("off", [0.0, 0.05])
