@@ -1,5 +1,9 @@
 """Sharpened certificates of sparse models whose sums are off by much: bounds have to hold whatever the errors are."""
 
+from dataclasses import replace
+from fractions import Fraction as F
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -193,6 +197,117 @@ def test_sums_and_norms_are_not_below_the_true_ones():
     assert _norm(values) >= np.sqrt(1000) * 0.1 and _norm(values) <= np.sqrt(1000) * 0.1 * (1.0 + 1e-14)
     assert _total(np.array([1e16, 1.0, -1e16])) == 1.0
     assert _total(np.array([np.inf, -np.inf])) == np.inf and np.isnan(_total(np.array([np.nan, 1.0])))
+
+
+# -- entry by entry ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_sum_is_off_by_is_not_below_that_of_its_terms(kind, weighted):
+    """Each term of a sum may be off by that part of it; norms are not below the sums of the terms' sizes."""
+    for seed in range(10):
+        problem = Problem(seed, kind, 0.3, weighted, near=False)
+        m, c, X, n, d = problem.model, problem.c, np.abs(problem.X), problem.n, problem.d
+        m.rounding.row, m.rounding.column = 0.25, 0.125
+        sums, w = _Sums(m, c), np.abs(c.w).reshape(m.classes, d)
+        b = np.abs(np.broadcast_to(c.intercept, m.classes))
+        longest = np.sqrt((w * w).sum()) * m.rounding.spread
+        for pair, error in zip(sums.pairs.tolist(), sums.t_error.tolist(), strict=True):
+            k, i = divmod(pair, n)
+            used = [k] if m.classes == 1 else [k, problem.labels[i]]
+            terms = sum(X[i] @ w[j] + b[j] for j in used) + 1.0
+            most = np.linalg.norm(X[i]) * longest + float(b.sum()) + 4.0
+            assert 0.25 * terms <= error <= 0.25 * most * (1.0 + 1e-9)
+        psi = np.abs(m.weigh(c.theta)).reshape(m.classes, n)
+        for f, error in zip(sums.features.tolist(), sums.u_error.tolist(), strict=True):
+            column, of = X[:, f % d], psi[f // d]
+            most = np.linalg.norm(column) * np.linalg.norm(of) / n
+            assert 0.125 * (column @ of) / n <= error <= 0.125 * most * (1.0 + 1e-9) + 1e-140
+        known = (c.u_slack == 0.0) | (c.w != 0.0)
+        assert sums.features.tolist() == np.flatnonzero(known).tolist()
+
+
+def test_a_feature_whose_sum_is_not_known_is_left_out_where_it_has_no_weight():
+    problem = Problem(1, "three", 0.3)
+    c = problem.c
+    c.u_slack, c.w = np.array([0.0, 0.1] * 6), np.array([0.0, 0.0, 1.0] * 4)
+    assert _Sums(problem.model, c).features.tolist() == [k for k in range(12) if k % 2 == 0 or k % 3 == 2]
+
+
+def one_term(alpha=0.5, beta=0.3, gamma=GAMMA, t=0.0, theta=0.0, t_error=0.0, w=0.0, u=0.0, u_error=0.0, weight=1.0):
+    """Return what is said of one sample and one feature."""
+    sums = object.__new__(_Sums)
+    sums.model = SimpleNamespace(n=1, gamma=gamma)
+    sums.c = replace(BASE, alpha=alpha, beta=beta, floor=0.0, off=0.0)
+    sums.t, sums.theta, sums.t_error, sums.weights = (np.array([v]) for v in (t, theta, t_error, weight))
+    sums.w, sums.u, sums.u_error = (np.array([v]) for v in (w, u, u_error))
+    return sums.certificate()
+
+
+BASE = Problem(0, "two", 0.3).c
+
+
+def sample(t: F, theta: F, gamma: F) -> tuple[F, F]:
+    """Return the loss and the share of the gap."""
+    loss = F(0) if t <= 0 else t * t / (2 * gamma) if t <= gamma else t - gamma / 2
+    return loss, loss - theta * t + gamma / 2 * theta**2
+
+
+def feature(w: F, u: F, alpha: F, beta: F) -> F:
+    """Return the share of the gap."""
+    beyond = max(abs(u) - beta, F(0))
+    return alpha * w * w / 2 + beta * abs(w) - w * u + (beyond**2 / (2 * alpha) if alpha else 0)
+
+
+def test_the_share_of_a_sample_holds_for_all_that_its_margin_may_be():
+    """Margins around both kinks, and dual variables at the ends, at the best one, and next to it."""
+    tight = 0
+    for seed in range(1500):
+        rng = np.random.default_rng(seed)
+        gamma, e = float(rng.choice([0.5, 1e-3, 2.0**-30])), float(rng.choice([0.0, 1e-12, 0.01]))
+        t = float(rng.choice([0.0, gamma])) + float(rng.choice([-1.0, 0.0, 1.0])) * float(rng.uniform(0.0, 3.0)) * (
+            e or float(rng.choice([1e-16, 0.5 * gamma]))
+        )
+        best = min(max(t / gamma, 0.0), 1.0)
+        near = min(max(best + float(rng.integers(-3, 4)) * 2.0**-53, 0.0), 1.0)
+        theta, weight = float(rng.choice([0.0, 1.0, best, near, rng.uniform()])), float(rng.uniform(0.3, 3.0))
+        found = one_term(t=t, theta=theta, t_error=e, gamma=gamma, weight=weight)
+        gaps = []
+        for way in (F(-1), F(-1, 2), F(0), F(1, 2), F(1)):
+            true = F(t) + way * F(e)
+            loss, gap = (F(weight) * v for v in sample(true, F(theta), F(gamma)))
+            assert F(found.gap) >= gap and abs(F(found.primal) - loss) <= F(found.primal_error), seed
+            gaps.append(float(gap))
+        tight += found.gap <= 2.0 * max(gaps) + 1e-300
+    assert tight > 700
+
+
+def test_the_share_of_a_feature_holds_for_all_that_its_sum_may_be():
+    tight = 0
+    for seed in range(1500):
+        rng = np.random.default_rng(seed)
+        alpha, beta = float(rng.choice([0.0, 0.5, 1e-3])), float(rng.choice([0.3, 7.0]))
+        e = float(rng.choice([0.0, 1e-12, 0.01]))
+        u = float(rng.choice([-1.0, 1.0])) * (
+            beta + float(rng.uniform(-3.0, 3.0)) * (e or float(rng.choice([1e-16, 1.0])))
+        )
+        beyond = np.sign(u) * max(abs(u) - beta, 0.0)
+        w = float(rng.choice([0.0, beyond / (alpha or 1.0), rng.normal(), -u])) * float(
+            rng.choice([1.0, 1.0 + 2.0**-51])
+        )
+        found, gaps = one_term(alpha, beta, w=w, u=u, u_error=e, t=-1.0), [0.0]
+        penalty = F(alpha) * F(w) ** 2 / 2 + F(beta) * abs(F(w))
+        assert abs(F(found.primal) - penalty) <= F(found.primal_error), seed
+        for way in (F(-1), F(-1, 2), F(0), F(1, 2), F(1)):
+            true = F(u) + way * F(e)
+            if alpha == 0.0 and abs(true) > F(beta):
+                continue  # of a dual point none is
+            gap = feature(F(w), true, F(alpha), F(beta))
+            assert F(found.gap) >= gap, seed
+            gaps.append(float(gap))
+        tight += found.gap <= 4.0 * max(gaps) + 1e-300
+    assert tight > 600
 
 
 # -- without the L2 term ----------------------------------------------------------------------------------------------
