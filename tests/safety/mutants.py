@@ -47,7 +47,8 @@ SHARE = 0.95
 PROOFS = "tests/proofs/test_"
 TERMS, RULES, COUNTS = f"{PROOFS}rounding_terms.py", f"{PROOFS}rule_formulas.py", f"{PROOFS}counts.py"
 MODEL, GEOMETRY = f"{PROOFS}model_terms.py", f"{PROOFS}geometry_terms.py"
-PENALISED = f"{PROOFS}penalised_terms.py"
+PENALISED, BALANCE = f"{PROOFS}penalised_terms.py", f"{PROOFS}balance_terms.py"
+LEVERS = ["tests/kernels/test_lever.py", "tests/kernels/test_lever_terms.py"]
 KERNEL, KERNEL_TERMS, VALUES = (f"{PROOFS}{name}.py" for name in ("kernel_rounding", "kernel_terms", "kernel_values"))
 NEAREST = {
     "screenpath/numbers/rounding.py": [TERMS],
@@ -93,18 +94,44 @@ NEAREST = {
         "tests/verify/test_squared_hinge.py::test_terms_are_bounds",
     ],
     "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
-    "screenpath/rules/floors.py": [f"{PROOFS}regions.py", RULES],
+    "screenpath/rules/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
     "screenpath/verify/l1svm.py": [f"{PROOFS}l1_checker_bounds.py", f"{PROOFS}l1_checker.py"],
     "screenpath/verify/free.py": [f"{PROOFS}free_checker.py"],
-    "screenpath/verify/kernel.py": [f"{PROOFS}free_checker.py"],
-    "screenpath/kernels/lever.py": ["tests/kernels/test_lever.py"],
-    "screenpath/kernels/lever_distances.py": ["tests/kernels/test_lever.py"],
+    "screenpath/verify/kernel.py": [
+        f"{PROOFS}kernel_checker.py",
+        f"{PROOFS}free_checker.py",
+        "tests/safety/test_verify.py::test_kernel_values_are_within_their_bounds",
+    ],
+    "screenpath/kernels/lever.py": LEVERS,
+    "screenpath/kernels/lever_distances.py": LEVERS,
+    "screenpath/models/lever.py": [
+        "tests/models/test_lever.py",
+        "tests/kernels/test_lever.py::test_decisions_are_those_of_the_formulas",
+    ],
+    "screenpath/models/lever_range.py": ["tests/models/test_lever.py"],
+    "screenpath/models/sparse_free.py": [
+        BALANCE,
+        "tests/models/test_sparse_free.py::test_the_intercept_is_the_best_one_for_the_weights",
+        "tests/models/test_sparse_free.py::test_two_equal_classes_begin_in_closed_form",
+    ],
+    "screenpath/models/sparse_classes.py": [
+        BALANCE,
+        "tests/models/test_sparse_classes.py::test_ways_and_cycles_are_those_of_all_permutations",
+        "tests/models/test_sparse_classes.py::test_the_intercepts_are_the_best_ones_for_the_weights",
+        "tests/models/test_sparse_classes.py::test_equal_classes_begin_in_closed_form",
+    ],
+    "screenpath/models/sparse_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
+    "screenpath/models/sparse_pure.py": [
+        f"{PROOFS}sparse_sharp_terms.py",
+        "tests/safety/test_rational_pure.py::test_any_point_of_the_box_leads_to_a_dual_point",
+    ],
     "screenpath/cv/certify.py": [
+        "tests/cv/test_certify_bounds.py",
         "tests/cv/test_certify_rounding.py",
         "tests/cv/test_certify.py::test_the_heaviest_point_is_found_exactly",
         "tests/cv/test_certify.py::test_undecided_intervals_are_those_of_the_formula",
     ],
-    "screenpath/cv/certify_free.py": ["tests/cv/test_certify_rounding.py"],
+    "screenpath/cv/certify_free.py": ["tests/cv/test_certify_bounds.py", "tests/cv/test_certify_rounding.py"],
     "screenpath/walk/audit.py": [COUNTS],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
@@ -115,7 +142,9 @@ FURTHER = {
     f"screenpath/{name}.py"
     for name in (
         "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "rules/floors",
-        "kernels/lever", "kernels/lever_distances", "cv/certify", "cv/certify_free",
+        "kernels/lever", "kernels/lever_distances", "cv/certify", "cv/certify_free", "models/lever",
+        "models/lever_range", "models/sparse_free", "models/sparse_classes", "models/sparse_sharp",
+        "models/sparse_pure",
     )
 }  # fmt: skip
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.
