@@ -10,7 +10,18 @@ from screenpath.kernels import lever as kernels
 from screenpath.kernels.matrix import matrix_of
 from screenpath.models import lever
 from screenpath.models.geometry import Ball, KernelPoint, Point
-from screenpath.models.lever import EVERY, LIKELIEST, SHARES, KernelLevered, LeverBall, Levered, LeverPencil, Tried
+from screenpath.models.lever import (
+    EVERY,
+    LIKELIEST,
+    SHARES,
+    KernelLevered,
+    LeverBall,
+    Levered,
+    LeverPencil,
+    Seen,
+    Tried,
+    chosen,
+)
 from screenpath.models.lever_range import Distances, LeverRange, RangeLevers, pair_levers
 from tests.free_problems import cone_solution, free_problem, free_walk
 from tests.kernels.test_lever import best_shown, width
@@ -125,6 +136,24 @@ def test_a_ball_decides_all_that_its_levers_show(aimed):
             assert best > -1e-6
         decided, more = decided + np.count_nonzero(found), more + rest.size
     assert decided > 50 and (more > 3 or not aimed)
+
+
+def test_levers_of_either_side_are_as_long_as_asked_and_lose_the_slack_of_their_rows():
+    for seed in range(10):
+        _, tau, down, up, slack, typical, _ = seen(seed)
+        both = chosen(Seen(tau, 0.1 * down, 0.1 * up, slack, typical), 0.2, (0.05, 0.25, 1.0), (0.5,))
+        for side, made, room in zip((1.0, -1.0), both, (0.1 * up, 0.1 * down), strict=True):
+            own, can = tau[made.rows], room[made.rows]
+            assert np.all(np.diff(side * own) <= 0.0) and np.all(can > 0.0)
+            for (offset, kappa), weights, size in zip(made.offsets, made.weights, (0.05, 0.25, 1.0, 0.5), strict=True):
+                asked = size * 2.0 * 0.2 / typical
+                assert np.all(weights * kappa <= can) and weights.sum() == pytest.approx(1.0)
+                if size != 0.5:
+                    assert kappa == pytest.approx(min(asked, can.sum()))
+                else:
+                    assert np.all(weights * kappa <= asked / kernels.SHARING)
+                worst = slack[made.rows][weights > 0.0].max()
+                assert side * offset == pytest.approx(side * (weights @ own) - worst)
 
 
 def test_without_rows_that_have_room_nothing_is_decided():
