@@ -112,6 +112,12 @@ def test_what_is_said_of_a_pair_holds_in_exact_arithmetic(kind, tails):
         assert pair.gap <= float(truth.gap) + 2.0**-45 * float(truth.primal) and error <= 2.0**-45 * float(truth.primal)
 
 
+def test_a_gap_is_claimed_to_as_many_digits_as_numbers_have():
+    """To this part of the primal value: more of it would be no claim."""
+    for kind in (kernel.KernelPair, free.FreePair, free.FreeKernelPair):
+        assert 2.0**-60 < kind.digits < 2.0**-40
+
+
 @pytest.fixture
 def single(monkeypatch):
     """Let the longest numbers be those of 24 bits, and no product be formed again."""
