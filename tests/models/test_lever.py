@@ -302,6 +302,42 @@ def test_the_radius_of_a_range_counts_all_that_a_pair_is_off_by():
             assert found == pytest.approx(most, rel=1e-9)
 
 
+def test_what_only_rounding_puts_beyond_a_kink_is_not_shown():
+    """Kinks within a few units in the last place of what a lever shows, in fractions; forms and kinks nearly cancel."""
+    close, shown = 0, 0
+    for seed in range(40):
+        rng, levers = drawn(seed, 40)
+        levers.pair[8] = 0.0
+        size = 10.0 ** rng.uniform(0.0, 5.0)
+        levers.forms[:] *= size
+        C, apart, rows = levers.C, rng.uniform(0.1, 2.0, 40), np.arange(40)
+        for k in range(4):
+            side, r = levers.sign(k), levers.radius(C)
+            form = 0.5 * (levers.forms[0] + C * levers.forms[1]) + levers.levers[0, k] + C * levers.levers[1, k]
+            off = 2.0**-52 * (np.abs(form) + 1.0) * rng.integers(-8, 9, 40)
+            off[:5] = 1e-10 * (np.abs(form[:5]) + 1.0)
+            kinks = form - side * (width(apart, r, C * levers.levers[2, k]) + off)
+            found = levers.shows(k, rows, apart, np.zeros(40), C, C, kinks)
+            for i in rows:
+                exact = (F(levers.forms[0, i]) + F(C) * F(levers.forms[1, i])) / 2 - F(kinks[i])
+                exact += F(levers.levers[0, k]) + F(C) * F(levers.levers[1, k])
+                carried, far = F(C) * F(levers.levers[2, k]), F(apart[i])
+                long = carried * far >= 2 * F(r)
+                wide = F(r) * far if long else F(r) ** 2 / carried + carried * far**2 / 4
+                assert not found[i] or F(int(side)) * exact > wide
+                close += i >= 5 and not found[i]
+            shown += np.count_nonzero(found[:5])
+    assert shown > 700 and close > 3000
+
+
+def test_the_radius_is_rounded_up():
+    for C in (0.1, 0.3, 0.7, 1.7):
+        levers = RangeLevers(
+            C, np.array([4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.0]), np.zeros((2, 0)), np.zeros((3, 2))
+        )
+        assert 1 + F(C) * F(0.1) <= F(levers.radius(C)) <= (1 + F(C) * F(0.1)) * (1 + F(1, 10**11))
+
+
 def test_distances_are_not_below_the_true_ones_whatever_is_off():
     rng, off = np.random.default_rng(4), 1e-3
     X = 3.0 + rng.normal(size=(30, 3))

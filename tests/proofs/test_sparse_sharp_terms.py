@@ -210,6 +210,8 @@ def test_what_a_sum_is_off_by_is_not_below_that_of_its_terms(kind, weighted):
         problem = Problem(seed, kind, 0.3, weighted, near=False)
         m, c, X, n, d = problem.model, problem.c, np.abs(problem.X), problem.n, problem.d
         m.rounding.row, m.rounding.column = 0.25, 0.125
+        if m.intercept:
+            c.intercept = 50.0 if m.classes == 1 else np.array([50.0, -30.0, -20.0])
         sums, w = _Sums(m, c), np.abs(c.w).reshape(m.classes, d)
         b = np.abs(np.broadcast_to(c.intercept, m.classes))
         longest = np.sqrt((w * w).sum()) * m.rounding.spread
