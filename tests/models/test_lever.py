@@ -380,6 +380,8 @@ def test_levers_of_a_pair_lie_in_the_box_and_their_offsets_are_not_too_good(name
         np.testing.assert_allclose(ready.duals, model.margins(found.total))
         G = np.stack([model.margins(e) for e in np.eye(model.rows.d)], axis=1)
         start, said = model.signs * found.theta, 0
+        center = 0.5 * (found.point.vector + C * found.total)
+        foremost = own.kinks - model.signs * (G @ center)  # at the pair's own parameter
         for k in range(count):
             index, share = ready.rows[k]
             side = 1.0 if 2 * k < count else -1.0
@@ -387,6 +389,10 @@ def test_levers_of_a_pair_lie_in_the_box_and_their_offsets_are_not_too_good(name
             if carried <= 0.0:
                 continue
             assert share.sum() == pytest.approx(1.0) and np.all(share > 0.0)
+            room = (own.hi - start if side > 0 else start - own.lo) - 0.01
+            order = [i for i in np.argsort(-side * foremost) if room[i] > 0.0]
+            assert index.tolist() == order[: index.size]
+            assert carried == pytest.approx(room[index[:-1]].sum() + share[-1] * carried)
             moved = start[index] + side * share * carried
             assert np.all(moved <= own.hi[index] - 0.01 * (side > 0) + 1e-12)
             assert np.all(moved >= own.lo[index] + 0.01 * (side < 0) - 1e-12)
