@@ -157,6 +157,7 @@ SOLVING = {
     ("screenpath/models/kernel.py", "_ahead"),
     ("screenpath/rules/floors.py", "_least"),
     ("screenpath/rules/floors.py", "_best_in_plane"),
+    ("screenpath/rules/floors.py", "_best_in_plane.primal"),
 }
 SWAPPED = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
