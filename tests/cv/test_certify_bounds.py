@@ -25,6 +25,7 @@ def test_whole_weights_are_in_the_same_proportion():
     rng = np.random.default_rng(0)
     cases = [
         [2.0, 4.0, 6.0], [0.5, 0.25, 3.0], [0.1, 0.2, 0.3], [0.0, 0.0], [2.0**62, 2.0**61], [3.0 * 2.0**60, 2.0], [],
+        [3.0 * 2.0**62, 2.0**62 + 2.0**20],
         [1e300, 1.0, 3e-300], [2.0**62, 0.5, 0.0], list(rng.uniform(0.0, 5.0, 6)), [6.0, 9.0], [0.75, 1.5],
     ]  # fmt: skip
     for given in cases:

@@ -241,7 +241,7 @@ def test_products_formed_again_are_within_their_bounds(kind, few, monkeypatch):
     tight = 0
     for seed in range(30):
         what = {**KINDS[kind], "constant": 0.25 if seed % 2 else 0.0}
-        truth = drawn(seed, what, 3)
+        truth = drawn(seed, what, 3, scale=30.0 if seed % 2 and kind != "rbf" else 1.0)
         if seed % 3 == 0:  # two rows next to each other pull in opposite ways
             truth.X[1], truth.y[:2] = truth.X[0] * (1.0 + 1e-9), (1.0, -1.0)
             truth.theta[:] = 0.3, 0.3, 0.0
@@ -250,7 +250,7 @@ def test_products_formed_again_are_within_their_bounds(kind, few, monkeypatch):
         for (p, e), exact in zip(found_of(monkeypatch, truth), truth.products, strict=True):
             assert abs(long_fraction(p) - exact) <= long_fraction(e)
             tight += e < 1e-4
-    assert tight > 60
+    assert tight > 30
 
 
 @pytest.mark.parametrize("kind", KINDS)

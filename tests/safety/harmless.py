@@ -28,6 +28,18 @@ FUNCTIONS = "screenpath/rows/kernel_functions.py"
 COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
 CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
+VERIFY_KERNEL, LEVER = "screenpath/verify/kernel.py", "screenpath/kernels/lever.py"
+DISTANCES = "screenpath/kernels/lever_distances.py"
+STEEP = "t, steep = box.c - box.signs * pair.forms(C * p, e)[0], np.maximum(-box.lo, box.hi)"
+COUNTS = "counts = (weights != 0.0) | (box.hi * (t + C * e) > 0.0) | (box.lo * (t - C * e) > 0.0)"
+OWN_SHARE = "own = np.abs(weights) < steep  # not at the far end: a share of the gap"
+LIMIT = 'limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))'
+AGAIN_FORMED = "chosen = np.flatnonzero(counts & (C * steep * C * e * pair.weights.size > limit))"
+FORMED = "which products are formed again: one that is not has a bound all the same"
+LOST = "lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)"
+AWAY = "away = abs(1.0 - x) + 4.0 * UNIT * x"
+RATE = "rate = radius / np.sqrt(apart) if kappa * kappa * apart >= 4.0 * radius * radius else 0.5 * kappa"
+MOVED = "where a lever is moved to: what it shows there is found afresh"
 ACTIVE = "active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)"
 
 # (module, function, line as it is written, expression as it is changed): why.
@@ -126,4 +138,73 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         ("screenpath/rules/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
     },
+    **{
+        (VERIFY_KERNEL, "_exactly", line, after): FORMED
+        for line, after in (
+            (STEEP, "+box.lo"),
+            (COUNTS, "box.hi / (t + C * e)"),
+            (COUNTS, "t - C * e"),
+            (COUNTS, "C / e"),
+            (COUNTS, "box.lo * (t - C * e) < 0.0"),
+            (COUNTS, "box.lo / (t - C * e)"),
+            (COUNTS, "t + C * e"),
+            (OWN_SHARE, "np.abs(weights) > steep"),
+            (LIMIT, "UNSURE / abs(pair.entry['primal'])"),
+            (LIMIT, "2.0 ** (-34) / abs(pair.entry['primal'])"),
+            (AGAIN_FORMED, "C / steep"),
+            (AGAIN_FORMED, "C * steep * C * e / pair.weights.size"),
+            (AGAIN_FORMED, "C * steep * C / e"),
+            (AGAIN_FORMED, "C * steep / C"),
+        )
+    },
+    (VERIFY_KERNEL, "_exactly", LOST, "32.0"): "the bound has four digits of room",
+    (VERIFY_KERNEL, "_exactly", LOST, "len(row) - len(shares)"): "the bound has four digits of room",
+    (VERIFY_KERNEL, "KernelPair.radius", AWAY, "4.0 * UNIT / x"): "where x is not near 1, UP is more than that",
+    (VERIFY_KERNEL, "KernelPair.radius", AWAY, "2.0"): "one rounding is half of that",
+    (LEVER, "decide_by_one_each", "side = (under - over) * signs[i]", "(under - over) / signs[i]"): ONES,
+    (DISTANCES, "decide_exactly", "reach[k] = -1.0", "0.5"): "no square is below either",
+    (DISTANCES, "decide_exactly", "best, most = -1, -np.inf", "+1"): "its reach is -1, and no square is below that",
+    (DISTANCES, "decide_exactly", "if k == best or reach[k] <= 0.0:", "k == best and reach[k] <= 0.0"): (
+        "a lever is asked once more, or one of no reach, and shows nothing"
+    ),
+    (DISTANCES, "_fill", "best, most = -1, -np.inf", "+1"): "the rows carry all of it before none is left",
+    **{(DISTANCES, "_aim", RATE, after): MOVED for after in ("2.0", "0.5 / kappa", "0.25")},
+    (DISTANCES, "_aim", "gain += ahead[s] * side * tau[s]", "ahead[s] / side"): ONES,
+    (
+        DISTANCES,
+        "decide_by_aimed",
+        "row, ahead, pulled, own = np.zeros(width), -np.inf, np.zeros(levers.shape), np.zeros(kappas.size)",
+        "+np.inf",
+    ): "more rows are looked at than can be decided",
+    (
+        "screenpath/models/lever.py",
+        "KernelLevered.decide",
+        "if kappa <= 0.0 or not used.size:",
+        "kappa <= 0.0 and (not used.size)",
+    ): "a lever that says nothing has no weights either",
+    (
+        "screenpath/cv/certify_free.py",
+        "FreeLine.certain",
+        "if self.levers[2, k] > 0.0 and rows.size:",
+        "self.levers[2, k] > 0.0 or rows.size",
+    ): "a lever that carries nothing is infinitely wide",
+    (
+        "screenpath/cv/certify.py",
+        "undecided",
+        "return np.where(free, 1.0, start), np.where(free, 0.0, end)",
+        "0.5",
+    ): "a start behind the end, 0, either way",
+    ("screenpath/cv/certify.py", "heaviest", "return 0, 0.5", "0.25"): "of no intervals every point is in none",
+    (
+        "screenpath/models/sparse_sharp.py",
+        "_Sums.certificate",
+        "shrunk, apart, rate = 0.0 * pull, -self.w, 0.0",
+        "+self.w",
+    ): "only its size is looked at where its product is one with 0",
+    (
+        "screenpath/models/sparse_sharp.py",
+        "_Sums.certificate",
+        "across = np.sign(shrunk) * np.sign(self.w) < 0.0",
+        "np.sign(shrunk) / np.sign(self.w)",
+    ): "a quotient of signs has that of the product, and a weight of 0 has no share",
 }
