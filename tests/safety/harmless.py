@@ -39,6 +39,8 @@ FORMED = "which products are formed again: one that is not has a bound all the s
 LOST = "lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)"
 AWAY = "away = abs(1.0 - x) + 4.0 * UNIT * x"
 RATE = "rate = radius / np.sqrt(apart) if kappa * kappa * apart >= 4.0 * radius * radius else 0.5 * kappa"
+ROW_TRIED = "if status[i] != 0 or (ahead - side * tau[i] - slack[i]) * longest <= radius * radius:"
+TRIED = "which rows levers are aimed at: what is shown of them is found afresh"
 MOVED = "where a lever is moved to: what it shows there is found afresh"
 ACTIVE = "active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)"
 
@@ -169,6 +171,10 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ),
     (DISTANCES, "_fill", "best, most = -1, -np.inf", "+1"): "the rows carry all of it before none is left",
     **{(DISTANCES, "_aim", RATE, after): MOVED for after in ("2.0", "0.5 / kappa", "0.25")},
+    (DISTANCES, "decide_by_aimed", "own[k] += levers[k, s] * pulled[k, s]", "levers[k, s] / pulled[k, s]"): MOVED,
+    (DISTANCES, "decide_by_aimed", "weights, longest = other[1], np.max(kappas)", "np.min(kappas)"): TRIED,
+    (DISTANCES, "decide_by_aimed", ROW_TRIED, "(ahead - side * tau[i] - slack[i]) / longest"): TRIED,
+    (DISTANCES, "decide_by_aimed", ROW_TRIED, "ahead - side * tau[i] + slack[i]"): TRIED,
     (DISTANCES, "_aim", "gain += ahead[s] * side * tau[s]", "ahead[s] / side"): ONES,
     (
         DISTANCES,
