@@ -352,6 +352,27 @@ def test_the_ray_leads_to_a_dual_point_whatever_its_sums_are_off_by(kind, monkey
     assert tight > 5
 
 
+@pytest.mark.parametrize("kind", ["two free", "three free"])
+def test_the_ray_counts_what_a_dual_point_out_of_balance_is_moved_by(kind, monkeypatch):
+    """Its sums alone are within beta, and are not with that; each linear form is within what is said of them all."""
+    problem = Problem(2, kind, 0.3, near=False)
+    m, theta, level = problem.model, problem.c.theta, problem.model.placed(problem.scores.copy())
+    top, asked, w = float(np.abs(problem.u).max()), [], problem.c.w
+
+    def residue(scores, point, extent):
+        asked.append(extent)
+        return {"shift": 0.01 * point.max() / theta.max()}
+
+    monkeypatch.setattr(m, "residue", residue)
+    for beta, left in ((top + 0.005, False), (top + 0.0101, True)):
+        m.beta = beta
+        found, _ = sparse_pure.allowed(m, w, problem.scores, theta, (problem.u, np.zeros(problem.u.size)), level)
+        assert (found is theta) == left and found.max() / theta.max() * (top + 0.01) <= beta
+    sizes = np.abs(problem.X) @ np.abs(w.reshape(m.classes, problem.d).T)
+    most = np.abs(w) @ np.tile(np.linalg.norm(problem.X, axis=0), m.classes)
+    assert sizes.max() + level.size <= min(asked) and max(asked) <= most * (1.0 + 1e-12) + level.size
+
+
 def test_a_point_whose_sums_are_no_numbers_gives_way_to_that_of_zeros():
     problem = Problem(0, "two free", 0.3, near=False)
     m, size = problem.model, problem.u.size

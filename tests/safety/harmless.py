@@ -39,6 +39,11 @@ FORMED = "which products are formed again: one that is not has a bound all the s
 LOST = "lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)"
 AWAY = "away = abs(1.0 - x) + 4.0 * UNIT * x"
 RATE = "rate = radius / np.sqrt(apart) if kappa * kappa * apart >= 4.0 * radius * radius else 0.5 * kappa"
+RANGE = "screenpath/models/lever_range.py"
+TAU = "tau = own.kinks - 0.5 * signs * (point.products + C * duals)"
+AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
+RANGE_SLACK = "slack = model.rounding * (model.norms * extent + np.abs(own.kinks))"
+CHOSEN = "rows and weights are chosen without it, and the offsets that it is part of are formed anew"
 ROW_TRIED = "if status[i] != 0 or (ahead - side * tau[i] - slack[i]) * longest <= radius * radius:"
 TRIED = "which rows levers are aimed at: what is shown of them is found afresh"
 MOVED = "where a lever is moved to: what it shows there is found afresh"
@@ -213,4 +218,31 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "across = np.sign(shrunk) * np.sign(self.w) < 0.0",
         "np.sign(shrunk) / np.sign(self.w)",
     ): "a quotient of signs has that of the product, and a weight of 0 has no share",
+    (RANGE, "pair_levers", TAU, "0.5 / signs"): ONES,
+    (RANGE, "pair_levers", AT, "0.5 / signs[of]"): ONES,
+    (RANGE, "pair_levers", RANGE_SLACK, "model.norms / extent"): CHOSEN,
+    (
+        RANGE,
+        "pair_levers",
+        RANGE_SLACK,
+        "model.rounding / (model.norms * extent + np.abs(own.kinks))",
+    ): CHOSEN,
+    (
+        RANGE,
+        "LeverRange.decide",
+        'for k in np.argsort(-ready.levers[2], kind="stable"):  # the longest decide most',
+        "+ready.levers[2]",
+    ): "the order that levers are asked in: a row that one decides none decides otherwise",
+    (
+        RANGE,
+        "LeverRange.decide",
+        "if ready.levers[2, k] <= 0.0 or not left.size:",
+        "ready.levers[2, k] <= 0.0 and (not left.size)",
+    ): "a lever that carries nothing is infinitely wide",
+    (
+        "screenpath/models/sparse_pure.py",
+        "terms_of",
+        "_, w_l1, kink, _, _, reach, active, nonzero = kernels.feature_terms(w, u, features, norms, 1.0, beta)",
+        "0.5",
+    ): "none of the terms that are kept depends on it",
 }
