@@ -347,3 +347,45 @@ def test_of_uneven_classes_no_closed_form_is_known_but_that_of_no_weights():
     model = model.at(2.0 * model.beta_max)
     start = model.certify(1.0, None, model.top)
     assert model.exact_until(start, 1.0)
+
+
+def test_flows_between_classes_are_counted_along_the_cheapest_way():
+    """All ways between three classes are tried: each part of one as its nearest row with room carries it."""
+    known = 0
+    for seed in range(40):
+        X, labels, model, _ = problem(seed, 3, given=(1.0, 0.2, 5.0)[seed % 3], size=(1.0, 6.0, 0.2)[seed % 3])
+        scores, theta = drawn(seed, labels, model)
+        n, amount, row, extent = labels.size, 0.03 * model.given.min(), (0.5, 0.0)[seed % 2], 7.0
+        theta = np.where(np.random.default_rng(seed).random(theta.size) < 0.5, theta, np.round(theta)) * model.ones
+        model.rounding.row = row
+
+        def excesses(theta, labels, given, classes, values, errors, amount=amount):
+            values[:], errors[:] = (0.25 * amount, -0.25 * amount, 0.0), amount / 6.0
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sparse_levels, "excesses", excesses)
+            found = model.residue(scores, theta, extent)
+        slope = np.abs(slopes(labels, model, scores, theta))
+        edges = {}
+        for k in np.flatnonzero(model.ones > 0.0):
+            c, i = divmod(int(k), n)
+            for ends, room in (((labels[i], c), 1.0 - theta[k]), ((c, labels[i]), theta[k])):
+                if room * model.given[i] * (1.0 - 1e-12) >= amount and slope[k] < edges.get(ends, (np.inf,))[0]:
+                    more, w = amount / model.given[i], model.weights[i]
+                    off = row * (np.sqrt(6.0) * extent + 4.0)
+                    edges[ends] = (slope[k], np.array([
+                        w * more / n * (slope[k] + off + GAMMA * more), more * np.sqrt(w),
+                        np.sqrt(2.0) * w * more / n * np.linalg.norm(X[i]),
+                    ]))  # fmt: skip
+        most = np.zeros(3)
+        for p, q, r in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
+            none = 0.0, np.full(3, np.inf)
+            direct, over = edges.get((p, q), none)[1], edges.get((p, r), none)[1] + edges.get((r, q), none)[1]
+            most = np.maximum(most, direct if direct[0] <= over[0] else over)
+        counted = [found[name] for name in ("cost", "off", "shift")]
+        if np.all(np.isfinite(most)):
+            np.testing.assert_allclose(counted, most, rtol=1e-9)
+            known += 1
+        else:
+            assert found["cost"] == np.inf
+    assert known > 25
