@@ -10,6 +10,7 @@ import time
 import warnings
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 
 import click
 
@@ -103,6 +104,9 @@ def run(arguments=None, began: float | None = None) -> int:
         SIGINT or SIGTERM.
     """
     known = {BEGAN: time.monotonic() if began is None else began, LOG_FORMAT: "text"}
+    words = [str(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):  # said before it is parsed, too
+        known[LOG_FORMAT] = "json"
     logging.getLogger("screenpath").addHandler(logging.NullHandler())  # commands have words of their own
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, known)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from screenpath.errors import shown
+from screenpath.errors import NARROWEST, shown
 from screenpath.report import series
 from screenpath.report.figures import seconds_text
 
@@ -27,6 +27,8 @@ ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
 def show(run, kind: str) -> None:
     """Print the picture of a run."""
     console = Console(highlight=False, file=_encodable(sys.stdout))
+    if console.width < NARROWEST:  # COLUMNS=0, a terminal that does not know its size: lines are left to it
+        console.width = WIDTH + NUMBERS
     console.print(shown(f"{run.model}: {kind} of {run.path}"), soft_wrap=True, markup=False)
     width = max(10, min(WIDTH, console.width - NUMBERS))
     for part in SHOW[kind](run, width):

@@ -194,13 +194,13 @@ class Run:
     def _best(self, one_se: bool = False) -> dict:
         column = self.score_column
         scored = [row for row in self.steps if column and row[column] is not None]
+        if one_se and not (column or "").startswith("cv_"):
+            raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
         if not scored:
             raise UsageError(
                 f"{self.path} was computed without `test`: no step is known to be the best",
                 f"name one with `step`, or cross-validate (screenpath cv); {self._existing()}",
             )
-        if one_se and not column.startswith("cv_"):
-            raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
         mean = np.array([row[column] for row in scored])
         se = np.array([row[f"{column}_se"] for row in scored]) if one_se else np.zeros(mean.size)
         return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]

@@ -327,6 +327,8 @@ def test_errors_warnings_and_signals_are_objects_too(call, data, monkeypatch):
     (error,) = map(json.loads, result.err.splitlines())
     assert result.code == 2 and (error["event"], error["exit_code"]) == ("error", 2) and "--cmin" in error["message"]
     monkeypatch.setattr(Console, "advance", lambda self, step: signal.raise_signal(signal.SIGTERM))
+    result = call("svm", data, "--gird", 3, "--log-format", "json")  # an option that there is not, before it
+    assert result.code == 2 and json.loads(result.err)["event"] == "error"
     result = call("svm", data, "--grid", 3, "--log-format", "json", "--out", "run")
     events = [json.loads(line) for line in result.err.splitlines()]
     assert result.code == 143 and "stopping: finished steps are kept" in events[0]["message"]

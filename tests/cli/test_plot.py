@@ -16,6 +16,13 @@ def run(call, data):
     return "run"
 
 
+@pytest.mark.parametrize("columns", ["0", "3"])
+def test_a_terminal_that_does_not_know_its_size(call, data, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert call("svm", data, "--grid", 3, "-o", "r", "--quiet").code == 0
+    assert "svm: gap of r" in call("plot", "r", "--terminal", "--kind", "gap").out
+
+
 def test_files_are_pictures(call, run, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     result = call("plot", run)
