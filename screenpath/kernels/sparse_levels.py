@@ -17,6 +17,7 @@ from screenpath.kernels.sparse_samples import Samples, slack_of
 
 STEPS = 100  # of Newton's method, and of one line search
 PART, IDLE = 1e-8, 1  # sums of that part of the weights are lowered by whole steps, until so many do not lower them
+APART = 1e-3  # parts of the graph move against each other where that is more than this part of what is left in them
 NEAR, ALIKE = 0.5, 0.1  # part of its slope to which a line search goes: of a whole Newton step, and of any other
 
 
@@ -120,7 +121,8 @@ def settle_levels(scores, samples, status, level):
     """Add the best intercepts to the scores; ``level`` holds a guess of them, and is overwritten.
 
     Newton's method with an exact line search. Where the graph falls into parts, these first move against each other as
-    a whole, which brings dual variables of two parts between their ends. Ends where the sums are nothing but rounding.
+    a whole, which brings dual variables of two parts between their ends; but not while next to nothing pulls them: of
+    classes whose weights are equal but for rounding that pull is noise. Ends where the sums are nothing but rounding.
     """
     _, weights, n, classes, gamma = samples
     size = 0.0
@@ -144,7 +146,7 @@ def settle_levels(scores, samples, status, level):
         for c in range(classes):
             pull[part[c]] += gradient[c]
             count[part[c]] += 1.0
-        apart = parts > 1 and np.max(np.abs(pull[:parts])) > small
+        apart = parts > 1 and np.max(np.abs(pull[:parts])) > max(small, APART * most)
         if apart:
             for c in range(classes):
                 way[c] = -pull[part[c]] / (size * count[part[c]])
