@@ -17,7 +17,7 @@ from screenpath.kernels.sparse_samples import Samples, slack_of
 
 STEPS = 100  # of Newton's method, and of one line search
 PART, IDLE = 1e-8, 1  # sums of that part of the weights are lowered by whole steps, until so many do not lower them
-APART = 1e-3  # parts of the graph move against each other where that is more than this part of what is left in them
+UNSURE = 8.0  # a pull counts that is more than so many times the error to be expected of sums of so many terms
 NEAR, ALIKE = 0.5, 0.1  # part of its slope to which a line search goes: of a whole Newton step, and of any other
 
 
@@ -121,22 +121,24 @@ def settle_levels(scores, samples, status, level):
     """Add the best intercepts to the scores; ``level`` holds a guess of them, and is overwritten.
 
     Newton's method with an exact line search. Where the graph falls into parts, these first move against each other as
-    a whole, which brings dual variables of two parts between their ends; but not while next to nothing pulls them: of
-    classes whose weights are equal but for rounding that pull is noise. Ends where the sums are nothing but rounding.
+    a whole, which brings dual variables of two parts between their ends; but not where the pull is noise, as it is of
+    classes that weigh the same but for rounding. Ends where the sums are nothing but rounding.
     """
     _, weights, n, classes, gamma = samples
     size = 0.0
     for i in range(n):
         size += weights[i]
-    small, extent = 4.0 * UNIT * size, 4.0 * (1.0 + np.max(np.abs(scores)) + np.max(np.abs(level)))
-    b, best, least, idle = level.copy(), level.copy(), np.inf, 0
+    small, extent = 4.0 * UNIT * size, 1.0 + np.max(np.abs(scores))
+    noise = small + UNSURE * np.sqrt(float(n * classes)) * UNIT * size
+    b, best, least, idle, apart = level.copy(), level.copy(), np.inf, 0, False
     gradient, hessian, way = np.empty(classes), np.empty((classes, classes)), np.empty(classes)
     part = np.empty(classes, dtype=np.int64)
     pull, count = np.empty(classes), np.empty(classes)
     for _ in range(STEPS):
         slopes(scores, samples, status, b, gradient, hessian)
         most = np.max(np.abs(gradient))
-        idle = 0 if most < least or most > PART * size else idle + 1
+        # Parts that move may have to meet before anything is lowered.
+        idle = 0 if apart or most < least or most > PART * size else idle + 1
         if most < least:
             best[:], least = b, most
         if most <= small or idle > IDLE:
@@ -146,7 +148,7 @@ def settle_levels(scores, samples, status, level):
         for c in range(classes):
             pull[part[c]] += gradient[c]
             count[part[c]] += 1.0
-        apart = parts > 1 and np.max(np.abs(pull[:parts])) > max(small, APART * most)
+        apart = parts > 1 and np.max(np.abs(pull[:parts])) > noise
         if apart:
             for c in range(classes):
                 way[c] = -pull[part[c]] / (size * count[part[c]])
@@ -167,7 +169,8 @@ def settle_levels(scores, samples, status, level):
             break
         step = 1.0
         if apart or most > PART * size:
-            step = line_search(scores, samples, status, b, way, slope, not apart, extent / np.max(np.abs(way)))
+            reach = 4.0 * (extent + np.max(np.abs(b)))  # from here: a step may have led far away, and has to be undone
+            step = line_search(scores, samples, status, b, way, slope, not apart, reach / np.max(np.abs(way)))
         if step == 0.0:
             break
         b += step * way

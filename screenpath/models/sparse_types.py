@@ -174,6 +174,11 @@ class SparseCertificate(Proven):
         """Return the numbers of the grid point."""
         return (self.alpha, self.beta)
 
+    @property
+    def feasible(self) -> bool:
+        """Tell whether dual variables have room for what is left of the signed sums; without intercepts nothing is."""
+        return self.off < np.inf
+
 
 @dataclass(slots=True)
 class SparseScreened:

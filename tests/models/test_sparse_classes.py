@@ -16,6 +16,7 @@ from screenpath.rows.views import Views
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sparse_newton import SparseNewton
 from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.step import FAILED, INFEASIBLE, broken_by, verdict
 
 GAMMA = 0.5
 
@@ -90,6 +91,65 @@ def test_the_intercepts_are_the_best_ones_for_the_weights(seed):
     for c in range(model.classes):
         step = 1e-5 * np.eye(model.classes)[c]
         assert (loss(at + step) - loss(at - step)) / 2e-5 == pytest.approx(slope[c], abs=1e-5 * model.n)
+
+
+def nearly_even(seed, imbalance=0.0, classes=5, n=120):
+    """Return labels out of balance, weights that make up for it but for rounding or a little more, and scores."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(classes), rng.choice(classes, n - classes, p=rng.dirichlet(np.ones(classes)))])
+    given = rng.random(n) + 0.1
+    given *= (given.sum() / classes / np.bincount(y, given, classes) * (1.0 + imbalance * rng.normal(size=classes)))[y]
+    shift, noise = 10.0 ** rng.uniform(-1.5, 0.5), 10.0 ** rng.uniform(-3.0, 0.0)
+    return y, given, (shift * rng.normal(size=(classes, 1)) + noise * rng.normal(size=(classes, n))).ravel()
+
+
+def slope_left(y, given, scores, guess=0.0) -> float:
+    """Return the largest sum that is left at the intercepts found, as a share of the weights."""
+    model = FreeClassesModel(Views(np.ones((y.size, 1))), y, int(y.max()) + 1, 0.0, GAMMA, given)
+    level = model.placed(scores.copy(), guess=guess)
+    slope, curve = np.empty(model.classes), np.empty((model.classes, model.classes))
+    kernels.slopes(scores, model.samples, model.free, level.intercept, slope, curve)
+    return float(np.abs(slope).max() / model.n)
+
+
+@pytest.mark.parametrize("imbalance", [0.0, 1e-12, 1e-10, 1e-8])
+def test_intercepts_of_classes_that_weigh_nearly_the_same_are_the_best_ones(imbalance):
+    assert max(slope_left(*nearly_even(seed, imbalance)) for seed in range(40)) <= 1e-13
+
+
+def test_a_first_step_that_leads_far_away_is_undone():
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.arange(5), rng.choice(5, 195, p=[0.7, 0.2, 0.05, 0.03, 0.02])])
+    cases = [(0.3 * rng.normal(size=5 * y.size), 2.0 * rng.normal(size=5)) for _ in range(200)]
+    assert max(slope_left(y, np.ones(y.size), scores, guess) for scores, guess in cases) <= 1e-13
+
+
+@pytest.mark.parametrize(("seed", "weighted"), [(0, False), (1, False), (8, True)])
+def test_paths_of_classes_that_weigh_the_same_but_for_rounding_are_certified(seed, weighted):
+    rng, classes, n, d = np.random.default_rng(seed), 5, 400, 8
+    y = np.concatenate([np.arange(classes), rng.choice(classes, n - classes, p=[0.5, 0.25, 0.13, 0.07, 0.05])])
+    X = rng.normal(size=(n, d))
+    X = (X @ rng.normal(size=(d, d)) / np.sqrt(d) if weighted else X) + 3.0 * rng.normal(size=(classes, d))[y]
+    given = rng.random(n) + 0.1 if weighted else np.ones(n)
+    given *= (given.sum() / classes / np.bincount(y, given))[y]
+    base = FreeClassesModel(Views(X), y, classes, 0.0, GAMMA, given)
+    pairs = [(base.at(beta).alpha_max(), beta) for beta in np.array([0.9, 0.3, 0.05]) * base.beta_max]
+    for rule in ("none", "sifs+gap"):
+        steps = list(walk(SparseGrid(base), pairs, parse_sparse_rule(rule), SparseNewton(), PathOptions(tol=1e-9)))
+        assert [step.status for step, _ in steps] == ["certified"] * len(pairs)
+    step, found = steps[-1]
+    best = cone_optimum(X, y, base.given, *found.at, classes)
+    assert found.nonzero > 0 and step.primal == pytest.approx(best, rel=1e-8)
+
+
+def test_a_dual_point_without_room_is_not_called_an_overflow():
+    _, _, base = problem(5)
+    model = base.at(0.5 * base.beta_max)
+    found = model.certify(1.0, np.zeros(model.u_ones.size), model.ones)  # which is out of balance by whole samples
+    assert found.gap == np.inf and np.isfinite(found.primal) and not found.feasible
+    assert verdict(found, 1e-6) == (FAILED, INFEASIBLE)
+    known = model.certify(1.0, np.zeros(model.u_ones.size), None)
+    assert known.feasible and broken_by(known) == ""
 
 
 def test_the_largest_beta_has_no_weight_and_the_best_intercepts():

@@ -104,8 +104,8 @@ def model_of(n=30, noise=1.0, **more):
 
 def a_record(model, certificate, **changes):
     how = {
-        "tol": 1e-3, "broken": False, "spent": False, "solver": "cd", "epochs": 7, "rounds": 2, "touched": 45.0,
-        "seconds": {"screen": 1.0, "solve": 20.0, "certify": 300.0},
+        "tol": 1e-3, "broken": "", "spent": False, "settled": False, "solver": "cd", "epochs": 7, "rounds": 2,
+        "touched": 45.0, "seconds": {"screen": 1.0, "solve": 20.0, "certify": 300.0},
     }  # fmt: skip
     return at_point(model, 0.5, 4, certificate, Screened(np.zeros(30, np.int8), 3, 4), **{**how, **changes})
 
@@ -126,7 +126,9 @@ def test_a_record_holds_what_it_is_told():
     assert a_record(model, certificate).passes == 45.0
     unmet = replace(certificate, gap=1.0)
     assert verdict(unmet, 1e-3, spent=True)[0] == steps.BUDGET and verdict(unmet, 1e-3)[0] == steps.ROUNDING
-    assert verdict(unmet, 1e-3, broken=True)[0] == steps.FAILED == verdict(replace(unmet, gap=math.nan), 1e-3)[0]
+    assert verdict(unmet, 1e-3, broken="b") == (steps.FAILED, "b")
+    assert verdict(replace(unmet, gap=math.nan), 1e-3) == (steps.FAILED, steps.OVERFLOW)
+    assert verdict(unmet, 1e-3)[1] == steps.STUCK and verdict(unmet, 1e-3, settled=True)[1] == steps.DISAGREE
     assert verdict(replace(unmet, gap=math.inf, rounding=math.inf), 1e-3)[0] == steps.FAILED
     assert verdict(replace(unmet, rounding=1.0), 1e-3, spent=True)[0] == steps.ROUNDING
     assert verdict(replace(unmet, gap=math.inf), math.inf)[0] == steps.CERTIFIED  # met, whatever else
