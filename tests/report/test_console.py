@@ -200,7 +200,12 @@ def test_tally_survives_a_checkpoint():
     assert tally.record()["worst_rel_gap"] == 1e-3
     assert tally.record()["seconds"]["solving"] == pytest.approx(4.0)
     lines = dict(tally.lines(2))
-    assert lines["certified"] == "1 of 2 steps" and lines["unsafe"] == "2 decisions"
+    assert lines["certified"] == "1 of 2 steps" and lines["unsafe"] == "2 decisions, audited"
+    assert dict(again.lines(2))["unsafe"] == "2 decisions"
+    audited = Tally()
+    assert "unsafe" not in dict(audited.lines(1))
+    audited.add(Done(extras={"unsafe": 0}))
+    assert dict(audited.lines(1))["unsafe"] == "0 decisions, audited"
 
 
 def test_lines_are_folded_on_a_narrow_terminal_alone(monkeypatch, capsys):

@@ -109,7 +109,7 @@ def test_bad_input_is_named():
         svm_path(X, y, rule="fast")
     with pytest.raises(UsageError, match="unknown solver"):
         svm_path(X, y, solver="simplex")
-    with pytest.raises(UsageError, match="tolerance"):
+    with pytest.raises(UsageError, match="`tol` must lie between 0 and 1"):
         svm_path(X, y, tol=0.0)
     with pytest.raises(UsageError, match="standard"):
         svm_path(sp.csr_array(X), y, scale="standard", storage="sparse")
