@@ -103,6 +103,7 @@ def unmasked(values, what: str) -> np.ndarray:
 def _whole(X, what: str):
     """Return sparse rows whose subscripts are in their range: compiled code does not ask."""
     try:
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # scipy's look cuts off what is behind the last row
         X.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"{what} are no valid sparse matrix: {error}") from None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from screenpath.runs.saving import Origin
 
-TINY = 1e-300
+TINY = 1e-300  # in place of a parameter that is 0, for what lies apart from it by a part of it
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,7 +260,7 @@ class Result(ABC):
     def _checked(self, X, wide: bool):
         """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
         check_names(names_of(X), self.feature_names)
-        X = checked_rows(X, "the new rows")
+        X = checked_rows(X, "the new rows").astype(np.float64, copy=False)
         width = self.preparation.width or self.preparation.n_features
         if X.shape[1] != width and not wide:
             shape = " x ".join(map(str, X.shape))

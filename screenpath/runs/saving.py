@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from screenpath.data.arrays import Given
 from screenpath.errors import UsageError
 from screenpath.models.specs import SPECS
@@ -15,6 +17,8 @@ from screenpath.walk.step import SKIPPED
 
 CHANGED = "the data have changed since the path was computed", "compute it again"
 
+WEIGHTS = "weights", "penalty_weights"  # options; the scaling of the features, too, is measured with them
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -23,8 +27,12 @@ class Origin:
     model: str
     X: object  # X, y: array_like: as they were passed in; not copied
     y: object
-    options: dict  # by the names of the model's options
+    options: dict  # by the names of the model's options; arrays of weights are copied
     mark: int  # checksum of the data (data.arrays.Given.mark)
+
+    def __post_init__(self):
+        kept = {name: np.array(value) for name, value in self.options.items() if name in WEIGHTS and value is not None}
+        object.__setattr__(self, "options", {**self.options, **kept})
 
 
 class SavedSession(Session):

@@ -46,6 +46,19 @@ def test_sparse_rows_with_subscripts_out_of_range(where, what):
             read()
 
 
+def test_sparse_rows_stay_as_they_are():
+    """Also what is stored behind the last row, and wide subscripts; single precision of new rows is no other number."""
+    rows = sp.csr_array(X)
+    rows.data, rows.indices = np.append(rows.data, 7.0), np.append(rows.indices, 0).astype(np.int64)
+    rows.indptr = rows.indptr.astype(np.int64)
+    path = screenpath.svm_path(rows, Y, grid=[1.0], scale="l2")
+    assert rows.data.size == X.size + 1 and rows.indices.dtype == rows.indptr.dtype == np.int64
+    assert np.array_equal(path.predict(rows), path.predict(X)) and rows.data.size == X.size + 1
+    single = X.astype(np.float32)
+    expected = path.decision_function(sp.csr_array(single.astype(np.float64)))
+    assert np.array_equal(path.decision_function(sp.csr_array(single)), expected)
+
+
 def test_columns_without_names():
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("narwhals")

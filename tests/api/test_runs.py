@@ -333,6 +333,12 @@ def test_a_path_of_other_data_is_not_saved(here):
             (rows.data if sp.issparse(rows) else rows)[-1:] *= 1.5
             with pytest.raises(UsageError, match="the data have changed"):
                 found.save("r", force=True)
+    for path, name in ((screenpath.svm_path, "sample_weight"), (screenpath.l1_svm_path, "penalty_weights")):
+        weights = np.ones(60 if name == "sample_weight" else 4)
+        found = path(X, y, grid=3, scale="standard", **{name: weights})
+        weights[::2] = 5.0  # theirs who gave them: the path has its own
+        found.save("r", force=True)
+        np.testing.assert_array_equal(screenpath.load_run("r").coefficients, found.coefficients)
     targets = X @ [1.0, 2.0, 0.0, 1.0]
     found = screenpath.lad_path(X, targets, grid=3)
     targets[:] = -targets
