@@ -209,13 +209,13 @@ def ask_before_solving(model, reduced, solver) -> None:
     if not limit or not hasattr(reduced, "place"):
         return
     k, d, kind = reduced.size, reduced.start_w.size, rows.kinds[1]
-    sweeps = solver.name == "cd" or (
-        solver.name == "auto" and solver.sweeps_first(reduced.sparse, reduced.theta.size, d)
+    copies = solver.name == "cd" or (
+        solver.name == "auto" and not reduced.sparse and solver.sweeps_first(False, reduced.theta.size, d)
     )
     whole = k == model.size and model.has_whole  # the copy of all rows is there already
     needed = solving(
         k, d, rows.values_of(reduced.index % rows.n), dense=not reduced.sparse,
-        copied=(sweeps or reduced.place is None) and not whole, newton=solver.name != "cd",
+        copied=(copies or reduced.place is None) and not whole, newton=solver.name != "cd",
         index_bytes=4 if kind is None else kind.itemsize,
     )  # fmt: skip
     limit.check(needed, f"solving for {k:,} of {model.size:,} rows", SCREEN_MORE)

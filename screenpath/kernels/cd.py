@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from screenpath.kernels import kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 
+NO_SIGNS = np.empty(0, dtype=np.int8)
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+
+@kernel(fastmath=SUMS)
 def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
     """Run a bounded number of sweeps over the rows ``active``, in place.
 
@@ -32,6 +34,18 @@ def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random
     violation : float
         Largest minus smallest projected gradient of the last sweep.
     """
+    return _sweeps(X, active, NO_SIGNS, False, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
+
+
+@kernel(fastmath=SUMS)
+def placed_sweeps(X, where, signs, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+    """:func:`cd_sweeps` for rows that are ``signs[k]`` times those at ``where[k]`` in ``X``."""
+    return _sweeps(X, where, signs, True, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
+
+
+@kernel(fastmath=SUMS, forceinline=True)
+def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+    """Sweep; where this is inlined, what is known of ``placed`` beforehand leaves no trace."""
     X, size, touched = borrowed(X), active.size, 0
     # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
     upper, lower = np.inf, -np.inf
@@ -47,10 +61,10 @@ def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random
             active[k], active[j] = active[j], active[k]
         k = 0
         while k < size:
-            i = active[k]
+            i = at(active[k])
             touched += 1
-            gradient = c[i] - dot(X, i, w)
-            a = alpha[i]
+            row, sign, a = (at(where[i]), float(signs[i]), alpha[i]) if placed else (i, 1.0, alpha[i])
+            gradient = c[i] - sign * dot(X, row, w)
             if a <= lo[i]:
                 if shrinking and gradient < lower:
                     size -= 1
@@ -74,7 +88,7 @@ def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random
             else:
                 value = hi[i] if gradient > 0.0 else lo[i]
             alpha[i] = value
-            add(X, i, value - a, w)
+            add(X, row, sign * (value - a), w)
         violation = worst - best
         upper = worst if worst > 0.0 else np.inf
         lower = best if best < 0.0 else -np.inf
@@ -85,6 +99,7 @@ def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one = np.ones(2)
-    active, random = np.arange(2), np.ones(1, dtype=np.uint64)
-    cd_sweeps(matrix_of(np.eye(2)), one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    one, where, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
+    X, active, random = matrix_of(np.eye(2)), np.arange(2), np.ones(1, dtype=np.uint64)
+    cd_sweeps(X, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    placed_sweeps(X, where, signs, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)

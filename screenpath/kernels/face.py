@@ -24,7 +24,7 @@ from screenpath.kernels.preconditioner import (
     surveyed,
 )
 
-SYSTEMS = 4  # at most
+SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
 KNOWN = 0.5  # share of the rows in number that a survey must have had, for its frequent columns to be theirs
 AT = 2  # row of a box that says where the variables are; the others are its ends
 
@@ -43,7 +43,7 @@ def movable(c, margins, lo, hi, alpha, sqnorms, alive):
 
 
 @kernel
-def _compact(X, listed, d):
+def _compact(X, where, signs, listed, d):
     """Return sparse rows as copies, without the columns that none of them has, and dense ones where they are.
 
     Returns
@@ -53,10 +53,9 @@ def _compact(X, listed, d):
         Where the listed rows are in it, and the numbers of its columns.
     """
     if X.sparse:
-        where = np.arange(listed.size)
-        rows = taken(X, listed, np.ones(listed.size, dtype=np.int8), where, 0.0, 0)
-        return rows, where, _relabel(rows.indices, d)
-    return X, listed, np.arange(d)
+        rows = taken(X, where, signs, listed, 0.0, 0)
+        return rows, np.arange(listed.size), _relabel(rows.indices, d)
+    return X, where[listed], np.arange(d)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -89,7 +88,7 @@ def _open(residual, box, opened):
 
 
 @kernel(fastmath=SUMS)
-def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, limit):
+def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, final, limit):
     """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
 
     Returns
@@ -108,7 +107,7 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
     M = precondition(known, ridge) if X.sparse else diagonal(ridge + sqnorms)
-    for _ in range(SYSTEMS):
+    for _ in range(SYSTEMS + MORE if final else SYSTEMS):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
         touched += solve_rows(X, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim)
@@ -125,7 +124,7 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
             others = _open(residual, box, opened)
             touched += stopped + n
         moves += others
-        if touched > limit * n or (others == 0 and (moves > 0 or closer == 1.0)):
+        if touched > limit * n or (others == 0 and ((moves > 0 and not final) or closer == 1.0)):
             break
         if others == 0:  # the set is right: the ridge holds the step back from here on
             for k in range(n):
@@ -141,13 +140,16 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, lim
 
 
 @kernel(fastmath=SUMS)
-def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, forcing, closer, limit):
+def face_step(
+    X, where, signs, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, forcing, closer, final, limit
+):  # fmt: skip
     """Move the free dual variables to where their rows are at their kink, or some way there.
 
     Parameters
     ----------
     X : Matrix
-        Of k rows.
+    where, signs : ndarray of int64, and of int8, of shape (k,)
+        Where the rows are in ``X``, and what each is multiplied by: dense ones by 1.
     c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
         ``alpha`` is updated.
     w : ndarray of shape (d,)
@@ -165,6 +167,8 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
     forcing, closer : float
         Relative size of the residual at which a system is solved; and times that, where the first one has shown that
         the set is right, those that follow.
+    final : bool
+        Solve these too where the set had to be found first: no other step is to follow.
     limit : int
         Products of a system at most.
 
@@ -181,11 +185,11 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         raise what a signal's handler raises where numba looks for no error.
     """
     X, n, known = borrowed(X), face.size, Survey(*known)
-    rows, where, columns = _compact(X, face, w.size)
+    rows, seats, columns = _compact(X, where, signs, face, w.size)
     t, box, own = np.empty(n), np.empty((3, n)), w[columns]
     for k in range(n):
         i = face[k]
-        t[k] = c[i] - dot(rows, where[k], own)
+        t[k] = c[i] - dot(rows, seats[k], own)
         box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
     squares = sqnorms[face]
     if X.sparse:
@@ -194,7 +198,7 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
         else:
             known = surveyed(known, before, rows, face, columns, sqnorms.size)
     step, change, touched, left = _settle(
-        rows, where, columns.size, t, squares, known, box, prox, aim, forcing, closer, limit
+        rows, seats, columns.size, t, squares, known, box, prox, aim, forcing, closer, final, limit
     )  # fmt: skip
     rise, moved = inner(t, step), inner(change, change)
     share = min(rise / moved, 1.0) if rise > 0.0 and moved > 0.0 else 0.0
@@ -209,23 +213,10 @@ def face_step(X, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, f
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one, none = np.ones(2), np.empty(0, dtype=np.int64)
-    X = matrix_of(np.eye(2))
-    movable(one, one, -one, one, one, one, np.arange(2))
+    one, zero, none = np.ones(2), np.zeros(2), np.empty(0, dtype=np.int64)
+    X, rows, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2, dtype=np.int8)
+    movable(one, one, -one, one, one, one, rows)
     face_step(
-        X,
-        one,
-        -one,
-        one,
-        one,
-        np.zeros(2),
-        np.zeros(2),
-        np.arange(2),
-        none,
-        tuple(nothing_known()),
-        1e-3,
-        0.0,
-        0.1,
-        0.1,
-        9,
-    )
+        X, rows, signs, one, -one, one, one, zero, zero.copy(), rows, none, tuple(nothing_known()),
+        1e-3, 0.0, 0.1, 0.1, True, 9,
+    )  # fmt: skip

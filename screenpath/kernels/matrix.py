@@ -5,7 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows import csr_products, csr_sum, dense_products, dense_sum, four_products
+from screenpath.kernels.rows import (
+    csr_products,
+    csr_sum,
+    dense_products,
+    dense_sum,
+    four_products,
+    sparse_product,
+)
 from screenpath.kernels.unowned import unowned
 
 
@@ -66,13 +73,11 @@ def weighted_sum(X, theta, out, start, stop):
 def dot(X, i, w):
     """Return ``x_i . w``."""
     dense, data, indices, indptr, sparse = X
-    total = 0.0
     if sparse:
-        for q in range(at(indptr[i]), at(indptr[i + 1])):
-            total += data[q] * w[at(indices[q])]
-    else:
-        for j in range(w.size):
-            total += dense[i, j] * w[j]
+        return sparse_product(data, indices, indptr[i], indptr[i + 1], w)
+    total = 0.0
+    for j in range(w.size):
+        total += dense[i, j] * w[j]
     return total
 
 
@@ -89,6 +94,17 @@ def listed_products(X, where, w, out):
         r1, r2, r3 = min(r0 + 1, n - 1), min(r0 + 2, n - 1), min(r0 + 3, n - 1)
         x0, x1, x2, x3 = dense[where[r0]], dense[where[r1]], dense[where[r2]], dense[where[r3]]
         out[r0], out[r1], out[r2], out[r3] = four_products(x0, x1, x2, x3, w)
+
+
+@kernel(fastmath=SUMS)
+def listed_sum(X, where, weights, v):
+    """Add ``sum_r weights_r x_i`` over the listed rows ``i`` to ``v``; return how many have a weight that is not 0."""
+    X, touched = borrowed(X), 0
+    for r in range(where.size):
+        if weights[r] != 0.0:
+            add(X, where[r], weights[r], v)
+            touched += 1
+    return touched
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
@@ -150,5 +166,6 @@ def warm_up():
     weighted_sum(X, w, np.zeros(2), 0, 2)
     dot(X, 0, w)
     listed_products(X, index, w, np.empty(2))
+    listed_sum(X, index, w, w)
     add(X, 0, 1.0, w)
     taken(X, index, np.ones(2, dtype=np.int8), index[:0], 0.0, 0)

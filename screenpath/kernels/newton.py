@@ -26,7 +26,7 @@ from screenpath.kernels import working_set as set_of
 from screenpath.kernels.barrier import LINE, Team, half, make_board, meet, share
 from screenpath.kernels.matrix import Matrix, _relabel, add, borrowed, matrix_of, taken
 from screenpath.kernels.newton_system import DIRECT, GRAM, inner
-from screenpath.kernels.rows import four_products
+from screenpath.kernels.rows import four_products, sparse_product
 from screenpath.kernels.unowned import unowned
 from screenpath.kernels.working_set import SCALARS, solve_near, step_of
 
@@ -291,8 +291,7 @@ def _look(X, alive, where, signs, c, w, bias, t, start, stop):
         i = at(alive[r])
         row, product = at(where[i]), more
         if sparse:
-            for q in range(at(indptr[row]), at(indptr[row + at(1)])):
-                product += data[q] * w[at(indices[q])]
+            product += sparse_product(data, indices, indptr[row], indptr[row + at(1)], w)
         else:
             product += dense[row, 0] * a  # the loop over so few columns would take longer than its work
             if d > 1:

@@ -22,7 +22,7 @@ FEWER = 8  # and at most one for so many rows
 HEAVY = 1.0  # sum of the squares of a column of rows of norm 1, from which it is one of them
 ALIKE = 0.5  # cosine, without the frequent columns, from which two rows are alike
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
-KEYS, DEEP = 3, 4  # a row's heaviest columns, and rows with one of them as theirs that are looked at
+KEYS, DEEP = 3, 4  # a row's heaviest columns (`_part` knows how many), and rows with one of them that are looked at
 HALVINGS = 20  # of a range of weights
 
 
@@ -104,8 +104,9 @@ def _number(X, n, sqnorms, place):
     _, data, indices, indptr, _ = X
     weights, heavy, size, count = np.zeros(place.size), np.empty(place.size), 0, 0
     for r in range(n):
+        scale = 1.0 / sqnorms[r]
         for q in range(at(indptr[r]), at(indptr[r + 1])):
-            weights[at(indices[q])] += data[q] * data[q] / sqnorms[r]
+            weights[at(indices[q])] += scale * data[q] * data[q]
     for j in range(place.size):
         heavy[size] = weights[j]  # kept where the next one does not overwrite it
         size += weights[j] > HEAVY
@@ -119,10 +120,10 @@ def _number(X, n, sqnorms, place):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def _part(X, r, place, columns, values, numbers, count, weights, keys):
-    """Write a row's part of ``A`` from ``count`` on, and the heaviest of its other columns to ``keys``.
+def _part(X, r, place, columns, values, numbers, count, keys):
+    """Write a row's part of ``A`` from ``count`` on, and the heaviest of its other columns to its ``keys``.
 
-    One place behind that part is written to as well. ``weights`` is room for as many numbers as there are keys.
+    One place behind that part is written to as well.
 
     Returns
     -------
@@ -131,23 +132,25 @@ def _part(X, r, place, columns, values, numbers, count, weights, keys):
         The squared norm of the other columns.
     """
     _, data, indices, indptr, _ = X
-    rest, least = 0.0, 0.0
-    weights[:] = 0.0
-    keys[:] = -1
+    rest, none = 0.0, at(columns.size)
+    most, more, some, first, second, third = 0.0, 0.0, 0.0, none, none, none
     for q in range(at(indptr[r]), at(indptr[r + 1])):
-        value, j = data[q], place[at(indices[q])]
+        value, column = data[q], at(indices[q])
+        j = place[column]
         values[at(count)], numbers[at(count)] = value, j  # kept where the next one does not overwrite it
         count += j >= 0
         size = 0.0 if j >= 0 else abs(value)
         rest += size * size
-        if size > least:
-            k = KEYS
-            while k > 0 and size > weights[k - 1]:
-                k -= 1
-                if k + 1 < KEYS:
-                    weights[k + 1], keys[k + 1] = weights[k], keys[k]
-                weights[k], keys[k] = size, columns[at(indices[q])]
-            least = weights[KEYS - 1]
+        if size > some:
+            if size > most:
+                most, more, some, first, second, third = size, most, more, column, first, second
+            elif size > more:
+                more, some, second, third = size, more, column, second
+            else:
+                some, third = size, column
+    keys[r, 0] = columns[first] if first < none else -1
+    keys[r, 1] = columns[second] if second < none else -1
+    keys[r, 2] = columns[third] if third < none else -1
     return count, rest
 
 
@@ -166,7 +169,6 @@ def _compare(X, place, d, keys, fresh, like, shared, rest):
 
     Rows alike share one of their heaviest columns. A row that is like another stands for no third one.
     """
-    _, data, indices, indptr, _ = X
     n, line, first = fresh.size, np.zeros(place.size), np.full(d, -1, dtype=np.int64)
     following = np.empty(KEYS * n, dtype=np.int64)
     for r in range(n):
@@ -179,12 +181,11 @@ def _compare(X, place, d, keys, fresh, like, shared, rest):
         for k in range(KEYS):
             entry, left = first[keys[r, k]] if keys[r, k] >= 0 else -1, DEEP
             while entry >= 0 and left > 0:
-                other, product = entry // KEYS, 0.0
+                other = entry // KEYS
                 if not laid:
                     _lay(X, place, r, line, True)
                     laid = True
-                for q in range(at(indptr[other]), at(indptr[other + 1])):
-                    product += data[q] * line[at(indices[q])]
+                product = dot(X, other, line)
                 if product * product > most * rest[other] * rest[r]:
                     most, like[r] = product * product / (rest[other] * rest[r]), other
                     shared[r] = product
@@ -221,11 +222,11 @@ def survey(X, sqnorms, columns, d):
     values, numbers = np.empty(stored + 1), np.empty(stored + 1, dtype=np.int32)
     starts = np.zeros(n + 1, dtype=np.int64)
     like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
-    keys, weights, everywhere = np.empty((n, KEYS), dtype=np.int64), np.empty(KEYS), np.full(d, -1, dtype=np.int32)
+    keys, everywhere = np.empty((n, KEYS), dtype=np.int64), np.full(d, -1, dtype=np.int32)
     frequent, count = _number(X, n, sqnorms, place), 0
     everywhere[columns] = place
     for r in range(n):
-        count, rest[r] = _part(X, r, place, columns, values, numbers, count, weights, keys[r])
+        count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys)
         starts[r + 1] = count
     _compare(X, place, d, keys, np.full(n, True), like, shared, rest)
     return Survey(values[:count], numbers[:count], starts, like, shared, rest, frequent, everywhere, keys)
@@ -262,12 +263,11 @@ def surveyed(known, before, X, rows, columns, size):
     starts = np.zeros(n + 1, dtype=np.int64)
     like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
     keys, place, fresh = np.empty((n, KEYS), dtype=np.int64), known.place[columns], np.full(n, True)
-    weights = np.empty(KEYS)
     old_values, old_numbers, old_starts, old_like, old_shared, old_rest, _, _, old_keys = known
     for r in range(n):
         p = seat[rows[r]]
         if p < 0:
-            count, rest[r] = _part(X, r, place, columns, values, numbers, count, weights, keys[r])
+            count, rest[r] = _part(X, r, place, columns, values, numbers, count, keys)
         else:
             other = old_like[p]
             fresh[r] = other >= 0 and moved[other] < 0  # what it was like is gone
@@ -285,7 +285,7 @@ def surveyed(known, before, X, rows, columns, size):
 
 @kernel(fastmath=SUMS)
 def _woodbury(known, slope, pivot):
-    """Return ``W``."""
+    """Return the lower triangle of ``W``."""
     n, f, longest = pivot.size, known.frequent, 0
     values, columns, starts, like = known.values, known.columns, known.starts, known.like
     for r in range(n):
@@ -293,8 +293,8 @@ def _woodbury(known, slope, pivot):
     W, own, where = np.zeros((f, f)), np.empty(2 * longest), np.empty(2 * longest, dtype=np.int32)
     lines = unowned(W)
     for j in range(f):
-        W[j, j] = 1.0
-    for r in range(n):
+        W[j, j] = 0.5
+    for r in range(n):  # each pair of entries once, on whichever side of the diagonal; on it, half
         count, other = 0, like[r]
         for q in range(at(starts[r]), at(starts[r + 1])):
             own[at(count)], where[at(count)] = values[q], columns[q]
@@ -303,10 +303,18 @@ def _woodbury(known, slope, pivot):
             for q in range(at(starts[other]), at(starts[other + 1])):
                 own[at(count)], where[at(count)] = -slope[r] * values[q], columns[q]
                 count += 1
+        # Columns that are listed twice meet in more ways than one: there both orders count, half each.
+        whole = 1.0 / pivot[r] if other < 0 else 0.5 / pivot[r]
         for p in range(count):
-            scaled, line = own[p] / pivot[r], lines[where[p]]
-            for q in range(at(count)):
+            scaled, line = whole * own[p], lines[where[p]]
+            for q in range(at(p if other < 0 else count)):
                 line[at(where[q])] += scaled * own[q]
+            if other < 0:
+                line[where[p]] += 0.5 * scaled * own[p]
+    for i in range(f):
+        for j in range(i):
+            W[i, j] += W[j, i]
+        W[i, i] *= 2.0
     return W
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from screenpath.kernels.matrix import matrix_of, products
+from screenpath.kernels.matrix import listed_products, matrix_of, products
 
 
 @dataclass(slots=True)
@@ -48,11 +48,15 @@ class Reduced:
             self._rows = self.take()
         return self._rows
 
+    def copy(self) -> None:
+        """Let the rows be read from a copy of their own."""
+        self.place = self.rows, np.arange(self.size), np.ones(self.size, dtype=np.int8)
+
     def stored(self) -> tuple:
-        """Return (rows, where, signs): the data's own rows if they can be read in place, else the copy."""
-        if self.place is not None and self._rows is None:
-            return self.place
-        return self.rows, np.arange(self.size), np.ones(self.size, dtype=np.int8)
+        """Return (rows, where, signs): the data's own rows if they can be read in place, else a copy."""
+        if self.place is None:
+            self.copy()
+        return self.place
 
     @property
     def size(self) -> int:
@@ -62,5 +66,10 @@ class Reduced:
     def products(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every surviving row with ``w``; touches each row once."""
         out = np.empty(self.size)
-        products(matrix_of(self.rows), w, out, 0, out.size)
+        if self.place is None or self._rows is not None:
+            products(matrix_of(self.rows), w, out, 0, out.size)
+            return out
+        rows, where, signs = self.place
+        listed_products(matrix_of(rows), where, w, out)
+        out *= signs
         return out

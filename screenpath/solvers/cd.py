@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.kernels import box as box_kernels
 from screenpath.kernels import cd as kernels
-from screenpath.kernels.matrix import listed_products, matrix_of, weighted_sum
+from screenpath.kernels.matrix import listed_products, listed_sum, matrix_of
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Ball, Point
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.rounding import UNIT
@@ -64,11 +64,22 @@ class CoordinateDescent(Solver):
 
 
 class Descent:
-    """Working arrays of one solve."""
+    """Working arrays of one solve.
 
-    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence):
-        self.reduced = reduced
-        self.rows = matrix_of(reduced.rows)
+    Parameters
+    ----------
+    reduced : Reduced
+    seed : SeedSequence
+    copied : bool, default True
+        Work on a copy of the survivors. Long sparse rows are read as fast where they are.
+    """
+
+    def __init__(self, reduced: Reduced, seed: np.random.SeedSequence, copied: bool = True):
+        self.reduced, self.copied = reduced, copied
+        if copied:
+            reduced.copy()
+        stored, self.where, self.signs = reduced.stored()
+        self.rows = matrix_of(stored)
         self.alpha = reduced.start_alpha.copy()
         self.sqnorms = reduced.norms**2
         self.alive = np.arange(reduced.size)
@@ -83,9 +94,7 @@ class Descent:
 
     def restart(self) -> None:
         """Leave the start that the problem brings for the point of the box nearest to zero."""
-        cold = np.clip(0.0, self.reduced.lo, self.reduced.hi)
-        self.w += self._sum(cold - self.alpha)
-        self.alpha = cold
+        self._move(self.alive, np.clip(0.0, self.reduced.lo, self.reduced.hi))
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget, rows: np.ndarray | None = None) -> None:
         """Run ``sweeps`` sweeps over some rows, by default all that are alive, in kernel calls of bounded length."""
@@ -93,10 +102,11 @@ class Descent:
         each = max(1, VISITS // max(rows.size, 1))
         while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
-            touched, _ = kernels.cd_sweeps(
-                self.rows, r.c, r.lo, r.hi, self.sqnorms,
-                self.alpha, self.w, rows, shrinking, now, self.random,
-            )  # fmt: skip
+            problem = r.c, r.lo, r.hi, self.sqnorms, self.alpha, self.w, rows, shrinking, now, self.random
+            if self.copied:
+                touched, _ = kernels.cd_sweeps(self.rows, *problem)
+            else:
+                touched, _ = kernels.placed_sweeps(self.rows, self.where, self.signs, *problem)
             self.touched += touched
             sweeps -= now
 
@@ -140,11 +150,8 @@ class Descent:
         fresh = alive[found]
         if fresh.size == 0:
             return
-        step = np.zeros(r.size)
         values = np.where(status[found] < 0, r.lo[fresh], r.hi[fresh])
-        step[fresh] = values - self.alpha[fresh]
-        self.alpha[fresh] = values
-        self.w += self._sum(step)
+        self._move(fresh, values)
         self.offset += float(r.c[fresh] @ values)
         self.alive = alive[~found]
         self.screened += fresh.size
@@ -152,16 +159,19 @@ class Descent:
 
     def _products(self) -> np.ndarray:
         """Return the margins of what is alive; they are noted too."""
-        self.touched += self.alive.size
-        if self.alive.size == self.reduced.size:
+        alive = self.alive
+        self.touched += alive.size
+        if alive.size == self.reduced.size:
             self.margins = self.reduced.products(self.w)
             return self.margins
-        margins = np.empty(self.alive.size)
-        listed_products(self.rows, self.alive, self.w, margins)
-        self.margins[self.alive] = margins
+        margins = np.empty(alive.size)
+        listed_products(self.rows, self.where[alive], self.w, margins)
+        margins *= self.signs[alive]
+        self.margins[alive] = margins
         return margins
 
-    def _sum(self, weights):
-        out = np.zeros(self.w.size)
-        self.touched += weighted_sum(self.rows, weights, out, 0, weights.size)
-        return out
+    def _move(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Give the dual variables of some rows other values."""
+        step = values - self.alpha[rows]
+        self.alpha[rows] = values
+        self.touched += listed_sum(self.rows, self.where[rows], step * self.signs[rows], self.w)

@@ -18,7 +18,8 @@ from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent
 
-SWEEPS, NEAR = 3, 3e-3  # of a round; where the relative gap is below NEAR, they would do more harm than good
+# Of a round. Where the relative gap is below NEAR they would do more harm than good, but after a step cut short.
+SWEEPS, NEAR = 3, 3e-3
 PRODUCTS, FORCING = 80, 0.1  # of conjugate gradients: most of a system, and the relative residual to reach
 CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
 PROX, LEAST, MOST = 1e-2, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
@@ -27,6 +28,7 @@ SHARE = 0.6  # of the target, which the free rows may keep where nothing else is
 # Where the free rows keep less than SURE of the target, after a round that began within CLOSE targets, hardly any other
 # has left its side: the certificate may tell, without another pass over what is left.
 SURE, CLOSE = 0.8, 1000.0
+FINAL = 100.0  # targets that a round begins within, where it is meant to be the last
 POOR, PATIENCE = 0.5, 2  # a round that leaves more than POOR of the gap is one too many, of which there may be some
 
 
@@ -48,8 +50,8 @@ class FaceDescent(Solver):
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run = Descent(reduced, np.random.SeedSequence((self.seed, rank)))
-        epochs, last, poor, prox = 0, np.inf, 0, PROX
+        run = Descent(reduced, np.random.SeedSequence((self.seed, rank)), copied=not reduced.sparse)
+        epochs, last, poor, prox, share = 0, np.inf, 0, PROX, 1.0
         while True:
             converged = run.check(tol, dynamic)
             budget.note(run.gap, run.primal, run.touched)
@@ -58,8 +60,8 @@ class FaceDescent(Solver):
                 break
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
-            last = run.gap
-            sweeps, share, left = self._round(run, tol, prox, min(SWEEPS, budget.epochs - epochs), budget)
+            last, near = run.gap, run.gap <= NEAR * abs(run.primal) and share >= WAY
+            sweeps, share, left = self._round(run, tol, prox, near, min(SWEEPS, budget.epochs - epochs), budget)
             prox = min(prox * SOFTER, MOST) if share < WAY else max(prox * HARDER, LEAST)
             epochs += sweeps
             target = tol * abs(run.primal)
@@ -68,11 +70,11 @@ class FaceDescent(Solver):
                 break
         return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
 
-    def _round(self, run: Descent, tol: float, prox: float, sweeps: int, budget: Budget) -> tuple:
+    def _round(self, run: Descent, tol: float, prox: float, near: bool, sweeps: int, budget: Budget) -> tuple:
         """Sweep where it pays, then step; return the sweeps, 1 at least, the part of the step that was taken, and what
         the free rows keep of the gap after the whole step.
         """
-        r, alpha, near = run.reduced, run.alpha, run.gap <= NEAR * abs(run.primal)
+        r, alpha = run.reduced, run.alpha
         rows, face = kernels.movable(r.c, run.margins, r.lo, r.hi, alpha, run.sqnorms, run.alive)
         if not near or face.size < rows.size:
             run.sweep(sweeps, False, budget, rows)
@@ -85,8 +87,9 @@ class FaceDescent(Solver):
             return sweeps, 1.0, np.inf
         before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), tuple(nothing_known()))
         touched, share, left, known = kernels.face_step(
-            run.rows, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, before, known,
-            prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0, PRODUCTS,
+            run.rows, run.where, run.signs, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, before, known,
+            prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0,
+            run.gap <= FINAL * tol * abs(run.primal), PRODUCTS,
         )  # fmt: skip
         r.kept[self.name] = face, known
         run.touched += touched

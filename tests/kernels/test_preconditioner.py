@@ -1,5 +1,7 @@
 """The preconditioner of text is the matrix that it says it is; conjugate gradients need few products with it."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ import scipy.sparse as sp
 from screenpath.kernels import preconditioner
 from screenpath.kernels.face import face_step
 from screenpath.kernels.matrix import matrix_of
+from screenpath.kernels.rows import csr_products
 
 RIDGE = 1e-3
 
@@ -162,6 +165,50 @@ def test_systems_are_solved_with_few_products(rows, sparse):
     assert touched < (40 if sparse else 200) * 120, touched / 120
 
 
+@pytest.mark.parametrize("length", range(13))
+def test_a_product_of_four_sums_is_the_product(length):
+    """Rows of every length below and above a multiple of four, somewhere in the data."""
+    rng = np.random.default_rng(length)
+    data, indices, w = rng.standard_normal(20), rng.integers(0, 9, 20).astype(np.int32), rng.standard_normal(9)
+    found = np.empty(1)
+    csr_products(data, indices, np.array([5, 5 + length]), w, found, 0, 1)
+    exact = sum(Fraction(data[p]) * Fraction(w[indices[p]]) for p in range(5, 5 + length))
+    assert abs(Fraction(found[0]) - exact) <= Fraction(1, 10**14)
+
+
+def test_a_row_knows_its_heaviest_columns_that_are_not_frequent():
+    G = text(120, 300, 7)
+    known = surveyed_alone(G)
+    rare = np.where(known.place < 0, np.abs(G), 0.0)
+    rare[5, np.argsort(rare[5])[:-2]] = 0.0  # the row of fewer columns than there are keys
+    known = surveyed_alone(np.where((np.arange(120) == 5)[:, None] & (rare == 0.0), 0.0, G))
+    rare = np.where(known.place < 0, rare, 0.0)
+    for row, keys in zip(rare, known.keys, strict=True):
+        best = [j for j in np.argsort(-row, kind="stable")[: keys.size] if row[j] > 0.0]
+        assert sorted(row[best].tolist(), reverse=True) == row[keys[: len(best)]].tolist()
+        assert keys[len(best) :].tolist() == [-1] * (keys.size - len(best))
+    assert (known.keys[5] >= 0).sum() <= 2
+
+
+def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
+    """A step that others are to follow stops where the set is found."""
+    G, n = text(120, 300, 4), 120
+    squares, half, one = np.sum(G * G, axis=1), np.full(n, 0.8), np.ones(n)
+    rows, signs = np.arange(n), np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
+    X, none = matrix(signs[:, None] * G), (np.empty(0, dtype=np.int64), preconditioner.nothing_known())
+    kept = {}
+    for final in (False, True):
+        alpha, w = np.zeros(n), np.zeros(300)
+        _, share, left, _ = face_step(
+            X, rows, signs, one, -half, half, squares, alpha, w, rows, *none, 1e-4, 1e-7, 0.1, 0.05, final, 80
+        )
+        assert np.any(alpha == half) and np.any(np.abs(alpha) < half)  # so the set was not known
+        t = one - G @ w
+        assert share == 1.0 and left == pytest.approx(np.sum(half * np.abs(t) - alpha * t), rel=1e-6)
+        kept[final] = left
+    assert kept[True] < 0.02 * kept[False]
+
+
 @pytest.mark.parametrize("half", [50.0, 0.02])  # of the box: no variable reaches its ends, or many do
 def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     G, n = text(120, 300, 1), 120
@@ -171,8 +218,9 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     none = np.empty(0, dtype=np.int64), preconditioner.nothing_known()
     squares = np.sum(G * G, axis=1)
     touched, share, left, _ = face_step(
-        matrix(G), one, -half * one, half * one, squares, alpha, w, face, *none, 1e-4, 0.0, 1e-6, 1.0, 80
-    )
+        matrix(G), np.arange(n), np.ones(n, dtype=np.int8), one, -half * one, half * one, squares, alpha, w, face,
+        *none, 1e-4, 0.0, 1e-6, 1.0, False, 80,
+    )  # fmt: skip
     assert 0.0 < share <= 1.0 and touched > 0 and np.all(np.abs(alpha) <= half)
     np.testing.assert_allclose(w, G.T @ alpha, atol=1e-12)
     assert not alpha[:3].any() and alpha.sum() - 0.5 * w @ w > 0.0

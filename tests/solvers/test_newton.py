@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget
+from screenpath.solvers.face import FaceDescent
 from screenpath.solvers.newton import Newton
 
 LOSSES = {"hinge": (0.0, 1.0), "lad": (-1.0, 1.0), "quantile": (-0.3, 0.7)}
@@ -223,19 +224,20 @@ def test_the_start_is_left_as_it_was():
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("solver", "sparse"), [(Newton(), False), (Newton(), True), (FaceDescent(), True)])
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_rows_read_in_place_give_the_numbers_of_their_copy(sparse, dynamic):
+def test_rows_read_in_place_give_the_numbers_of_their_copy(solver, sparse, dynamic):
     rng = np.random.default_rng(3)
-    G, c = rng.normal(size=(80, 6)) * (rng.random((80, 6)) < 0.8), rng.normal(size=80)
-    copied = reduced_problem(G, c, -np.ones(80), np.ones(80), base=rng.normal(size=6), sparse=sparse)
+    G, c = rng.normal(size=(80, 60)) * (rng.random((80, 60)) < 0.3), rng.normal(size=80)
+    copied = reduced_problem(G, c, -np.ones(80), np.ones(80), base=rng.normal(size=60), sparse=sparse)
     where, signs = rng.permutation(200)[:80], rng.choice([-1, 1], size=80).astype(np.int8)
-    data = rng.normal(size=(200, 6))
+    data = rng.normal(size=(200, 60))
     data[where] = signs[:, None] * G
     csr = sp.csr_array(data)
     stored = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64)) if sparse else data
-    placed = replace(copied, take=None, place=(stored, where, signs))
-    one, other = (Newton().solve(r, tol=1e-9, budget=PLENTY, dynamic=dynamic) for r in (copied, placed))
+    placed = replace(copied, take=None, place=(stored, where, signs), kept={})
+    one, other = (solver.solve(r, tol=1e-9, budget=PLENTY, dynamic=dynamic) for r in (copied, placed))
+    np.testing.assert_array_equal(placed.products(one.w), copied.products(one.w))
     assert one.converged and one.epochs == other.epochs and one.touched == other.touched
     np.testing.assert_array_equal(one.alpha, other.alpha)
     np.testing.assert_array_equal(one.w, other.w)
