@@ -141,7 +141,8 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, fin
 
 @kernel(fastmath=SUMS)
 def face_step(
-    X, where, signs, c, lo, hi, sqnorms, alpha, w, face, before, known, prox, aim, forcing, closer, final, limit
+    X, where, signs, c, lo, hi, sqnorms, alpha, w, margins, moved, face, before, known, prox, aim, forcing, closer,
+    final, limit,
 ):  # fmt: skip
     """Move the free dual variables to where their rows are at their kink, or some way there.
 
@@ -154,6 +155,10 @@ def face_step(
         ``alpha`` is updated.
     w : ndarray of shape (d,)
         ``base + G'alpha``, updated.
+    margins : ndarray of shape (k,)
+        Products of the rows with ``w``.
+    moved : bool
+        Whether ``w`` has been moved since, so that they are to be formed.
     face : ndarray of int64
         Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
     before : ndarray of int64
@@ -189,7 +194,7 @@ def face_step(
     t, box, own = np.empty(n), np.empty((3, n)), w[columns]
     for k in range(n):
         i = face[k]
-        t[k] = c[i] - dot(rows, seats[k], own)
+        t[k] = c[i] - (dot(rows, seats[k], own) if moved else margins[i])
         box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
     squares = sqnorms[face]
     if X.sparse:
@@ -200,14 +205,14 @@ def face_step(
     step, change, touched, left = _settle(
         rows, seats, columns.size, t, squares, known, box, prox, aim, forcing, closer, final, limit
     )  # fmt: skip
-    rise, moved = inner(t, step), inner(change, change)
-    share = min(rise / moved, 1.0) if rise > 0.0 and moved > 0.0 else 0.0
+    rise, square = inner(t, step), inner(change, change)
+    share = min(rise / square, 1.0) if rise > 0.0 and square > 0.0 else 0.0
     for k in range(n):
         i = at(face[k])
         alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
     for j in range(columns.size):
         w[columns[j]] += share * change[j]
-    touched += 2 * n if X.sparse else n  # a copy, the distances
+    touched += n * (int(X.sparse) + int(moved))  # a copy, the margins
     return touched, share, left, nameless(known)
 
 
@@ -217,6 +222,6 @@ def warm_up():
     X, rows, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2, dtype=np.int8)
     movable(one, one, -one, one, one, one, rows)
     face_step(
-        X, rows, signs, one, -one, one, one, zero, zero.copy(), rows, none, tuple(nothing_known()),
+        X, rows, signs, one, -one, one, one, zero, zero.copy(), zero.copy(), True, rows, none, tuple(nothing_known()),
         1e-3, 0.0, 0.1, 0.1, True, 9,
     )  # fmt: skip

@@ -56,6 +56,7 @@ class Reduced:
         """Return (rows, where, signs): the data's own rows if they can be read in place, else a copy."""
         if self.place is None:
             self.copy()
+        assert self.place is not None
         return self.place
 
     @property

@@ -90,6 +90,7 @@ class Descent:
         self.w = reduced.start_sum.copy()
         self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
         self.margins = np.empty(reduced.size)  # of the last check, of what was alive before it
+        self.moved = True  # whether w has been since
         self.offset = reduced.offset
 
     def restart(self) -> None:
@@ -98,7 +99,7 @@ class Descent:
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget, rows: np.ndarray | None = None) -> None:
         """Run ``sweeps`` sweeps over some rows, by default all that are alive, in kernel calls of bounded length."""
-        r, rows = self.reduced, self.alive if rows is None else rows
+        r, rows, self.moved = self.reduced, self.alive if rows is None else rows, True
         each = max(1, VISITS // max(rows.size, 1))
         while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
@@ -159,7 +160,7 @@ class Descent:
 
     def _products(self) -> np.ndarray:
         """Return the margins of what is alive; they are noted too."""
-        alive = self.alive
+        alive, self.moved = self.alive, False
         self.touched += alive.size
         if alive.size == self.reduced.size:
             self.margins = self.reduced.products(self.w)
@@ -174,4 +175,5 @@ class Descent:
         """Give the dual variables of some rows other values."""
         step = values - self.alpha[rows]
         self.alpha[rows] = values
-        self.touched += listed_sum(self.rows, self.where[rows], step * self.signs[rows], self.w)
+        touched = listed_sum(self.rows, self.where[rows], step * self.signs[rows], self.w)
+        self.touched, self.moved = self.touched + touched, self.moved or touched > 0

@@ -87,8 +87,8 @@ class FaceDescent(Solver):
             return sweeps, 1.0, np.inf
         before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), tuple(nothing_known()))
         touched, share, left, known = kernels.face_step(
-            run.rows, run.where, run.signs, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, face, before, known,
-            prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0,
+            run.rows, run.where, run.signs, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, run.margins, run.moved,
+            face, before, known, prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0,
             run.gap <= FINAL * tol * abs(run.primal), PRODUCTS,
         )  # fmt: skip
         r.kept[self.name] = face, known

@@ -198,10 +198,11 @@ def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
     X, none = matrix(signs[:, None] * G), (np.empty(0, dtype=np.int64), preconditioner.nothing_known())
     kept = {}
     for final in (False, True):
-        alpha, w = np.zeros(n), np.zeros(300)
+        alpha, w, margins = np.zeros(n), np.zeros(300), np.full(n, np.nan if final else 0.0)  # as `moved` says
         _, share, left, _ = face_step(
-            X, rows, signs, one, -half, half, squares, alpha, w, rows, *none, 1e-4, 1e-7, 0.1, 0.05, final, 80
-        )
+            X, rows, signs, one, -half, half, squares, alpha, w, margins, final, rows, *none, 1e-4, 1e-7, 0.1, 0.05,
+            final, 80,
+        )  # fmt: skip
         assert np.any(alpha == half) and np.any(np.abs(alpha) < half)  # so the set was not known
         t = one - G @ w
         assert share == 1.0 and left == pytest.approx(np.sum(half * np.abs(t) - alpha * t), rel=1e-6)
@@ -218,8 +219,8 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     none = np.empty(0, dtype=np.int64), preconditioner.nothing_known()
     squares = np.sum(G * G, axis=1)
     touched, share, left, _ = face_step(
-        matrix(G), np.arange(n), np.ones(n, dtype=np.int8), one, -half * one, half * one, squares, alpha, w, face,
-        *none, 1e-4, 0.0, 1e-6, 1.0, False, 80,
+        matrix(G), np.arange(n), np.ones(n, dtype=np.int8), one, -half * one, half * one, squares, alpha, w, w[:n],
+        True, face, *none, 1e-4, 0.0, 1e-6, 1.0, False, 80,
     )  # fmt: skip
     assert 0.0 < share <= 1.0 and touched > 0 and np.all(np.abs(alpha) <= half)
     np.testing.assert_allclose(w, G.T @ alpha, atol=1e-12)

@@ -56,3 +56,25 @@ def test_a_screened_row_on_the_wrong_side_is_seen_in_all_rows_alone():
     run.w = -run.w
     run.check(0.0, False)
     assert of_all(run)[0] > run.gap + 1e-3
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_margins_are_known_to_be_those_of_w_or_not(sparse):
+    """Screening moves w as sweeps do, unless what it fixes is at its end already."""
+    run, budget, seen = begun(sparse), Budget(10**6, np.inf), set()
+    assert run.moved
+    for k, dynamic in enumerate((False, True) * 20):
+        run.sweep(1, False, budget)
+        assert run.moved
+        alive, r = run.alive, run.reduced
+        if k > 10:  # off their ends, to which screening brings some of them back
+            inside = 1e-6 * (r.hi - r.lo)[alive]
+            run._move(alive, np.clip(run.alpha[alive], r.lo[alive] + inside, r.hi[alive] - inside))
+        before, w = run.screened, run.w.copy()
+        if run.check(1e-9, dynamic):
+            break
+        seen.add((run.screened > before, run.moved))
+        assert run.moved == (not np.array_equal(run.w, w))
+        off = np.abs(run.margins[alive] - run.reduced.products(run.w)[alive]).max()
+        assert run.moved or off < 1e-12
+    assert {(False, False), (True, True)} <= seen
