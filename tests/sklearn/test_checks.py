@@ -36,7 +36,7 @@ ESTIMATORS = [
 ]
 VARIANTS = [
     SVMClassifier(bias=1.0, **CLOSE),
-    SparseSVMClassifier(bias=1.0, tol=1e-13),
+    SparseSVMClassifier(bias=1.0, tol=1e-14),
     LADRegressor(bias=1.0, **CLOSE),
     QuantileRegressor(**FREE),
     SVMRegressor(**FREE),
