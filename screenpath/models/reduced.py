@@ -23,8 +23,8 @@ class Reduced:
     # ``take()`` returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr)
     take: Callable
     sparse: bool  # whether that is a tuple
-    # (rows, where, signs): the data's own rows, where compiled code can read them as they are:
-    # ``g_r = signs[r] * rows[where[r]]``
+    # (rows, where, signs): the data's own rows where compiled code can read them as they are, or a copy:
+    # ``g_r = signs[r] * rows[where[r]]``; None where nobody has asked for a copy yet
     place: tuple | None
     index: np.ndarray  # int64 of shape (k,): their numbers in the full problem
     c: np.ndarray  # c, norms: shape (k,)
