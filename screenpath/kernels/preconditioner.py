@@ -121,15 +121,8 @@ def _number(X, n, sqnorms, place):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _part(X, r, place, columns, values, numbers, count, keys):
-    """Write a row's part of ``A`` from ``count`` on, and the heaviest of its other columns to its ``keys``.
-
-    One place behind that part is written to as well.
-
-    Returns
-    -------
-    count : int
-    rest : float
-        The squared norm of the other columns.
+    """Write a row's part of ``A`` from ``count`` on, to one place behind it too, and its heaviest other columns to its
+    ``keys``; return where the part ends, and the squared norm of the other columns.
     """
     _, data, indices, indptr, _ = X
     rest, none = 0.0, at(columns.size)
