@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.api.keywords import ClassWeight, Grid
+from screenpath.api.keywords import ClassWeight, Grid, checked_by
 from screenpath.api.losses import make_grid
-from screenpath.data.arrays import Given
+from screenpath.data.arrays import Given, stored_type
 from screenpath.data.dataset import RowsLike
 from screenpath.data.labels import binary_labels
-from screenpath.data.memory import parse_bytes
 from screenpath.data.prepare import prepare
 from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
-from screenpath.models.options import INTERCEPT
 from screenpath.models.spec import with_intercept
 from screenpath.models.specs import KERNEL_SVM, PARAMETERS
 from screenpath.rows.gram import GramRows, TrainedRows
@@ -68,6 +66,7 @@ class KernelPathResult(Result):
         return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
 
 
+@checked_by("svm")
 def kernel_svm_path(
     X: RowsLike, y: ArrayLike, *,
     kernel: str = "rbf", gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
@@ -142,7 +141,7 @@ def kernel_svm_path(
     began = time.monotonic()
     data = Given.of(X, y)
     options = path_options(tol, max_epochs, time_limit, began)
-    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias, "kernel": kernel}
+    kind: dict = {"intercept": intercept, "bias": bias, "kernel": kernel}
     spec = with_intercept(KERNEL_SVM, kind)
     screening, chosen, bias = spec.rule(rule), spec.solver(solver, shrinking=shrinking), kind["bias"]
     signs, _ = binary_labels(data.y, names=data.texts)
@@ -151,8 +150,7 @@ def kernel_svm_path(
     values = make_grid(grid, cmin, cmax)
     prepared, preparation = prepare(data.X, scale, 0.0, storage, weights=given, narrow=True)
     function = KernelFunction(kernel, parse_gamma(gamma, data.X.shape[1]), degree, coef0, bias * bias)
-    allowed = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
-    rows = GramRows(prepared, function, signs, allowed, dtype, gram, threads, tell, preparation.inexact)
+    rows = GramRows(prepared, function, signs, max_memory, stored_type(dtype), gram, threads, tell, preparation.inexact)
     model = kernel_svm_model(rows, weights, kind["intercept"])
     found = walked(model, values, screening, chosen, options, blank=np.full(rows.n + spec.free_bias, np.nan))
     own = {"gamma": gamma, "degree": degree, "coef0": coef0}

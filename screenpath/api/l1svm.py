@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.api.keywords import ClassWeight, Values
+from screenpath.api.keywords import ClassWeight, Values, checked_by
 from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import checked_penalties, prepare
@@ -23,6 +23,7 @@ from screenpath.runs.saving import Origin
 from screenpath.solvers.l1cd import make_feature_solver
 
 
+@checked_by("l1svm")
 def l1_svm_path(
     X: RowsLike, y: ArrayLike, *,
     grid: int | Values = 20, log: bool = False, lambda_min_ratio: float = 0.05,

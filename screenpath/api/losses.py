@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.api.keywords import ClassifierKeywords, ClassWeight, Grid, LossKeywords
+from screenpath.api.keywords import ClassifierKeywords, ClassWeight, F, Grid, LossKeywords, checked_by
 from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
 from screenpath.data.labels import binary_labels
@@ -22,7 +22,6 @@ from screenpath.errors import DataError, UsageError
 from screenpath.models import losses
 from screenpath.models.builders import checked_weights, row_weights
 from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
-from screenpath.models.options import INTERCEPT, SEED
 from screenpath.models.spec import with_intercept
 from screenpath.rows.memory import prepared_rows
 from screenpath.runs.result import PathResult, path_options, walked
@@ -30,8 +29,6 @@ from screenpath.runs.saving import Origin
 
 if TYPE_CHECKING:  # every type checker knows this module, installed or not
     from typing_extensions import Unpack
-
-F = TypeVar("F", bound=Callable)
 
 
 def make_grid(grid, cmin: float, cmax: float):
@@ -48,6 +45,7 @@ def make_grid(grid, cmin: float, cmax: float):
     return log_grid(cmin, cmax, int(grid))
 
 
+@checked_by("svm")
 def loss_path(
     loss: losses.Loss, values: dict, X: RowsLike, y: ArrayLike, *,
     class_weight: ClassWeight = None, sample_weight: ArrayLike | None = None,
@@ -122,7 +120,7 @@ def loss_path(
         raise DataError(f"{loss.name} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
     points = make_grid(grid, cmin, cmax)
     given = checked_weights(data.y, sample_weight)
-    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
+    kind: dict = {"intercept": intercept, "bias": bias}
     spec = with_intercept(loss.spec(), kind)
     if chunk is not None:
         spec = replace(spec, rule=partial(spec.rule, chunk=chunk, form=chunk_form))
@@ -133,7 +131,7 @@ def loss_path(
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, kind["intercept"], **values)
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
-    how = spec.rule(rule), spec.solver(solver, SEED.checked(seed)), path_options(tol, max_epochs, time_limit, began)
+    how = spec.rule(rule), spec.solver(solver, seed), path_options(tol, max_epochs, time_limit, began)
     found = walked(model, points, *how, blank=np.full(model.rows.d + spec.free_bias, np.nan))
     asked = {
         "rule": rule, "solver": solver, "tol": tol, **kind, "scale": scale, "storage": storage, "dtype": dtype,

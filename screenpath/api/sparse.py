@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.api.keywords import ClassWeight, Values
+from screenpath.api.keywords import ClassWeight, Values, checked_by
 from screenpath.data.arrays import Given
 from screenpath.data.dataset import RowsLike
 from screenpath.data.prepare import prepare
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError
 from screenpath.models.builders import checked_weights, row_weights, sparse_model
-from screenpath.models.grid import beta_values, grid_pairs
-from screenpath.models.options import INTERCEPT, LOSS, SEED, SMOOTHING
+from screenpath.models.grid import beta_values, explicit_grid, grid_pairs
 from screenpath.models.sparse_grid import SparseGrid
 from screenpath.models.sparse_types import SparseVector
 from screenpath.models.spec import free_sparse_intercept, with_intercept
@@ -90,6 +89,7 @@ def encode_labels(y):
     return classes, codes, int(classes.size)
 
 
+@checked_by("sparse-svm")
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *,
     betas: int | Values = 10, alphas: int | Values = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
@@ -160,18 +160,13 @@ def sparse_svm_path(
     began = time.monotonic()
     data = Given.of(X, y)
     classes, codes, blocks = encode_labels(data.y)
-    smoothing = SMOOTHING.checked(smoothing)
     options = path_options(tol, max_epochs, time_limit, began)
-    if jobs < 1:
-        raise UsageError(f"`jobs` must be at least 1, not {jobs}")
-    kind: dict = {"intercept": INTERCEPT.checked(intercept), "bias": bias}
-    asked_alpha = None if np.ndim(alphas) == 0 else [float(value) for value in np.ravel(alphas)]
-    width = hinge_width(
-        {"loss": LOSS.checked(loss), "smoothing": smoothing, "rule": rule, "solver": solver, "alpha": asked_alpha}
-    )
+    kind: dict = {"intercept": intercept, "bias": bias}
+    asked_alpha = None if np.ndim(alphas) == 0 else explicit_grid(alphas, zero=True).tolist()
+    width = hinge_width({"loss": loss, "smoothing": smoothing, "rule": rule, "solver": solver, "alpha": asked_alpha})
     spec = with_intercept(SPARSE_SVM, kind, free_sparse_intercept)
     bias = kind["bias"]
-    screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, SEED.checked(seed))
+    screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)
     given = checked_weights(data.y, sample_weight)
     weights = row_weights(data.y, data.class_weight(class_weight), given)
     prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True)

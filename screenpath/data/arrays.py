@@ -115,7 +115,7 @@ def check_data(X, y):
     X = checked_rows(X)
     try:
         y = np.asarray(unmasked(y, "the labels"), dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             "the labels are neither all numbers nor all texts", "leave out rows whose label is not known"
         ) from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from screenpath.data.arrays import stored_type
+from screenpath.data.arrays import stored_type, unmasked
 from screenpath.data.wide import occurring, on_columns, spread
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import dense_sum
@@ -197,7 +197,10 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
     """Return the checked weights in a penalty of the features that have a column; None where there are none."""
     if penalties is None:
         return None
-    found = np.asarray(penalties, dtype=np.float64).ravel()
+    try:
+        found = np.asarray(unmasked(penalties, "the penalty weights"), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError("the penalty weights are not all numbers", "give one a feature, in order") from None
     if found.size != width:
         raise UsageError(f"{found.size} penalty weights for {width} features", "give one a feature, in order")
     bad = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))

@@ -99,14 +99,14 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     for label, weight in class_weight.items():
         try:
             known = float(label) in labels
-        except ValueError:  # a text, and the labels are numbers
-            known = False
+        except (TypeError, ValueError, OverflowError):  # a text, and the labels are numbers
+            known, label = False, str(label)
         if not known:
             named = ", ".join(label_text(value) for value in labels[:20])
             raise UsageError(f"no sample has the label {label_text(label)}; the labels are {named}")
         try:
             number = float(weight)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = np.nan
         if not (np.isfinite(number) and number >= 0.0):
             raise UsageError(f"the weight of label {label_text(label)} must be at least 0 and finite, not {weight}")
@@ -123,7 +123,7 @@ def checked_weights(y, sample_weight) -> np.ndarray | None:
         return None
     try:
         weights = np.asarray(unmasked(sample_weight, "the weights"), dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError("the weights are not all numbers", "give one weight a sample, in order") from None
     if weights.size != y.size:
         raise UsageError(f"{weights.size} weights for {y.size} samples", "give one weight a sample, in order")

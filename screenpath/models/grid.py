@@ -49,7 +49,10 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
 
 def explicit_grid(values, zero: bool = False) -> np.ndarray:
     """Return the given parameters as an increasing array: positive (or 0, where that is one) and finite, each once."""
-    grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
+    try:
+        grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"the parameters {values!r} are not all numbers", "give for example 0.1, 1 and 10") from None
     if grid.size == 0:
         raise UsageError("the list of parameters is empty", "give for example 0.1, 1 and 10")
     grid += 0.0  # there is one 0

@@ -130,7 +130,7 @@ def _part(option: Option, value):
 
 
 def _text(option: Option, value):
-    return str(value)
+    return None if value is None else str(value)  # 'none' means something else
 
 
 def _label(option: Option, value):

@@ -53,7 +53,10 @@ class KernelFunction:
 def parse_gamma(text, d: int) -> float:
     """Return the value of ``1/d``, ``0.1/d``, ... or of a plain number, for ``d`` features."""
     if not isinstance(text, str):
-        return float(text)
+        try:
+            return float(text)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"`gamma` must be a positive number or NUMBER/d, not {text!r}") from None
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(/\s*d)?\s*", text)
     try:
         value = float(match.group(1)) if match else np.nan

@@ -1,5 +1,6 @@
 """What Python functions are given: it is used as it is meant, or named in one error."""
 
+import inspect
 import io
 
 import numpy as np
@@ -130,6 +131,81 @@ def test_counts_and_lists_of_parameters(count):
     ):
         with pytest.raises(UsageError, match="number of grid points or a list|list of parameters is empty"):
             make()
+
+
+PATHS = (
+    screenpath.svm_path, screenpath.lad_path, screenpath.l1_svm_path, screenpath.sparse_svm_path,
+    screenpath.kernel_svm_path,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["x", None, [1.0, 2.0], np.ones(2), {"a": 1}, object(), 10**400])
+@pytest.mark.parametrize("path", PATHS)
+def test_options_of_another_type(path, value):
+    """Each is one error that names the option, as from the commands; they once failed wherever they were used."""
+    names = {"tol", "scale", "storage"} | set(inspect.signature(path).parameters).intersection(
+        (
+            "cmin",
+            "cmax",
+            "bias",
+            "beta_min_ratio",
+            "alpha_min_ratio",
+            "lambda_min_ratio",
+            "coef0",
+            "kernel",
+            "smoothing",
+        )
+    )
+    for name in names:
+        with pytest.raises(UsageError, match=f"^`{name}` must .*, not "):
+            path(X, Y, **{name: value})
+
+
+@pytest.mark.parametrize("value", [1.5, "x", None, True, 0, [2], np.ones(2)])
+@pytest.mark.parametrize("path", PATHS)
+def test_counts_of_another_type(path, value):
+    names = {"max_epochs"} | set(inspect.signature(path).parameters).intersection(("threads", "jobs", "degree"))
+    for name in names:
+        with pytest.raises(UsageError, match=f"^`{name}` must be a whole number of at least 1, not "):
+            path(X, Y, **{name: value})
+    if type(value) in (float, str):
+        name = "references" if path is screenpath.sparse_svm_path else "chunk"
+        if name in inspect.signature(path).parameters:
+            with pytest.raises(UsageError, match=f"^`{name}` must be a whole number"):
+                path(X, Y, **{name: value})
+
+
+@pytest.mark.parametrize("value", [3, None, ["dvi"], b"gap", np.ones(2)])
+@pytest.mark.parametrize("path", PATHS)
+def test_rules_and_solvers_that_are_no_text(path, value):
+    for name in ("rule", "solver"):
+        with pytest.raises(UsageError, match=f"{name} '|`{name}` must be a text, not None"):
+            path(X, Y, **{name: value})
+
+
+def test_lists_and_weights_that_are_no_numbers():
+    for grid in (["a"], [10**400]):
+        for given in ({"betas": grid}, {"alphas": grid}):
+            with pytest.raises(UsageError, match="the parameters .* are not all numbers"):
+                screenpath.sparse_svm_path(X, Y, **given)
+        with pytest.raises(UsageError, match="the parameters .* are not all numbers"):
+            screenpath.svm_path(X, Y, grid=grid)
+    for weights in ("abc", {"a": 1}, [10**400] * 4):
+        with pytest.raises(UsageError, match="the penalty weights are not all numbers"):
+            screenpath.l1_svm_path(X, Y, penalty_weights=weights)
+    with pytest.raises(UsageError, match="the weights are not all numbers"):
+        screenpath.svm_path(X, Y, sample_weight=[10**400] * 40)
+    with pytest.raises(UsageError, match="no sample has the label None"):
+        screenpath.svm_path(X, Y, class_weight={None: 1.0})
+    with pytest.raises(DataError, match="the labels are neither all numbers nor all texts"):
+        screenpath.svm_path(X, [10**400] * 40)
+    for gamma in (None, [1.0], {}, 10**400):
+        with pytest.raises(UsageError, match="`gamma` must be a positive number or NUMBER/d"):
+            screenpath.kernel_svm_path(X, Y, gamma=gamma)
+    with pytest.raises(UsageError, match="`dtype` must be float64 or float32"):
+        screenpath.kernel_svm_path(X, Y, dtype="foo")
+    with pytest.raises(UsageError, match="`max_memory` must be an amount of memory"):
+        screenpath.kernel_svm_path(X, Y, max_memory=[1, 2])
 
 
 @pytest.mark.parametrize("empty", [{"betas": [], "alphas": 2}, {"betas": 2, "alphas": []}])

@@ -50,7 +50,7 @@ def test_a_time_limit_ends_the_path():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kernel": "tanh"}, "unknown kernel"),
+        ({"kernel": "tanh"}, "`kernel` must be one of rbf, linear, poly"),
         ({"rule": "ssnsv"}, "no rule"),
         ({"rule": "dvi+it"}, "unknown rule"),
         ({"solver": "cd"}, "no solver"),
