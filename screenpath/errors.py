@@ -87,6 +87,22 @@ def failures_named(path: Path | str):
         raise OSError(number, os.strerror(number), str(path)) from None
 
 
+def folder_of(run, remedy: str = "write it to one with its method save(DIR), and pass DIR") -> Path:
+    """Return the folder of a run that a Python function was given: its name, or the run as an object.
+
+    Raises
+    ------
+    UsageError
+        For anything else, with the remedy for a path that is in memory.
+    """
+    try:
+        return Path(getattr(run, "folder", run))
+    except TypeError:
+        if hasattr(run, "save"):
+            raise UsageError("this path is in memory, in no run folder", remedy) from None
+        raise UsageError(f"a run is named by its folder, not by {run!r}") from None
+
+
 def waits(function: Callable) -> Callable:
     """Return a function within which Ctrl-C waits for the end, where Python's own handler would raise there and then.
 

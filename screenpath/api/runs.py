@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.memory import MemoryLimit
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, folder_of
 from screenpath.models.option import completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import SPECS
@@ -161,8 +161,7 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     """
     from screenpath.cv.merge import merge_runs as merge
 
-    folders = [path.folder if isinstance(path, StoredPath) else Path(os.fspath(path)) for path in paths]
-    merge(folders, Path(os.fspath(out)), force)
+    merge([folder_of(path) for path in paths], Path(os.fspath(out)), force)
     return load_run(out)
 
 

@@ -12,6 +12,7 @@ from screenpath.data.dataset import FileLike
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
+from screenpath.errors import folder_of
 from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
@@ -185,7 +186,7 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     >>> path = screenpath.load_run("runs/svm-breast_cancer")  # doctest: +SKIP
     >>> path.predict(X, C=0.1)  # doctest: +SKIP
     """
-    run = open_run(folder)
+    run = open_run(folder_of(folder))
     steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
     labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in run.sides) or None
     p = run.record["preparation"]

@@ -19,11 +19,10 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
-from screenpath.errors import RunFolderError
+from screenpath.errors import RunFolderError, folder_of
 from screenpath.verify import box, classes, free, kernel, l1svm, sparse
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, damaged, read_certificate
 from screenpath.verify.run import differences, read_record
@@ -98,7 +97,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     ScreenpathError
         If there is no certificate, it is damaged, or the data is not that of the run.
     """
-    folder = Path(run)
+    folder = folder_of(run, "use screenpath.run(MODEL, (X, y), certificate=True), and pass its folder")
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
     header, steps = read_certificate(folder / NAME)

@@ -276,6 +276,28 @@ def test_comparisons_pictures_pages_and_model_files(here):
     assert screenpath.inspect("data").data.n == 60
 
 
+def test_a_path_in_memory_is_no_run(here):
+    """Functions over run folders say how to make one; each ended in a TypeError of a library's."""
+    X, y = problem("svm")
+    path = screenpath.svm_path(X, y, grid=3)
+    functions = (
+        screenpath.load_run,
+        screenpath.show_run,
+        screenpath.plot_run,
+        lambda run: screenpath.report_run(run, "page.html"),
+        lambda run: screenpath.export_run(run, "json", "m.json"),
+        lambda run: screenpath.compare_runs([run, run]),
+        lambda run: screenpath.merge_runs([run, run], "both"),
+    )
+    for function in functions:
+        with pytest.raises(UsageError, match=r"path is in memory, in no run folder\n.*save\(DIR\), and pass DIR"):
+            function(path)
+        with pytest.raises(UsageError, match="a run is named by its folder, not by 3"):
+            function(3)
+    with pytest.raises(UsageError, match="path is in memory, in no run folder\n.*certificate=True"):
+        screenpath.verify_certificate(path)
+
+
 SAVED = {
     "svm": lambda X, y: screenpath.svm_path(X, y, grid=4, bias=1.0, scale="standard", class_weight="balanced"),
     "dense": lambda X, y: screenpath.svm_path(X, y, grid=screenpath.EpsilonGrid(0.01, 1.0, 0.05), tol=1e-3),
