@@ -17,7 +17,7 @@ from screenpath.data.memory import MemoryLimit
 from screenpath.errors import UsageError, folder_of
 from screenpath.models.option import completed
 from screenpath.models.spec import Spec
-from screenpath.models.specs import SPECS
+from screenpath.models.specs import spec_of
 from screenpath.runs.stored import StoredPath, load_run
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     """
     from screenpath.runs.session import Session
 
-    spec = _spec(model)
+    spec = spec_of(model)
     options = spec.completed(options)
     return _session(Session, spec.resolved(spec, options), options, data, ["screenpath.run", model])
 
@@ -87,7 +87,7 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     from screenpath.cv.options import cv_resolved, cv_spec
     from screenpath.cv.session import CvSession
 
-    spec = cv_spec(_spec(model))
+    spec = cv_spec(spec_of(model))
     resolved, options = cv_resolved(spec, spec.completed(options))
     return _session(CvSession, resolved, options, data, ["screenpath.cross_validate", model])
 
@@ -106,7 +106,7 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
     """
     from screenpath.cv.options import cv_spec
 
-    spec = _spec(model)
+    spec = spec_of(model)
     return {one.name: (one.default, one.help) for one in (cv_spec(spec) if cv else spec).path_options}
 
 
@@ -132,7 +132,7 @@ def compare(model: str, data: DataLike, **options: Any) -> list[dict]:
     from screenpath.report.console import Console
     from screenpath.runs.studies import study, study_options
 
-    _spec(model)
+    spec_of(model)
     options = completed(study_options(model), options, f"a comparison of {model}")
     return study(model, {**options, "data": _data(data)}, Console(True, None))[0]
 
@@ -317,12 +317,6 @@ def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) 
 
     files = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     return room.convert([os.fspath(file) for file in files], os.fspath(out), **options).path
-
-
-def _spec(model: str) -> Spec:
-    if model not in SPECS:
-        raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
-    return SPECS[model]
 
 
 def _data(data):

@@ -423,3 +423,16 @@ SPECS = {
     L1_SVM.name: L1_SVM,
     SPARSE_SVM.name: SPARSE_SVM,
 }
+
+
+def spec_of(model: str) -> Spec:
+    """Return the model of that name.
+
+    Raises
+    ------
+    UsageError
+        Naming those that there are.
+    """
+    if model not in list(SPECS):  # what is no text may have no hash
+        raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
+    return SPECS[model]

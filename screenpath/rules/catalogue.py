@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from screenpath.models.specs import spec_of
 from screenpath.rules import KERNEL, STATIC, intercept
 from screenpath.rules.l1svm import VariationalInequality
 from screenpath.rules.pathwise import GUESSED
@@ -39,7 +40,13 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
     Returns
     -------
     dict of str to str
+
+    Raises
+    ------
+    UsageError
+        For a model that there is not.
     """
+    spec_of(model)
     found = {"none": NONE, "gap": GAP}
     if model == "l1svm":
         return {**found, VariationalInequality.name: _line(VariationalInequality)}

@@ -276,6 +276,13 @@ def test_comparisons_pictures_pages_and_model_files(here):
     assert screenpath.inspect("data").data.n == 60
 
 
+@pytest.mark.parametrize("model", ["nonsense", "lad-path", None, ["svm"]])
+def test_models_that_there_are_not(model):
+    for function in (screenpath.rules_of, screenpath.options_of, lambda name: screenpath.run(name, "data")):
+        with pytest.raises(UsageError, match=r"there is no model .*\n.*svm, lad, quantile, svr, l1svm, sparse-svm"):
+            function(model)
+
+
 def test_a_path_in_memory_is_no_run(here):
     """Functions over run folders say how to make one; each ended in a TypeError of a library's."""
     X, y = problem("svm")
