@@ -282,11 +282,14 @@ class BoxModel(RegionModel, Resumable):
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
         Where no such parameter exists (a target of exactly 0, say) the same pair is taken at ``C``; it is feasible,
-        its gap is known, and every rule is safe with it.
+        its gap is known, and every rule is safe with it. Where zero has no loss it is optimal: no solver can meet a
+        part of a primal value of 0 but by that very pair.
         """
         closed = self._closed_form()
         limit = closed[2]
         self._closed = closed if limit > C else None
+        if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:
+            return self.certify(C, None, np.zeros(self.size))
         return self._certificate_of(closed, min(C, limit) if limit > 0.0 else C)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:

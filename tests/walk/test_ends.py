@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath.cli.app import run
 from screenpath.models import ends
 from screenpath.models.box import BoxModel
@@ -163,6 +164,19 @@ def test_the_start_on_the_line_is_nearer():
     theta = model._looking_ahead(C, two)[0]
     ahead, plain = model.certify(C, None, theta), model.certify(C, None, two.theta)
     assert ahead.gap < plain.gap
+
+
+@pytest.mark.parametrize("path", [screenpath.lad_path, screenpath.quantile_path])
+@pytest.mark.parametrize("rule", ["dvi+gap", "none", "it", "essnsv", "sieve"])
+def test_targets_that_zero_meets_need_no_solve(path, rule):
+    """The primal value is 0 and the gap of (0, 0) exactly 0; a solver once sought a part of 0 in all epochs it had."""
+    X, y = separable(n=60, d=5)
+    y[1:] = 0.0
+    counts = np.arange(60) % 2  # the one other target is that of a row of weight 0
+    for given in ({"sample_weight": counts}, {"sample_weight": counts, "bias": 1.0, "storage": "sparse"}):
+        found = path(X, y, grid=4, rule=rule, **given)
+        assert [(step.status, step.primal, step.gap, step.epochs) for step in found] == [("certified", 0.0, 0.0, 0)] * 4
+        assert not found.coefficients.any()
 
 
 def test_the_run_says_from_which_c_on(tmp_path):
