@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from screenpath.errors import DataError, UsageError
@@ -26,8 +28,8 @@ def names_of(X) -> tuple[str, ...] | None:
     return names
 
 
-def rows_of(X) -> np.ndarray:
-    """Return the rows of a table as float64; its columns must hold numbers."""
+def rows_of(X, places: list[int] | None = None) -> np.ndarray:
+    """Return the rows of a table as float64, or of some of its columns in that order; these must hold numbers."""
     names = names_of(X)
     try:
         import narwhals
@@ -43,8 +45,9 @@ def rows_of(X) -> np.ndarray:
         raise DataError(
             f"a {type(X).__name__} cannot be read", "pass a DataFrame of pandas or polars, or a Table of pyarrow"
         ) from None
-    rows = np.empty(table.shape)
-    for k, name in enumerate(table.columns):
+    columns = table.columns if places is None else [table.columns[k] for k in places]
+    rows = np.empty((table.shape[0], len(columns)))
+    for k, name in enumerate(columns):
         column = table[name]
         if not (column.dtype.is_numeric() or column.dtype == narwhals.Boolean):
             raise DataError(
@@ -56,18 +59,31 @@ def rows_of(X) -> np.ndarray:
     return rows
 
 
-def check_names(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> None:
-    """Refuse new rows whose columns have other names than those of the training data, or another order."""
+def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> list[int] | None:
+    """Return where new rows have the columns of the training data, by their names; None where there is none to find.
+
+    Columns that the training data does not have are ignored, with a warning.
+
+    Raises
+    ------
+    DataError
+        If one is missing.
+    """
     if given is None or names is None or given == names:
-        return
-    strange = [name for name in given if name not in names][:SHOWN]
-    missing = [name for name in names if name not in given][:SHOWN]
-    if strange:
-        why = f"{', '.join(strange)} were not in the training data"
-    elif missing:
-        why = f"{', '.join(missing)} are missing"
-    else:
-        why = "they are in another order"
-    raise DataError(
-        f"the columns are not those of the training data: {why}", "select the same columns in the same order"
-    )
+        return None
+    places = {name: k for k, name in enumerate(given)}
+    missing = [name for name in names if name not in places]
+    if missing:
+        raise DataError(
+            f"the columns are not those of the training data: {_listed(missing)} are missing",
+            "columns are found by their names, in any order",
+        )
+    known = set(names)
+    more = [name for name in given if name not in known]
+    if more:
+        warnings.warn(f"columns that the training data does not have are ignored: {_listed(more)}", stacklevel=2)
+    return [places[name] for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

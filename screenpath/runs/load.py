@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from screenpath.data import needs
+from screenpath.data.arrays import canonical
 from screenpath.data.dataset import Dataset
-from screenpath.data.frames import check_names
+from screenpath.data.frames import found_in
 from screenpath.data.labels import are_targets, recoded
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
@@ -191,14 +192,15 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     """
     limit = in_force()
     data = _read_test(options, training, limit)
-    check_names(data.names, training.names)
+    places = found_in(data.names, training.names)
     source = name_of(options["test"])
     y = recoded(data.y, data.label_names, training.label_names, source)
     options = coded(options, training.label_names)
     targets, _ = spec.targets(y, options, training.labels or {})
     d = training.preparation.n_features
     limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{source}, prepared", "leave it out")
-    X = training.preparation.narrowed(sp.csr_array(data.X))
+    X = sp.csr_array(data.X) if places is None else canonical(sp.csr_array(data.X)[:, places])
+    X = training.preparation.narrowed(X)
     if X.shape[1] > d:
         X = X[:, :d]
     elif X.shape[1] < d:

@@ -15,7 +15,7 @@ import numpy as np
 
 from screenpath.data.arrays import checked_rows
 from screenpath.data.dataset import FileLike, RowsLike
-from screenpath.data.frames import check_names, names_of
+from screenpath.data.frames import found_in, names_of, rows_of
 from screenpath.data.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.models.options import INTERVAL, MAX_EPOCHS, TIME_LIMIT, TOL
@@ -228,7 +228,9 @@ class Result(ABC):
 
         Parameters
         ----------
-        X : ndarray or scipy.sparse of shape (m, d)
+        X : ndarray, scipy.sparse or table of shape (m, d)
+            Columns of a table are found by their names, where the path was computed from one: in any order, others are
+            ignored with a warning.
         step, **parameters
             See :meth:`position`; the last step by default.
 
@@ -241,7 +243,7 @@ class Result(ABC):
         UsageError
             For a step that was not reached.
         DataError
-            For rows of another width.
+            For rows of another width, or a table without some column.
         """
         return self._forms(X, self.solved(step, **parameters))
 
@@ -259,7 +261,8 @@ class Result(ABC):
 
     def _checked(self, X, wide: bool):
         """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
-        check_names(names_of(X), self.feature_names)
+        places = found_in(names_of(X), self.feature_names)
+        X = X if places is None else rows_of(X, places)
         X = checked_rows(X, "the new rows").astype(np.float64, copy=False)
         width = self.preparation.width or self.preparation.n_features
         if X.shape[1] != width and not wide:

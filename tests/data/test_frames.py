@@ -62,18 +62,30 @@ def test_types_of_columns(library):
         screenpath.svm_path(table(library, {"a": [1.0, None, 3.0]}), y)
 
 
-def test_new_rows_with_other_columns_are_refused(data):
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_of_new_rows_are_found_by_their_names(data, library):
+    X, y = data
+    columns = dict(zip(NAMES, X.T, strict=True))
+    turned = table(library, dict(reversed(columns.items())))
+    more = table(library, {"name": ["text"] * 60, **dict(reversed(columns.items()))})
+    for function, options in (
+        (screenpath.svm_path, {"grid": [1.0], "scale": "standard"}),
+        (screenpath.kernel_svm_path, {"grid": [1.0]}),
+        (screenpath.sparse_svm_path, {"betas": [0.01], "alphas": [0.1]}),
+    ):
+        path = function(table(library, columns), y, **options)
+        expected = path.decision_function(X)
+        assert np.array_equal(path.decision_function(turned), expected)
+        with pytest.warns(UserWarning, match="does not have are ignored: name$"):
+            assert np.array_equal(path.decision_function(more), expected)
+        for few in (dict(list(columns.items())[:3]), {**dict(list(columns.items())[:3]), "other": X[:, 3]}):
+            with pytest.raises(DataError, match="are missing\n.*found by their names, in any order"):
+                path.predict(table(library, few))
+
+
+def test_no_two_columns_have_one_name(data):
     pandas = pytest.importorskip("pandas")
     X, y = data
-    frame = pandas.DataFrame(X, columns=NAMES)
-    path = screenpath.svm_path(frame, y, grid=[1.0])
-    for columns, why in (
-        (NAMES[::-1], "another order"),
-        ((*NAMES[:3], "other"), "other were not in the training data"),
-        (NAMES[:3], "are missing"),
-    ):
-        with pytest.raises(DataError, match=why):
-            path.predict(pandas.DataFrame(X[:, : len(columns)], columns=columns))
     with pytest.raises(DataError, match="two columns of the table have the name 'a'"):
         screenpath.svm_path(pandas.DataFrame(X[:, :2], columns=["a", "a"]), y)
 
@@ -85,11 +97,13 @@ def test_a_run_keeps_the_names(data, tmp_path, capsys):
     run = screenpath.run("svm", (frame, y), grid=3, test=(frame, y), out=tmp_path / "run", quiet=True)
     assert run.feature_names == NAMES and screenpath.load_run(run.folder).feature_names == NAMES
     assert run.predict(frame).tolist() == run.predict(X).tolist()
-    with pytest.raises(DataError, match="another order"):
-        run.predict(frame.select(NAMES[::-1]))
-    with pytest.raises(DataError, match="another order"):
-        other = frame.select(NAMES[::-1])
-        screenpath.run("svm", (frame, y), grid=3, test=(other, y), out=tmp_path / "other", quiet=True)
+    turned = frame.select(NAMES[::-1])
+    assert run.predict(turned).tolist() == run.predict(X).tolist()
+    other = screenpath.run("svm", (frame, y), grid=3, test=(turned, y), out=tmp_path / "other", quiet=True)
+    assert [step.test_accuracy for step in other] == [step.test_accuracy for step in run]
+    with pytest.raises(DataError, match="height in .* are missing"):
+        short = frame.select([NAMES[0], *NAMES[2:]])
+        screenpath.run("svm", (frame, y), grid=3, test=(short, y), out=tmp_path / "short", quiet=True)
     path = screenpath.svm_path(frame, y, grid=3)
     path.save(tmp_path / "saved")
     assert screenpath.load_run(tmp_path / "saved").feature_names == NAMES
