@@ -8,7 +8,7 @@ import numpy as np
 
 from screenpath.data.arrays import stored_type, unmasked
 from screenpath.data.wide import occurring, on_columns, spread
-from screenpath.errors import UsageError
+from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows import dense_sum
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, is_sparse, with_constant
@@ -188,7 +188,19 @@ def spread_or_one(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Return the spreads of columns, 1 for constant ones.
 
     A constant column is centred to 0; its spread is rounding noise and must not blow that up.
+
+    Raises
+    ------
+    DataError
+        Where the squares of a column overflow.
     """
+    bad = np.flatnonzero(~np.isfinite(spread))
+    if bad.size:
+        raise DataError(
+            f"overflow: the squares of feature {bad[0] + 1} exceed the range of floating point, which "
+            "`scale=standard` needs",
+            "use `scale=maxabs`, or divide its values by a power of ten",
+        )
     constant = spread <= 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
     return np.where(constant, 1.0, spread)
 
@@ -261,7 +273,8 @@ def _mean(X, weights, shift=None) -> np.ndarray:
     total = np.zeros(X.shape[1])
     for start, block in _dense_blocks(X):
         rows = np.ascontiguousarray(block, dtype=np.float64)
-        values = rows if shift is None else np.square(rows - shift)
+        with np.errstate(over="ignore", invalid="ignore"):  # `spread_or_one` names an overflow
+            values = rows if shift is None else np.square(rows - shift)
         here = np.ones(len(rows)) if weights is None else weights[start : start + len(rows)]
         dense_sum(values, here, total, 0, len(rows))
     return total / (X.shape[0] if weights is None else weights.sum())
@@ -287,7 +300,13 @@ def peaks(X, weights) -> np.ndarray:
 
 
 def _norms(X) -> np.ndarray:
-    """Return the norms of the rows, 1 for rows of zeros."""
+    """Return the norms of the rows, 1 for rows of zeros.
+
+    Raises
+    ------
+    DataError
+        Where the square of one overflows: divided by it the row would be 0.
+    """
     if sp.issparse(X):
         squares = np.empty(X.shape[0])
         step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
@@ -297,6 +316,11 @@ def _norms(X) -> np.ndarray:
     else:
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     norms = np.sqrt(squares)
+    if not np.isfinite(norms).all():
+        raise DataError(
+            "overflow: the squared norm of a row exceeds the range of floating point, which `scale=l2` needs",
+            "use `scale=maxabs`, or divide the values by a power of ten",
+        )
     return np.where(norms > 0.0, norms, 1.0)
 
 

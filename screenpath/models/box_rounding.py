@@ -29,7 +29,7 @@ def bounds(model) -> np.ndarray:
     Raises
     ------
     DataError
-        Where the squared norm of a row overflows.
+        Where the squared norm of a row overflows, or the sum of the losses at 0.
     """
     n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
     widths, ones = model.hi - model.lo, float(largest.sum())
@@ -40,6 +40,13 @@ def bounds(model) -> np.ndarray:
     norms, kinks = (float(np.einsum("i,i", largest, sizes)) for sizes in (model.norms, np.abs(model.c)))
     norms = norms * inflated + hidden * ones
     reach = float((widths * model.norms).max(initial=0.0)) * inflated + hidden * float(widths.max(initial=0.0))
+    with np.errstate(over="ignore"):
+        zero = float(np.maximum(model.lo * model.c, model.hi * model.c).sum())
+    if not isfinite(zero):
+        raise DataError(
+            "overflow: the losses at w = 0 add up to more than floating point can hold",
+            "divide the targets, or the weights, by a power of ten",
+        )
     if not isfinite(norms):
         row = int(np.flatnonzero(~np.isfinite(model.norms))[0]) % model.rows.n if n else 0
         raise DataError(
@@ -55,7 +62,7 @@ def bounds(model) -> np.ndarray:
     found[kernels.FRESH] = gamma(deep) + product
     found[kernels.UPDATE] = len(blocks) + 8
     found[kernels.HIDDEN], found[kernels.TINY] = hidden, (d + 1) * TINY
-    found[kernels.ZERO] = float(np.maximum(model.lo * model.c, model.hi * model.c).sum())
+    found[kernels.ZERO] = zero
     return found
 
 

@@ -111,10 +111,8 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         if not (np.isfinite(number) and number >= 0.0):
             raise UsageError(f"the weight of label {label_text(label)} must be at least 0 and finite, not {weight}")
         weights[y == float(label)] = number
-    if sample_weight is None:
-        return weights
     with np.errstate(over="ignore"):
-        return checked_weights(y, weights * sample_weight)
+        return checked_weights(y, weights if sample_weight is None else weights * sample_weight)
 
 
 def checked_weights(y, sample_weight) -> np.ndarray | None:
@@ -132,6 +130,10 @@ def checked_weights(y, sample_weight) -> np.ndarray | None:
         raise UsageError(f"weight {bad[0] + 1} is {weights[bad[0]]}", "weights must be at least 0 and finite")
     if not weights.any():
         raise UsageError("all weights are 0: no sample is left", "give some sample a weight above 0")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise UsageError("the sum of the weights exceeds the range of floating point", "divide them by a power of ten")
     return weights
 
 

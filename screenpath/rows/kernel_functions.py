@@ -214,7 +214,8 @@ class KernelBlocks:
         A = (self.X if others is None else others)[rows]
         a = self.squares[rows] if others is None else squares_of(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
-        K = A @ B.T
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
+            K = A @ B.T
         K = K.toarray() if sp.issparse(K) else K
         f = self.function
         if f.name == "rbf":

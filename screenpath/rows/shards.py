@@ -448,7 +448,8 @@ class ShardRows(Rows):
         for k in range(self.folder.count):
             shard, begin = self.folder.shard(k), int(self.folder.starts[k])
             for first, rows in self._plan(k).prepared(shard, 0, shard.rows):
-                values = rows if shift is None else np.square(rows - shift)
+                with np.errstate(over="ignore", invalid="ignore"):  # `spread_or_one` names an overflow
+                    values = rows if shift is None else np.square(rows - shift)
                 here = weights[begin + first : begin + first + len(rows)]
                 kernels.dense_sum(values, here, total, 0, len(rows))
         return total / weights.sum()

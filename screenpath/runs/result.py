@@ -340,7 +340,9 @@ def walked(model, grid, *how, blank, walk=batches) -> Steps:
 
     ``blank`` are the coefficients of a step that was not reached.
     """
-    return completed([found for found, _ in walk(model, grid, *how)], model, grid, blank)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is named by the step that it spoils
+        found = [one for one, _ in walk(model, grid, *how)]
+    return completed(found, model, grid, blank)
 
 
 def completed(found: list, model, grid, blank) -> Steps:

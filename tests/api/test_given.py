@@ -114,6 +114,22 @@ def test_weights_that_overflow_together():
         screenpath.svm_path(X, Y, sample_weight=np.full(40, 1e155), class_weight={1: 1e155})
 
 
+def test_numbers_at_the_end_of_their_range():
+    """One error of ours, or a step that says why; numpy warned."""
+    for weights in ({"sample_weight": np.full(40, 1e308)}, {"class_weight": {1: 1e308}}):
+        for path in (screenpath.svm_path, screenpath.l1_svm_path, screenpath.sparse_svm_path):
+            with pytest.raises(UsageError, match="the sum of the weights exceeds the range"):
+                path(X, Y, **weights)
+    for path in (screenpath.lad_path, screenpath.quantile_path, screenpath.svr_path):
+        with pytest.raises(DataError, match="the losses at w = 0 add up to more than"):
+            path(X, Y * 1e308, grid=2)
+    with pytest.raises(DataError, match="the kernel of row 1 with itself exceeds"):
+        screenpath.kernel_svm_path(X * 1e200, Y, kernel="linear", grid=2)
+    for path in (screenpath.svm_path, screenpath.kernel_svm_path):
+        found = path(X, Y, grid=[1e-308, 1e308])
+        assert [step.status == "certified" or bool(step.reason) for step in found] == [True, True]
+
+
 @pytest.mark.parametrize("weights", [[1, 2], {1: None}, {1: "x"}, {1: -1.0}, {1: np.nan}])
 def test_class_weights_that_are_none(weights):
     with pytest.raises(UsageError, match=r"class_weight. must be|the weight of label 1 must be"):

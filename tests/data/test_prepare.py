@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.data.prepare import SCALES, fit_preparation, prepare
-from screenpath.errors import UsageError
+from screenpath.errors import DataError, UsageError
 
 X = np.random.default_rng(0).normal(size=(30, 5)) * [1, 10, 0.1, 0, 3] + [0, 5, 0, 7, 0]
 
@@ -52,3 +52,17 @@ def test_bad_choices_are_named():
         fit_preparation(sp.csr_array(X), "standard")
     with pytest.raises(UsageError, match="finite"):
         fit_preparation(X, "none", np.inf)
+
+
+@pytest.mark.parametrize("size", [1e155, 1e300])
+def test_squares_that_overflow_are_named(size):
+    """They were a warning of numpy's, and rows of l2 were 0."""
+    for form in (np.asarray, sp.csr_array):
+        with pytest.raises(DataError, match="squared norm of a row exceeds .*`scale=l2` needs"):
+            prepare(form(X * size), "l2")
+        assert np.isfinite(prepare(form(X * size), "maxabs", 0.0, "dense")[0]).all()
+    with pytest.raises(DataError, match="squares of feature 2 exceed .*`scale=standard` needs"):
+        prepare(X * [1.0, size, 1.0, 1.0, 1.0], "standard")
+    preparation = prepare(X, "l2")[1]
+    with pytest.raises(DataError, match="squared norm of a row exceeds"):
+        preparation.apply(X * size)

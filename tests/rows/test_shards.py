@@ -164,6 +164,9 @@ def test_limits_and_faults(tmp_path, monkeypatch):
         ShardRows(folder, n_features=3)
     with pytest.raises(UsageError, match="unknown scaling"):
         ShardRows(folder, "zscore")
+    huge, _ = make_folder(tmp_path / "huge", X * 1e200, y, monkeypatch)
+    with pytest.raises(DataError, match="squares of feature 1 exceed"):
+        ShardRows(huge, "standard", storage="dense")
     assert ShardRows(folder, n_features=20).d == 20
     (tmp_path / "s" / "000001-dense.npy").write_bytes(b"short")
     with pytest.raises(DataError, match="000001-dense.npy is missing or damaged"):
