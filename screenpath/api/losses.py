@@ -101,7 +101,8 @@ def loss_path(
     max_epochs : int
         Limit per grid point.
     time_limit : float, optional
-        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan.
+        Seconds for the whole call; grid points after it are steps ``skipped``, with coefficients of nan. A kernel that
+        is being compiled, in a first call, is waited for.
 
     Returns
     -------

@@ -108,8 +108,9 @@ MAX_EPOCHS = Option(
     **POSITIVE_COUNT,
 )  # fmt: skip
 TIME_LIMIT = Option(
-    "time_limit", None, "positive", "For the whole command, from its start.", metavar="SECONDS", group="limits"
-)
+    "time_limit", None, "positive", metavar="SECONDS", group="limits",
+    help="For the whole command, from its start; on a first run it ends only after kernels have compiled.",
+)  # fmt: skip
 SEED = Option(
     "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver"
 )
