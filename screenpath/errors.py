@@ -103,6 +103,20 @@ def folder_of(run, remedy: str = "write it to one with its method save(DIR), and
         raise UsageError(f"a run is named by its folder, not by {run!r}") from None
 
 
+def file_name(value, option: str) -> str:
+    """Return the name of a file that a Python function was given as an option.
+
+    Raises
+    ------
+    UsageError
+        For what is no name.
+    """
+    try:
+        return os.fspath(value)
+    except TypeError:
+        raise UsageError(f"`{option}` must be the name of a file or a folder, not {value!r}") from None
+
+
 def waits(function: Callable) -> Callable:
     """Return a function within which Ctrl-C waits for the end, where Python's own handler would raise there and then.
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.memory import MemoryLimit
-from screenpath.errors import UsageError, folder_of
+from screenpath.errors import UsageError, file_name, folder_of
 from screenpath.models.option import completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import spec_of
@@ -161,7 +161,7 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     """
     from screenpath.cv.merge import merge_runs as merge
 
-    merge([folder_of(path) for path in paths], Path(os.fspath(out)), force)
+    merge([folder_of(path) for path in paths], Path(file_name(out, "out")), force)
     return load_run(out)
 
 
@@ -189,7 +189,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     if to not in FORMATS:
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
     opened = _opened(path)
-    output = Output(os.fspath(out), force, [opened.folder])
+    output = Output(file_name(out, "out"), force, [opened.folder])
     output.write(exported(opened.run, opened.run.choose(str(step)), to, opened.training if to in KERNEL else None))
     return Path(out)
 
@@ -249,7 +249,7 @@ def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileL
     """
     from screenpath.report.side_by_side import compare_runs as compared
 
-    return compared([_opened(path).run for path in paths], str(step), None if test is None else os.fspath(test))
+    return compared([_opened(path).run for path in paths], str(step), None if test is None else file_name(test, "test"))
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:
@@ -272,7 +272,7 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     from screenpath.runs.outputs import Output
 
     opened = _opened(path)
-    name, content = picture(opened.run, kind, None if out is None else os.fspath(out))
+    name, content = picture(opened.run, kind, None if out is None else file_name(out, "out"))
     Output(name, force, [opened.folder]).write(content)
     return Path(name)
 
@@ -294,7 +294,7 @@ def report_run(path: RunLike, out: FileLike, *, force: bool = False) -> Path:
     from screenpath.runs.outputs import Output
 
     opened = _opened(path)
-    Output(os.fspath(out), force, [opened.folder]).write(page(opened.run))
+    Output(file_name(out, "out"), force, [opened.folder]).write(page(opened.run))
     return Path(out)
 
 
@@ -316,7 +316,7 @@ def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) 
     from screenpath.data import convert as room
 
     files = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    return room.convert([os.fspath(file) for file in files], os.fspath(out), **options).path
+    return room.convert([file_name(file, "data") for file in files], file_name(out, "out"), **options).path
 
 
 def _data(data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -70,12 +71,13 @@ def checked_rows(X, what: str = "the data"):
     DataError
         For what has other than two dimensions, is masked or broken, or holds anything but finite numbers.
     """
+    hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
+    if not sp.issparse(X):
+        X = rows_of(X) if is_table(X) else unmasked(X, what)
+    if X.ndim != 2:
+        raise DataError(f"{what} must have two dimensions (samples, features), not {X.ndim}", hint)
     if sp.issparse(X):
         X = _whole(X if X.format in ("csr", "csc") else sp.csr_array(X), what)
-    else:
-        X = rows_of(X) if is_table(X) else unmasked(X, what)
-        if X.ndim != 2:
-            raise DataError(f"{what} must have two dimensions (samples, features), not {X.ndim}")
     if X.dtype.kind not in "biufO":  # numpy would drop a part of complex numbers, and count days
         kind = "complex numbers" if X.dtype.kind == "c" else f"{X.dtype}, not numbers"
         hint = "give their real and imaginary parts as features" if X.dtype.kind == "c" else "encode them as numbers"
@@ -113,8 +115,11 @@ def _whole(X, what: str):
 def check_data(X, y):
     """Return data and labels as arrays that every model accepts; rows of a table are read from its columns."""
     X = checked_rows(X)
+    y = unmasked(y, "the labels")
+    if y.dtype.kind in "cmM":  # numpy would drop a part of complex numbers, and count days
+        raise DataError(f"the labels are {y.dtype}, neither numbers nor texts", "encode them as numbers")
     try:
-        y = np.asarray(unmasked(y, "the labels"), dtype=np.float64).ravel()
+        y = np.asarray(y, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             "the labels are neither all numbers nor all texts", "leave out rows whose label is not known"
@@ -177,6 +182,8 @@ def dataset_of(data, source: str) -> Dataset:
     except (TypeError, ValueError):
         raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
     given = Given.of(X, y)
+    if not given.X.shape[1]:
+        raise DataError("the data has no columns", "give it a feature")
     X = sp.csr_array(given.X, dtype=np.float64)
     X.sum_duplicates()
     return Dataset(X, given.y, source, names=given.names, label_names=given.texts)

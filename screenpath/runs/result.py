@@ -141,7 +141,13 @@ class Result(ABC):
             Where there is no such step.
         """
         if not parameters:
-            at, size = operator.index(-1 if step is None else step), len(self)
+            try:
+                at, size = operator.index(-1 if step is None else step), len(self)
+            except TypeError:
+                raise UsageError(
+                    f"a step is named by its place, a whole number, or by its parameters, not by {step!r}",
+                    f"for example {next(iter(self.steps[0].parameters))}=0.1",
+                ) from None
             if not -size <= at < size:
                 raise UsageError(f"there is no step {at}", f"the path has {size} steps: 0 to {size - 1}")
             return at % size
@@ -150,9 +156,14 @@ class Result(ABC):
         first = self.steps[0].parameters
         if set(parameters) != set(first):
             raise UsageError(f"the steps of this path are named by {', '.join(first)}, not {', '.join(parameters)}")
-        wanted = np.array([float(parameters[name]) for name in first])
+        try:
+            wanted = np.array([float(parameters[name]) for name in first])
+        except (TypeError, ValueError, OverflowError):
+            given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+            raise UsageError(f"the parameters of a step are numbers, not {given}") from None
         scale = np.where(wanted == 0.0, TINY, np.abs(wanted))  # 0, of alpha, is met by 0 alone
-        apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / scale).max(axis=1)
+        with np.errstate(invalid="ignore"):  # nothing is near infinity
+            apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / scale).max(axis=1)
         at = int(np.argmin(apart))
         if not apart[at] < 1e-6:
             near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())

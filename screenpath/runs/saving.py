@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from screenpath.data.arrays import Given
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, file_name
 from screenpath.models.specs import SPECS
 from screenpath.runs.folder import REPLACE
 from screenpath.runs.session import Session
@@ -69,7 +68,7 @@ def save(result, origin: Origin, folder, force: bool = False) -> None:
     grid = {"C": {"c_list": result.grid}, "lambda": {"lambda_list": result.grid}}.get(declared.parameter, {})
     own = {one.name for one in declared.path_options}
     given = {name: value for name, value in origin.options.items() if name in own}
-    options = declared.completed({**given, **grid, "out": os.fspath(folder), "force": force, "quiet": True})
+    options = declared.completed({**given, **grid, "out": file_name(folder, "folder"), "force": force, "quiet": True})
     spec = declared.resolved(declared, options)
     options["data"] = (origin.X, origin.y)
     SavedSession(result.steps, result.feature_names, spec, options, Silent(), command=["save"]).run()

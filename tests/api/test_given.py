@@ -199,6 +199,32 @@ def test_rules_and_solvers_that_are_no_text(path, value):
             path(X, Y, **{name: value})
 
 
+def test_rows_and_labels_of_another_kind():
+    """A text was an array of no dimension, a sparse array of one failed in scipy, dates were counted as days."""
+    with pytest.raises(DataError, match="not 0\n.*read_data reads a file"):
+        screenpath.svm_path("data.libsvm", Y)
+    with pytest.raises(DataError, match="two dimensions .*, not 1"):
+        screenpath.svm_path(sp.coo_array(X[0]), Y)
+    dates = np.where(Y > 0, "2001-01-01", "2002-01-01").astype("datetime64[D]")
+    for labels in (dates, Y + 0j):
+        with pytest.raises(DataError, match="the labels are .*, neither numbers nor texts"):
+            screenpath.svm_path(X, labels)
+    with pytest.raises(DataError, match="the data has no columns"):
+        screenpath.run("svm", (X[:, :0], Y), out="out")
+
+
+@pytest.mark.parametrize("step", ["last", 0.5, [1]])
+def test_steps_of_another_kind(step):
+    path = screenpath.svm_path(X, Y, grid=[0.1, 1.0])
+    with pytest.raises(UsageError, match="a step is named by its place.*\n.*C=0.1"):
+        path.predict(X, step)
+    for value in ("x", None, [1.0, 2.0]):
+        with pytest.raises(UsageError, match="the parameters of a step are numbers, not C="):
+            path.predict(X, C=value)
+    with pytest.raises(UsageError, match="there is no step with C=inf"):
+        path.predict(X, C=np.inf)
+
+
 def test_lists_and_weights_that_are_no_numbers():
     for grid in (["a"], [10**400]):
         for given in ({"betas": grid}, {"alphas": grid}):

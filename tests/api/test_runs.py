@@ -305,6 +305,28 @@ def test_a_path_in_memory_is_no_run(here):
         screenpath.verify_certificate(path)
 
 
+def test_names_of_files_that_are_none(here):
+    """Each ended in a TypeError that named no option."""
+    X, y = problem("svm")
+    path = screenpath.svm_path(X, y, grid=3)
+    path.save("run")
+    calls = {
+        "folder": lambda name: path.save(name),
+        "out": lambda name: screenpath.report_run("run", name),
+        "test": lambda name: screenpath.compare_runs(["run"], test=name),
+        "data": lambda name: screenpath.convert([name], "out"),
+    }
+    for option, function in calls.items():
+        with pytest.raises(UsageError, match=f"`{option}` must be the name of a file or a folder, not 3"):
+            function(3)
+    for function in (
+        lambda: screenpath.plot_run("run", out=3), lambda: screenpath.export_run("run", "json", 3),
+        lambda: screenpath.merge_runs(["run", "run"], 3), lambda: screenpath.convert("data", 3),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="`out` must be the name of a file or a folder, not 3"):
+            function()
+
+
 SAVED = {
     "svm": lambda X, y: screenpath.svm_path(X, y, grid=4, bias=1.0, scale="standard", class_weight="balanced"),
     "dense": lambda X, y: screenpath.svm_path(X, y, grid=screenpath.EpsilonGrid(0.01, 1.0, 0.05), tol=1e-3),
