@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.width import WIDE, narrowed
+from tests.width import PLAIN, WIDE, narrowed
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what only a wide run has, unless a test is asked for by its name."""
-    if WIDE or any("::" in word for word in config.args):
+    """Leave out what only a wide, compiled run has, unless a test is asked for by its name."""
+    if (WIDE and not PLAIN) or any("::" in word for word in config.args):
         return
-    items[:], left = narrowed(items)
+    items[:], left = narrowed(items, 1) if PLAIN else narrowed(items)
     config.hook.pytest_deselected(items=left)
 
 

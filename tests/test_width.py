@@ -19,10 +19,10 @@ def test_any_values_meet(strength, most):
         assert kept == {tuple(row[name] for name in names) for row in ROWS}
 
 
-def item(name, mark=None, argument=None, **indices):
+def item(name, mark=None, argument=None, **params):
     """Return what stands for a test."""
     marks = {mark: SimpleNamespace(args=[argument])} if mark else {}
-    parameters = {"callspec": SimpleNamespace(indices=indices)} if indices else {}
+    parameters = {"callspec": SimpleNamespace(params=params)} if params else {}
     return type("Item", (), {"nodeid": name, "get_closest_marker": staticmethod(marks.get), **parameters})()
 
 
@@ -33,5 +33,14 @@ def test_only_what_is_marked_is_left_out():
     kept, left = narrowed([*plain, *packing, *some])
     assert kept[: len(plain)] == plain and set(kept) | set(left) == {*plain, *packing, *some}
     assert packing[0] in left and len(left) == 4 and kept == [one for one in [*plain, *packing, *some] if one in kept]
-    values = [one.callspec.indices for one in kept[len(plain) :]]
+    values = [one.callspec.params for one in kept[len(plain) :]]
     assert {one["a"] for one in values} == {0, 1, 2} and {one["b"] for one in values} == {0, 1}
+    pairs = [item(one.nodeid, "covering", 2, **one.callspec.params) for one in some]
+    assert (len(narrowed(pairs)[0]), len(narrowed(pairs, 1)[0])) == (6, 3)
+
+
+@pytest.mark.parametrize("a", [5, 6])
+@pytest.mark.parametrize("b", ["x"])
+def test_pytest_tells_the_values_of_a_test(request, a, b):
+    """It once told their places, and later the same place for all: a narrow run was a wide one."""
+    assert request.node.callspec.params == {"a": a, "b": b}

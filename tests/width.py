@@ -8,7 +8,10 @@
   them meet at least once: 1 is every value, 2 every pair of values;
 - a test marked ``wide_only`` is left out: it has a smaller sibling, or looks at how the program is packed.
 
-What a narrow run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
+Where kernels run as plain Python (``NUMBA_DISABLE_JIT``), which takes far longer and only looks at lines and
+subscripts, a test marked ``covering`` has every value once. `make test` runs all of them compiled as well.
+
+What a run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections import defaultdict
 from itertools import combinations
 
 WIDE = os.environ.get("SCREENPATH_NARROW", "") in ("", "0")
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")
 
 
 def wide(few: int, many: int) -> int:
@@ -39,8 +43,8 @@ def covering(rows: list[dict], strength: int) -> list[int]:
     return sorted(chosen)
 
 
-def narrowed(items: list) -> tuple[list, list]:
-    """Return the tests of a narrow run, and those left out."""
+def narrowed(items: list, strongest: int = 9) -> tuple[list, list]:
+    """Return the tests of a narrow run, and those left out; so many values at most have to meet."""
     groups = defaultdict(list)
     for item in items:
         mark = item.get_closest_marker("covering")
@@ -48,6 +52,7 @@ def narrowed(items: list) -> tuple[list, list]:
             groups[item.nodeid.partition("[")[0], mark.args[0]].append(item)
     left = {item for item in items if item.get_closest_marker("wide_only")}
     for (_, strength), group in groups.items():
-        kept = covering([dict(item.callspec.indices) for item in group], strength)
+        rows = [{name: repr(value) for name, value in item.callspec.params.items()} for item in group]
+        kept = covering(rows, min(strength, strongest))
         left |= set(group) - {group[k] for k in kept}
     return [item for item in items if item not in left], [item for item in items if item in left]
