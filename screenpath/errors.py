@@ -112,7 +112,7 @@ def file_name(value, option: str) -> str:
         For what is no name.
     """
     try:
-        return os.fspath(value)
+        return os.fsdecode(value)
     except TypeError:
         raise UsageError(f"`{option}` must be the name of a file or a folder, not {value!r}") from None
 

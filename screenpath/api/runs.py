@@ -6,7 +6,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.memory import MemoryLimit
 from screenpath.errors import UsageError, file_name, folder_of
-from screenpath.models.option import completed
+from screenpath.models.option import Option, completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import spec_of
 from screenpath.runs.stored import StoredPath, load_run
@@ -161,7 +161,7 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     """
     from screenpath.cv.merge import merge_runs as merge
 
-    merge([folder_of(path) for path in paths], Path(file_name(out, "out")), force)
+    merge([folder_of(path) for path in _several(paths)], Path(file_name(out, "out")), force)
     return load_run(out)
 
 
@@ -221,7 +221,8 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
     """
     from screenpath.report.show import summary_of
 
-    return summary_of(_opened(path).run, None if step is None else str(step), top)
+    shown = Option("top", 20, "whole", least=0).checked(top)
+    return summary_of(_opened(path).run, None if step is None else str(step), shown)
 
 
 def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileLike | None = None) -> RunComparison:
@@ -249,7 +250,9 @@ def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileL
     """
     from screenpath.report.side_by_side import compare_runs as compared
 
-    return compared([_opened(path).run for path in paths], str(step), None if test is None else file_name(test, "test"))
+    return compared(
+        [_opened(path).run for path in _several(paths)], str(step), None if test is None else file_name(test, "test")
+    )
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:
@@ -315,13 +318,20 @@ def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) 
     """
     from screenpath.data import convert as room
 
-    files = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    files = list(data) if isinstance(data, Iterable) and not isinstance(data, (str, bytes, os.PathLike)) else [data]
     return room.convert([file_name(file, "data") for file in files], file_name(out, "out"), **options).path
 
 
 def _data(data):
     """Return the name of a file as text, and arrays as they are."""
     return os.fspath(data) if isinstance(data, (str, os.PathLike)) else data
+
+
+def _several(paths) -> list:
+    """Return runs as a list; the letters of a name are none."""
+    if isinstance(paths, (str, os.PathLike, StoredPath)) or not isinstance(paths, Iterable):
+        raise UsageError(f"`paths` must be a list of runs, not {paths!r}")
+    return list(paths)
 
 
 def _opened(path) -> StoredPath:

@@ -18,7 +18,7 @@ from screenpath.data.memory import MemoryLimit
 from screenpath.data.parquet_file import ParquetFile, is_parquet
 from screenpath.data.source import Kept, open_source
 from screenpath.data.table import Form, TableFile, form_by_place, form_like, form_of, read_table
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, UsageError, file_name
 
 
 @contextmanager
@@ -38,7 +38,9 @@ def opened(source):
 
 def is_table_file(source) -> bool:
     """Tell whether a file is a table; what can be read only once (a pipe, a stream) is not looked at."""
-    if not isinstance(source, Kept) and (hasattr(source, "read") or str(source) == "-" or not Path(source).is_file()):
+    if not isinstance(source, Kept) and (
+        hasattr(source, "read") or str(source) == "-" or not Path(file_name(source, "source")).is_file()
+    ):
         return False
     with opened(source) as (table, _, _):
         return table is not None

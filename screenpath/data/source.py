@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from screenpath.errors import DataError
+from screenpath.errors import DataError, file_name
 
 _under_way: list = []  # files that are being read, the one opened last at the end
 
@@ -58,7 +58,7 @@ def open_source(source):
     if str(source) == "-":
         yield from _decompressed(sys.stdin.buffer, "standard input")
         return
-    path = Path(source)
+    path = Path(file_name(source, "source"))
     try:
         raw = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by the with statement below)
     except (FileNotFoundError, ValueError):  # or a name that no file can have
@@ -219,4 +219,4 @@ class Rejoined(io.RawIOBase):
 
 def is_shard_folder(path) -> bool:
     """Tell whether a path names a folder (which must then be one of shards)."""
-    return str(path) != "-" and Path(path).is_dir()
+    return str(path) != "-" and Path(file_name(path, "source")).is_dir()

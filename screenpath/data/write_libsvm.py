@@ -6,7 +6,6 @@ import bz2
 import contextlib
 import gzip
 import lzma
-import os
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +16,7 @@ from screenpath.data.atomic import replacing
 from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.frames import is_table, rows_of
 from screenpath.data.words import is_word
-from screenpath.errors import DataError, shown
+from screenpath.errors import DataError, file_name, shown
 from screenpath.numbers import sparse as sp
 
 
@@ -39,15 +38,19 @@ def libsvm_lines(X, y):
         For nan and infinity, which LIBSVM text has no word for, for labels of another length, and for texts that a
         reader would not take for labels.
     """
-    X = sp.csr_array(rows_of(X) if is_table(X) else X)
+    if not sp.issparse(X):
+        X = rows_of(X) if is_table(X) else np.asarray(X)
+        if X.ndim != 2 or X.dtype.kind not in "biuf":
+            raise DataError(f"rows are numbers in two dimensions, not {X.dtype} in {X.ndim}", "one row a sample")
+    X = sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()  # sorts too: a reader wants increasing indices
     X, y = X.astype(np.float64, copy=False), np.asarray(y)
-    texts = y.dtype.kind in "OUT" and y.size > 0 and all(isinstance(one, str) for one in y.tolist())
-    y = y if texts else y.astype(np.float64)
     if y.shape != X.shape[:1]:
         raise DataError(f"{X.shape[0]} rows with labels of shape {y.shape}", "give one label for each row")
+    texts = y.dtype.kind in "OUT" and y.size > 0 and all(isinstance(one, str) for one in y.tolist())
+    y = y if texts else y.astype(np.float64)
     for one in dict.fromkeys(y.tolist()) if texts else ():
         if not is_word(one):
             raise DataError(
@@ -91,10 +94,10 @@ def write_libsvm(path: FileLike | BinaryIO, X: RowsLike, y: ArrayLike) -> None:
         As :func:`libsvm_lines`.
     """
     lines = libsvm_lines(X, y)
-    if not isinstance(path, (str, os.PathLike)):
+    if hasattr(path, "writelines"):
         path.writelines(line.encode() for line in lines)
         return
-    path = Path(path)
+    path = Path(file_name(path, "path"))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file, compressed(file, path.suffix) as out:
         for line in lines:

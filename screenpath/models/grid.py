@@ -143,6 +143,10 @@ class EpsilonGrid:
     grows = True  # with the walk
 
     def __init__(self, low: float, high: float, epsilon: float):
+        try:
+            low, high, epsilon = float(low), float(high), float(epsilon)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"ends and accuracy of an eps-path are numbers, not {(low, high, epsilon)!r}") from None
         log_grid(low, high, 2)  # the same demands on the ends
         if not 0.0 < epsilon < 1.0:
             raise UsageError(f"the accuracy of an eps-path must lie between 0 and 1, not {epsilon}")

@@ -81,6 +81,7 @@ class Option:
             "switch": "is True, False or None",
             "numbers": "must be a list of numbers",
             "size": "must be an amount of memory",
+            "texts": "must be a text, or a list of texts",
             "part": "must be I/K with I from 1 to K, such as 2/5",
         }.get(self.kind, "must be a text")
 
@@ -121,7 +122,7 @@ def _size(option: Option, value):
 
 
 def _path(option: Option, value):
-    return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fspath(value)
+    return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
 
 
 def _part(option: Option, value):
@@ -148,7 +149,8 @@ def _texts(option: Option, value):
     if isinstance(value, Mapping):  # weights of labels
         names = [label if isinstance(label, str) else repr(float(label)) for label in value]
         return tuple(f"{name}={float(weight)!r}" for name, weight in zip(names, value.values(), strict=True))
-    return (value,) if isinstance(value, str) else tuple(value)
+    found = (value,) if isinstance(value, str) else tuple(value)
+    return found if all(isinstance(one, str) for one in found) else None
 
 
 CHECKS: dict[str, Callable] = {

@@ -327,6 +327,35 @@ def test_names_of_files_that_are_none(here):
             function()
 
 
+def test_sources_and_lists_that_are_none(here):
+    X, y = problem("svm")
+    for function in (screenpath.read_data, screenpath.read_libsvm, screenpath.inspect):
+        for source in (3, None, ["a"]):
+            with pytest.raises(UsageError, match="`source` must be the name of a file or a folder, not "):
+                function(source)
+    with pytest.raises(UsageError, match="`data` must be the name of a file or a folder, not 3"):
+        screenpath.convert(3, "out")
+    for function in (screenpath.compare_runs, lambda paths: screenpath.merge_runs(paths, "out")):
+        for paths in ("run", 3, None):
+            with pytest.raises(UsageError, match="`paths` must be a list of runs, not "):
+                function(paths)
+    with pytest.raises(UsageError, match="`path` must be the name of a file or a folder, not 3"):
+        screenpath.write_libsvm(3, X, y)
+    for rows in (3.0, [1.0, 2.0], "rows", [["a"]]):
+        with pytest.raises(DataError, match="rows are numbers in two dimensions, not "):
+            screenpath.write_libsvm("text", rows, y)
+    with pytest.raises(DataError, match=r"60 rows with labels of shape \(\)"):
+        screenpath.write_libsvm("text", X, None)
+    for ends in (("a", 1.0, 0.1), (0.1, None, 0.1), (0.1, 1.0, [0.1])):
+        with pytest.raises(UsageError, match="ends and accuracy of an eps-path are numbers"):
+            screenpath.EpsilonGrid(*ends)
+    run = screenpath.run("svm", (X, y), grid=2, out="run", **QUIET)
+    with pytest.raises(UsageError, match="`top` must be a whole number of at least 0, not 'all'"):
+        screenpath.show_run(run, top="all")
+    with pytest.raises(UsageError, match="`class_weight` must be a text, or a list of texts"):
+        screenpath.run("svm", (X, y), class_weight=[1.0, 2.0], out="other", **QUIET)
+
+
 SAVED = {
     "svm": lambda X, y: screenpath.svm_path(X, y, grid=4, bias=1.0, scale="standard", class_weight="balanced"),
     "dense": lambda X, y: screenpath.svm_path(X, y, grid=screenpath.EpsilonGrid(0.01, 1.0, 0.05), tol=1e-3),
