@@ -37,7 +37,8 @@ demo: $(VENV)/.installed
 # counted in the folders that run the rest of the package, and not in MORE: random attacks and examples on what the
 # former run, or what only compiles, all of which tracing would make half as slow again. Both are added up. Two workers:
 # the longest tests wait for the processes that they start and kill. These are hundreds, so that byte code is kept even
-# where the environment says not to.
+# where the environment says not to. Kernels are compiled beforehand: within the tests, traced, it takes nearly three
+# times as long.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
 	tests/models/test_sparse.py tests/models/test_sparse_free.py tests/solvers/test_sparse_newton.py \
 	tests/walk/test_compiled.py
@@ -50,6 +51,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) $(OF_COMPILING:%=--ignore=%) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
+	$(BIN)/screenpath cache warm
 	$(BIN)/coverage run -m pytest -q -n 2 $(MORE:%=--ignore=%)
 	$(BIN)/python -m pytest -q -n 2 $(MORE)
 	$(BIN)/coverage combine --quiet
