@@ -12,7 +12,8 @@ _FORMAT = "a line is 'label index:value index:value ...', indices from 1, increa
 _WORDS = {
     parse.LABEL: (
         "the label is not a number",
-        _FORMAT + "; labels may be texts where all are, and begin with a letter",
+        _FORMAT + "; labels may be texts where all are, and begin with a letter; predict takes lines without one "
+        "with `no_labels`",
     ),
     parse.INDEX: ("the index is not a whole number", _FORMAT),
     parse.INDEX_ZERO: ("index 0 in a file counted from 1", "if its indices start at 0, add `zero_based`"),

@@ -99,6 +99,8 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "libsvm": libsvm_text,
 }
 KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
+DENSE = ("liblinear", "sklearn")  # formats with a place for every feature
+MOST = 10**8  # of these places: a gigabyte
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
@@ -113,5 +115,10 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features",
             "export `to=libsvm`, `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
+        )
+    if kind in DENSE and run.n_features > MOST:
+        raise UsageError(
+            f"`to={kind}` has a place for every feature, and {run.path} has features up to {run.n_features:,}",
+            "export `to=json` or `to=npz`, which have those that are not 0",
         )
     return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)

@@ -70,7 +70,9 @@ def frames(path):
     except FileNotFoundError:
         if Path(f"{path}.partial").exists():
             raise DataError(f"{path} is not finished", "let the run go on with --resume") from None
-        raise DataError(f"{path}: no such file", "compute the path with --certificate") from None
+        raise DataError(
+            f"{path}: no such file", "compute the whole path in one run with --certificate: merged runs have none"
+        ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None
 

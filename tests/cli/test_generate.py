@@ -54,4 +54,4 @@ def test_help_names_every_set(call):
 
 def test_unknown_name(call):
     result = call("generate", "nothing")
-    assert result.code == 2 and "wang-toy1" in result.err
+    assert result.code == 2 and "wang-toy1" in result.err and "big" in result.err

@@ -194,6 +194,8 @@ def test_labels_that_are_not_known(call, tmp_path):
     assert call("predict", "r", "none", "--no-labels", "--zero-based").code == 0
     wrong = call("svm", "none", "-o", "x")
     assert wrong.code == 1 and "?" in wrong.err
+    (tmp_path / "none").write_text("\n".join(features))
+    assert "--no-labels" in call("predict", "r", "none").err
     (tmp_path / "none").write_text("? 1:1\n? 2:x\n")
     assert "none, line 2" in call("predict", "r", "none").err
 

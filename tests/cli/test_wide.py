@@ -132,6 +132,16 @@ def test_a_model_of_liblinear_has_a_line_for_every_feature(call, tmp_path):  # n
     assert {rows[j] for j in range(3, last - 1)} == {"0.0 "}
 
 
+@pytest.mark.parametrize("kind", ["liblinear", "sklearn"])
+def test_formats_with_a_place_for_every_feature_are_refused_where_these_are_too_many(call, tmp_path, kind):  # noqa: F811
+    """They would have taken 17 GB, or as many lines."""
+    (tmp_path / "d").write_text(f"1 1:1 {2**31 - 2}:2\n-1 3:1\n")
+    assert call("svm", "d", "--grid", "2", "--quiet", "-o", "run").code == 0
+    found = call("export", "run", "--step", "1", "--to", kind, "-o", "model")
+    assert found.code == 2 and "features up to 2,147,483,646" in found.err and "--to json" in found.err
+    assert not (tmp_path / "model").exists()
+
+
 def test_shards_of_a_wide_file(call, files):  # noqa: F811
     assert call("convert", "wide", "shards", "--quiet").code == 0
     for data in ("wide", "shards"):
