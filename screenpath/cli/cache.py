@@ -27,15 +27,24 @@ def command():
 def warm(modules):
     """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
 
-    With the names of modules (parse, compiled, sdca, ...), those alone.
+    With the names of modules (parse, compiled, sdca, ...), those alone. All processors that are allowed, four at most,
+    compile; a module's time is what was left to do for it.
     """
     from screenpath.kernels.cache import cache_folder
-    from screenpath.kernels.compilation import ensure_compiled, kernel_modules
+    from screenpath.kernels.compilation import ensure_compiled, kernel_modules, on_first_compile
+    from screenpath.kernels.sharing import start_helpers, stop_helpers
 
     unknown = set(modules) - set(known := kernel_modules())
     if unknown:
         raise UsageError(f"{sorted(unknown)[0]!r} is no module of kernels", f"the modules are {', '.join(known)}")
-    for name, seconds in ensure_compiled(*modules):
+    names = modules or tuple(known)
+    on_first_compile(lambda: start_helpers(names))
+    try:
+        done = ensure_compiled(*names)
+    finally:
+        on_first_compile(None)
+        stop_helpers()
+    for name, seconds in done:
         tell(f"{name:<12} {seconds:6.2f} s")
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
 

@@ -5,13 +5,31 @@ import os
 import numpy as np
 import pytest
 
+from screenpath.kernels import compilation, sharing
 from tests.cli.conftest import libsvm_text, screenpath
 
 
 def test_warm_names_the_folder(call, monkeypatch):
-    monkeypatch.setattr("screenpath.kernels.compilation.ensure_compiled", lambda: [("cd", 1.25)])
+    monkeypatch.setattr("screenpath.kernels.compilation.ensure_compiled", lambda *names: [("cd", 1.25)])
     result = call("cache", "warm")
     assert result.code == 0 and "cd " in result.err and "1.25 s" in result.err and "kept in" in result.err
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_helpers_start_with_the_first_compilation_and_are_ended(call, monkeypatch, compiles):
+    seen = []
+
+    def compiled(*names):
+        if compiles:
+            compilation._recorder.announce()
+        return [(name, 0.5) for name in names]
+
+    monkeypatch.setattr(compilation, "ensure_compiled", compiled)
+    monkeypatch.setattr(sharing, "start_helpers", lambda names: seen.append(names))
+    monkeypatch.setattr(sharing, "stop_helpers", lambda: seen.append("end"))
+    assert call("cache", "warm", "cd", "parse").code == 0
+    assert seen == ([("cd", "parse"), "end"] if compiles else ["end"])
+    assert compilation._recorder.announce is None
 
 
 def test_clear_says_how_much(call, monkeypatch):
