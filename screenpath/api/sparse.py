@@ -178,8 +178,7 @@ def sparse_svm_path(
     values = beta_values(model, betas, beta_min_ratio)
     pairs = grid_pairs(model, values, alphas, alpha_min_ratio, references)
     grid = SparseGrid(model)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is named by the step that it spoils
-        found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
+    found = [step for step, _ in walk_grid(grid, pairs, screening, chosen, options, jobs=jobs)]
     size = blocks * (rows.d + spec.free_bias)
     blank = SparseVector(np.arange(size), np.full(size, np.nan), size)
     asked = {

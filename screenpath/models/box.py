@@ -281,12 +281,10 @@ class BoxModel(RegionModel, Resumable):
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
-        Where no such parameter exists (a target of exactly 0, say) the same pair is taken at ``C``; it is feasible,
-        its gap is known, and every rule is safe with it. Where zero has no loss it is optimal: no solver can meet a
-        part of a primal value of 0 but by that very pair.
+        Where none exists (a target of exactly 0, say) the same pair is taken at ``C``: its gap is known, and every rule
+        is safe with it. Where zero has no loss, it is zero: no solver could come within a part of a primal value of 0.
         """
-        closed = self._closed_form()
-        limit = closed[2]
+        limit = (closed := self._closed_form())[2]
         self._closed = closed if limit > C else None
         if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:
             return self.certify(C, None, np.zeros(self.size))

@@ -28,13 +28,16 @@ def target(certificate, tol: float) -> float:
 
 
 def meets(certificate, tol: float) -> bool:
-    """Tell whether the exact relative gap is at most ``tol``, whatever the rounding of the certificate's numbers."""
-    return certificate.gap <= target(certificate, tol) or certificate.gap == 0.0 == certificate.primal_error
+    """Tell whether the exact relative gap is at most ``tol``, whatever the rounding of the certificate's numbers.
+
+    What overflows proves nothing: an infinite gap is within a part of an infinite primal value.
+    """
+    return certificate.gap <= target(certificate, tol) < math.inf or certificate.gap == 0.0 == certificate.primal_error
 
 
 def meets_but_for_rounding(certificate, tol: float) -> bool:
     """Tell whether only the bound on rounding stands between the certificate and ``tol``."""
-    return certificate.gap - certificate.rounding <= tol * (certificate.primal + certificate.primal_error)
+    return certificate.gap - certificate.rounding <= tol * (certificate.primal + certificate.primal_error) < math.inf
 
 
 def is_most(certificate) -> bool:

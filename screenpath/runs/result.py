@@ -351,9 +351,7 @@ def walked(model, grid, *how, blank, walk=batches) -> Steps:
 
     ``blank`` are the coefficients of a step that was not reached.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is named by the step that it spoils
-        found = [one for one, _ in walk(model, grid, *how)]
-    return completed(found, model, grid, blank)
+    return completed([found for found, _ in walk(model, grid, *how)], model, grid, blank)
 
 
 def completed(found: list, model, grid, blank) -> Steps:

@@ -144,7 +144,7 @@ def _judge(found: Verification, pair) -> None:
     entry, (primal, error), gap = pair.entry, pair.primal, pair.gap
     least, faults = primal - error, list(dict.fromkeys(pair.faults))
     relative = gap / least if least > 0.0 else 0.0 if gap == 0.0 else math.inf
-    if not gap <= found.tol * least * (1.0 - 2.0**-50) and not gap == 0.0 == least:
+    if not gap <= found.tol * least * (1.0 - 2.0**-50) < math.inf and not gap == 0.0 == least:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
     if not gap <= entry["gap"] + pair.digits * least:
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}")

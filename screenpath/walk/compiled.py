@@ -90,6 +90,7 @@ class CompiledWalk:
         self.threads = rows.threads if _shared(rows) else 1
         self.refused = None  # a point that took more than one round
 
+    @np.errstate(over="ignore", invalid="ignore")  # as of `loop.solve_point`
     def points(self, reference, rank: int) -> tuple:
         """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
 
@@ -226,10 +227,9 @@ class Batch:
         counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
         n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs = counts
         primal, primal_error, gap = columns[PRIMAL], columns[PRIMAL + 1], columns[PRIMAL + 2]
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite at the end of their range
-            dual = (primal - primal_error) - gap
-            # At a point that is certified the gap is 0 where the primal value is.
-            computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
+        dual = (primal - primal_error) - gap
+        # At a point that is certified the gap is 0 where the primal value is.
+        computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
         gap, rel_gap, target, passes = [values.tolist() for values in computed]
         ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 : kernels.INTERCEPT].tolist()
         cells = {

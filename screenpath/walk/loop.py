@@ -179,6 +179,7 @@ def far_end(model, grid, solver, options: PathOptions):
     return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is said by the status of the step that it spoils
 def solve_point(
     model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions,
     begun=None,

@@ -125,9 +125,18 @@ def test_numbers_at_the_end_of_their_range():
             path(X, Y * 1e308, grid=2)
     with pytest.raises(DataError, match="the kernel of row 1 with itself exceeds"):
         screenpath.kernel_svm_path(X * 1e200, Y, kernel="linear", grid=2)
-    for path in (screenpath.svm_path, screenpath.kernel_svm_path):
-        found = path(X, Y, grid=[1e-308, 1e308])
-        assert [step.status == "certified" or bool(step.reason) for step in found] == [True, True]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("intercept", ["none", "free"])
+@pytest.mark.parametrize("grid", [[1e308], [1e300, 1e308], [1e-308, 1e308]])
+@pytest.mark.parametrize("path", [screenpath.svm_path, screenpath.lad_path, screenpath.kernel_svm_path])
+def test_an_infinite_gap_is_not_within_a_part_of_an_infinite_primal_value(path, grid, intercept):
+    """Such steps were certified."""
+    found = path(X, Y, grid=grid, intercept=intercept)
+    assert found[-1].status == "failed" and "overflow" in found[-1].reason and not np.isfinite(found[-1].gap)
+    for step in found:
+        assert step.status != "certified" or np.isfinite([step.primal, step.dual, step.gap]).all()
 
 
 @pytest.mark.parametrize("weights", [[1, 2], {1: None}, {1: "x"}, {1: -1.0}, {1: np.nan}])

@@ -131,7 +131,7 @@ def test_a_record_holds_what_it_is_told():
     assert verdict(unmet, 1e-3)[1] == steps.STUCK and verdict(unmet, 1e-3, settled=True)[1] == steps.DISAGREE
     assert verdict(replace(unmet, gap=math.inf, rounding=math.inf), 1e-3)[0] == steps.FAILED
     assert verdict(replace(unmet, rounding=1.0), 1e-3, spent=True)[0] == steps.ROUNDING
-    assert verdict(replace(unmet, gap=math.inf), math.inf)[0] == steps.CERTIFIED  # met, whatever else
+    assert verdict(replace(unmet, gap=math.inf, primal=math.inf), 1e-3) == (steps.FAILED, steps.OVERFLOW)
 
 
 class Scripted(Solver):

@@ -51,8 +51,16 @@ def test_tolerances_are_met_whatever_the_rounding_of_the_primal():
     assert rounding.meets(Plain(2.0, 1.7e-6, primal_error=0.2), 1e-6)
     assert not rounding.meets(Plain(2.0, 2e-6), 1e-6)  # the product of two floats may lie above the exact one
     assert rounding.meets(Plain(0.0, 0.0), 1e-6) and not rounding.meets(Plain(0.0, 0.0, primal_error=1e-9), 1e-6)
+    assert not rounding.meets(Plain(math.inf, math.inf), 1e-6)  # nor is infinity a part of infinity
     assert not rounding.meets(Plain(0.0, 1e-300), 1e-6) and not rounding.meets(Plain(1.0, math.nan), 1e-6)
-    for gap, primal, error in ((1e-6, 1.0, 0.0), (9e-7, 1.0, 0.05), (9e-7, 1.0, 0.2), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)):
+    for gap, primal, error in (
+        (1e-6, 1.0, 0.0),
+        (9e-7, 1.0, 0.05),
+        (9e-7, 1.0, 0.2),
+        (0.0, 0.0, 0.0),
+        (0.0, 0.0, 1.0),
+        (math.inf, math.inf, 0.0),
+    ):
         assert kernels.meets(gap, primal, error, 1e-6) == rounding.meets(Plain(primal, gap, 0.0, error), 1e-6)
     assert close(rounding.target(Plain(3.0, 0.0, primal_error=1.0), 0.5), F(1) / (1 + 8 * U))
 
@@ -60,6 +68,7 @@ def test_tolerances_are_met_whatever_the_rounding_of_the_primal():
 def test_only_rounding_stands_between():
     assert rounding.meets_but_for_rounding(Plain(1.0, 5.0, 4.999999), 1e-5)
     assert not rounding.meets_but_for_rounding(Plain(1.0, 5.0, 4.9), 1e-5)
+    assert not rounding.meets_but_for_rounding(Plain(math.inf, math.inf, 1.0), 1e-5)
     assert rounding.meets_but_for_rounding(Plain(1.0, 3e-6, 0.0, 3.0), 1e-6)
     assert not rounding.meets_but_for_rounding(Plain(1.0, 3e-6, 0.0, 1.0), 1e-6)
 
