@@ -9,7 +9,8 @@
 - a test marked ``wide_only`` is left out: it has a smaller sibling, or looks at how the program is packed.
 
 Where kernels run as plain Python (``NUMBA_DISABLE_JIT``), which takes far longer and only looks at lines and
-subscripts, a test marked ``covering`` has every value once. `make test` runs all of them compiled as well.
+subscripts, a test marked ``covering`` has every value once, and ``wide_only`` is left out. `make test` runs all of them
+compiled as well.
 
 What a run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
 """

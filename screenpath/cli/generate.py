@@ -6,7 +6,6 @@ import click
 
 from screenpath.cli.help import helped
 from screenpath.cli.options import force_option
-from screenpath.errors import UsageError
 
 
 @helped(
@@ -34,13 +33,12 @@ def command(name, seed, n, p, out, force):
                                       sparse, five classes (Hong et al. 2019)
     big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
     """
-    from screenpath.data.generate import NAMES
+    from screenpath.data.generate import NAMES, checked_name
     from screenpath.data.generate_big import NAME, big_text
     from screenpath.data.write_libsvm import compressed
     from screenpath.runs.outputs import Output
 
-    if name not in (*NAMES, NAME):
-        raise UsageError(f"there is no synthetic set {name!r}", f"Choose one of: {', '.join((*NAMES, NAME))}.")
+    checked_name(name, (*NAMES, NAME))
     output = Output(out, force)
     blocks = big_text(seed, n, p) if name == NAME else small_text(name, seed, n, p)
     with output.open(parents=True) as file, compressed(file, output.path.suffix) as text:

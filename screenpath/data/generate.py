@@ -60,6 +60,18 @@ SETS: dict[str, SyntheticSet] = {
 NAMES = tuple(SETS)
 
 
+def checked_name(name: str, names: tuple[str, ...] = NAMES) -> None:
+    """Make sure that there is a set of that name.
+
+    Raises
+    ------
+    UsageError
+        Naming those that there are.
+    """
+    if name not in names:
+        raise UsageError(f"there is no synthetic set {name!r}", f"Choose one of: {', '.join(names)}.")
+
+
 def generate(
     name: str, seed: int = 0, *, n: int | None = None, p: int | None = None
 ) -> tuple[np.ndarray | sp.csr_matrix, np.ndarray]:
@@ -86,8 +98,7 @@ def generate(
     UsageError
         Unknown name, negative seed, or sizes the set does not have.
     """
-    if name not in SETS:
-        raise UsageError(f"there is no synthetic set {name!r}", f"Choose one of: {', '.join(NAMES)}.")
+    checked_name(name)
     if seed < 0:
         raise UsageError(f"the seed is {seed}", "Give a seed of 0 or more.")
     which = SETS[name]

@@ -99,8 +99,7 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "libsvm": libsvm_text,
 }
 KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
-DENSE = ("liblinear", "sklearn")  # formats with a place for every feature
-MOST = 10**8  # of these places: a gigabyte
+MOST = 10**8  # features of a format with a place for each: a gigabyte
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
@@ -116,9 +115,15 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
             f"{run.path} is a kernel run: it has no weights of features",
             "export `to=libsvm`, `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
         )
-    if kind in DENSE and run.n_features > MOST:
+    if run.n_features > MOST and _lists_all(run, kind):
         raise UsageError(
             f"`to={kind}` has a place for every feature, and {run.path} has features up to {run.n_features:,}",
-            "export `to=json` or `to=npz`, which have those that are not 0",
+            "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
         )
     return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)
+
+
+def _lists_all(run: Run, kind: str) -> bool:
+    """Tell whether a format has a place for every feature: of a kernel's, scales alone have."""
+    scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")
+    return kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))

@@ -140,6 +140,10 @@ def test_formats_with_a_place_for_every_feature_are_refused_where_these_are_too_
     found = call("export", "run", "--step", "1", "--to", kind, "-o", "model")
     assert found.code == 2 and "features up to 2,147,483,646" in found.err and "--to json" in found.err
     assert not (tmp_path / "model").exists()
+    for scale, code in (("none", 0), ("maxabs", 2)):  # of a kernel, scales alone are of every feature
+        assert call("svm", "d", "--grid", "2", "--kernel", "linear", "--scale", scale, "-q", "-o", scale).code == 0
+        found = call("export", scale, "--step", "1", "--to", "sklearn", "-o", f"{scale}.model")
+        assert found.code == code and ("--to onnx" in found.err) == (code == 2)
 
 
 def test_shards_of_a_wide_file(call, files):  # noqa: F811
