@@ -1,5 +1,6 @@
 """What a kernel returns is made while a signal waits, too."""
 
+import os
 import subprocess
 import sys
 
@@ -109,5 +110,6 @@ except KeyboardInterrupt:
 def test_ctrl_c_while_a_kernel_compiles(tmp_path):
     script = tmp_path / "compiling.py"  # numba looks for the source of what it compiles
     script.write_text(COMPILING)
-    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}  # an earlier run's kernels would be loaded
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, env=environment)
     assert (found.returncode, found.stdout) == (0, "1 1 3\n"), found.stderr
