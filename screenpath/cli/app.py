@@ -48,6 +48,16 @@ ALIASES = {"compare": "compare-rules"}  # names of earlier versions, which lists
 BEGAN = "began"  # of the context's object: the time.monotonic() value at which the command began
 DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # and 128 + signal number when stopped by a signal
 
+# What to do about an error of the operating system that no message of ours foresees.
+FREE_SPACE = "free some space and run it again; with --resume, where it writes a run folder"
+CHECK_NAME = "check the name, and that the folders above it are there"
+CHECK_RIGHTS = "choose another place, or ask for the right to read or write there"
+SYSTEM_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), FREE_SPACE),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP), CHECK_NAME),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), CHECK_RIGHTS),
+}
+
 EPILOG = """\b
 Exit codes:
   0    every step is certified
@@ -141,10 +151,8 @@ def _run(arguments, known: dict) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered has nowhere to go
         return ERROR
     except OSError as error:
-        full = error.errno == errno.ENOSPC
-        hint = "free some space and run it again; with --resume, where it writes a run folder" if full else None
         where = f"{error.filename}: " if error.filename else ""
-        return fail(shown(f"{where}{error.strerror or error}"), hint)
+        return fail(shown(f"{where}{error.strerror or error}"), SYSTEM_HINTS.get(error.errno))
 
 
 def _show_warning(known: dict, message, category, filename, lineno, file=None, line=None) -> None:

@@ -61,4 +61,4 @@ def command(data, out, quiet, log_format, **options):
     with console.busy("converting", reading):
         folder = convert(data, out, **options)
     shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
-    console.say(f"{folder.path}: {shape} in {folder.count} shards")
+    console.say(f"{folder.path}: {shape} in {folder.count} shard{'s' * (folder.count != 1)}")

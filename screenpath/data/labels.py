@@ -180,7 +180,8 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
         return np.where(upper, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
     labels, counts = np.unique(y, return_counts=True)
     where = f"{source}: " if source else ""
-    named = ", ".join(f"{label_text(a, names)} ({c} samples)" for a, c in zip(labels[:SHOWN], counts, strict=False))
+    several = [f"{c} sample{'' if c == 1 else 's'}" for c in counts[:SHOWN]]
+    named = ", ".join(f"{label_text(a, names)} ({many})" for a, many in zip(labels[:SHOWN], several, strict=True))
     named += ", ..." if labels.size > SHOWN else ""
     if labels.size == 1:
         raise DataError(f"{where}only one label: {named}", "a classifier needs samples of two labels")

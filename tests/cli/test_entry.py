@@ -1,6 +1,7 @@
 """The group of commands: help, version, exit codes, imports."""
 
 import json
+import os
 import signal
 import time
 
@@ -129,6 +130,18 @@ main()
     done = in_process(script, "svm", data, "--grid", "3", "-o", "-", "--quiet")
     assert done.returncode == 1
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "number, hint", [(13, "choose another"), (30, "choose another"), (20, "check the name"), (122, "free some")]
+)
+def test_an_error_of_the_system_says_what_to_do(data, number, hint, tmp_path, monkeypatch, call):
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number), "that/file")
+
+    monkeypatch.setattr("screenpath.runs.folder.FolderLock", fail)
+    result = call("svm", data, "--grid", "3", "-o", tmp_path / "run")
+    assert result.code == 1 and result.err.startswith(f"error: that/file: {os.strerror(number)}\n  {hint}"), result.err
 
 
 def test_full_device_behind_stdout(data):
