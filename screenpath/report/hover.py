@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from html import escape
 
@@ -84,7 +85,8 @@ def _coefficients(run, rows) -> list[str]:
 
 def _cv(run, rows) -> list[str]:
     score = series.read_cv(run).record["score"]
-    return [f"{score} {row['mean']:.5g} ± {row['se']:.2g}" for row in rows]
+    errors = ["" if math.isnan(row["se"]) else f" ± {row['se']:.2g}" for row in rows]
+    return [f"{score} {row['mean']:.5g}{error}" for row, error in zip(rows, errors, strict=True)]
 
 
 WORDS = {"rejection": _rejection, "gap": _gap, "time": _time, "coefficients": _coefficients, "cv": _cv}

@@ -181,11 +181,13 @@ def _choice(run) -> list:
     if not run.has("cv.json"):
         return []
     record = series.read_cv(run).record
-    pairs = [("score", record["score"]), ("folds", record["folds"])]
+    count, whole = series.folds_of(record)
+    pairs = [("score", record["score"]), ("folds", record["folds"] if count == whole else f"{count} of {whole}")]
     for key, name in (("best", "best"), ("one_se", "one standard error")):
         chosen = record[key]
         at = ", ".join(f"{p} = {v:.6g}" for p, v in chosen["parameters"].items())
-        pairs.append((name, f"step {chosen['step']} ({at}): {chosen['mean']:.5g} ± {chosen['se']:.2g}"))
+        error = "" if chosen["se"] is None else f" ± {chosen['se']:.2g}"
+        pairs.append((name, f"step {chosen['step']} ({at}): {chosen['mean']:.5g}{error}"))
     if record.get("at_boundary"):
         pairs.append(("warning", f"the best is at the end of the range: {record['at_boundary']}"))
     if record.get("until_turn") is not None:

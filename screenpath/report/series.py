@@ -174,14 +174,18 @@ def _check_cv(record, run, n_steps: int) -> None:
         raise ValueError("it is that of another model")
     if record["score"] not in SCORES:
         raise ValueError("score is none that there is")
+    if not (is_whole(2)(record["folds"]) and is_whole(1)(record.get("repeats") or 1)):
+        raise ValueError("folds or repeats is not a whole number")
+    sizes = record.get("fold_sizes")
+    if sizes is not None and not (isinstance(sizes, list) and 0 < len(sizes) <= folds_of(record)[1]):
+        raise ValueError("fold_sizes is not that of these folds")
     for name in ("best", "one_se"):
         chosen = record[name]
         if not is_whole(0)(chosen["step"]) or chosen["step"] >= n_steps:
             raise ValueError(f"the step of {name} is none of the grid")
-        _need_numbers(chosen, ("mean", "se"), name)
+        # One fold, the part of a job array, has no standard error.
+        _need_numbers(chosen, ("mean",) if folds_of(record)[0] == 1 and chosen["se"] is None else ("mean", "se"), name)
         _need_numbers(chosen["parameters"], run.parameters, f"{name}.parameters")
-    if not (is_whole(2)(record["folds"]) and is_whole(1)(record.get("repeats") or 1)):
-        raise ValueError("folds or repeats is not a whole number")
     if not isinstance(record.get("at_boundary") or "", str):
         raise ValueError("at_boundary is no text")
     grown = record.get("until_turn")
@@ -192,6 +196,12 @@ def _check_cv(record, run, n_steps: int) -> None:
     if record.get("certified") is not None:
         names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
         _need_numbers(record["certified"], names, "certified")
+
+
+def folds_of(record: dict) -> tuple[int, int]:
+    """Return how many folds the scores of a cv.json are over, and how many there are: a part has some of them."""
+    whole = record["folds"] * (record.get("repeats") or 1)
+    return len(record.get("fold_sizes") or range(whole)), whole
 
 
 def _need_numbers(mapping, names, what: str) -> None:

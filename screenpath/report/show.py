@@ -19,7 +19,7 @@ from screenpath.errors import shown
 from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
-from screenpath.report.series import read_cv
+from screenpath.report.series import folds_of, read_cv
 from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of
 from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
@@ -47,11 +47,13 @@ class ScoreShown:
     kind : {"cv", "test"}
     value : float
     error : float or None
-        Standard error over the folds; None for test data.
+        Standard error over the folds; None for test data, and where there is one fold only.
     interval : tuple of float or None
         95 % interval of an accuracy on test data (Wilson 1927).
     count : int or None
         Folds, or rows of the test data.
+    whole : int, optional
+        Folds of the whole cross-validation, where the run is a part of it.
     """
 
     name: str
@@ -60,14 +62,14 @@ class ScoreShown:
     error: float | None
     interval: tuple | None
     count: int | None
+    whole: int | None = None
 
     def __str__(self) -> str:
         text = f"{self.name.replace('-', ' ')} {self.value:.6g}"
-        if self.kind == "cv" and self.error is None:
-            return text
         if self.kind == "cv":
-            over = f" over {self.count} folds" if self.count else ""
-            return f"{text} +- {self.error:.2g} (standard error{over})"
+            of = f"{self.count} of {self.whole}" if self.whole else self.count
+            over = f" over {of} folds" if self.count else ""
+            return f"{text}{over}" if self.error is None else f"{text} +- {self.error:.2g} (standard error{over})"
         rows = f" on {self.count:,} test rows" if self.count else " on the test data"
         if self.interval is None:
             return text + rows
@@ -167,7 +169,9 @@ class RunSummary:
         if not self.run.has("cv.json"):
             return lines
         record = read_cv(self.run).record
-        lines.append(f"chosen: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
+        count, whole = folds_of(record)
+        by = "" if count == whole else f" by {count} of {whole} folds"
+        lines.append(f"chosen{by}: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
         if record.get("until_turn") is not None:
             lines.append(" ".join(turn_line(record["until_turn"])))
         if record.get("certified"):
@@ -309,11 +313,9 @@ def _scores(run, step: dict) -> list:
             continue
         name, value = name.replace("_", "-"), step[column]
         if kind == "cv":
-            count = None
-            if run.has("cv.json"):
-                record = read_cv(run).record
-                count = record["folds"] * (record.get("repeats") or 1)
-            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count))
+            count, whole = folds_of(read_cv(run).record) if run.has("cv.json") else (None, None)
+            whole = None if whole == count else whole
+            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count, whole))
         else:
             rows = (run.record.get("test") or {}).get("n_samples")
             interval = wilson(value, rows) if name == "accuracy" and rows else None

@@ -16,10 +16,11 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.scores import SCORES, of_rows
 from screenpath.models.specs import SPECS
 from screenpath.report.figures import seconds_text
-from screenpath.report.series import read_cv
+from screenpath.report.series import folds_of, read_cv
 from screenpath.report.show import folded, support_vectors
 from screenpath.runs.new_data import read_new
 from screenpath.runs.open import Run
+from screenpath.runs.parts import stretch
 from screenpath.runs.predict import decision_values, known_rows
 from screenpath.runs.reading import ARRAYS
 from screenpath.runs.training import found_path
@@ -185,9 +186,11 @@ def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = Non
         return _on_rows(runs, rows, None, step)
     lacking = [str(run.path) for run, one in zip(runs, tests, strict=True) if not one]
     no_tests = f"{lacking[0]} has no test data" if lacking else "their test data differ"
+    parts = all(run.record["options"].get("part") for run in runs)
+    first = "put the parts of each cross-validation together with screenpath merge, or " if parts else ""
     raise UsageError(
         f"these runs have nothing in common to be compared on: {why_not}, and {no_tests}",
-        "score all of them on one file with `test=FILE`",
+        f"{first}score all of them on one file with `test=FILE`",
     )
 
 
@@ -242,7 +245,7 @@ def _compared(sides, score: str, basis: str, factor: float, notes) -> RunCompari
         if place == best:
             continue
         error = None
-        if side.parts is not None and sides[best].parts is not None:
+        if side.parts is not None and sides[best].parts is not None and side.parts.size > 1:
             error = factor * float(np.std(sides[best].parts - side.parts, ddof=1))
         found.append(Difference(place, values[best] - values[place], error))
     return RunComparison(sides, score, basis, best, found, notes)
@@ -260,12 +263,23 @@ def _no_common_folds(runs) -> str | None:
     for name, what in (("data_sha256", "data"), ("folds_sha256", "folds"), ("score", "score")):
         if len({str(one.get(name)) for one in identities}) > 1:
             return f"the {what} of their cross-validations differ{'s' if what == 'score' else ''}"
+    first = _own_folds(runs[0])
+    for run in runs[1:]:
+        if (own := _own_folds(run)) != first:
+            how = "have not the same folds" if set(own) & set(first) else "share no fold"
+            return f"{runs[0].path} and {run.path} {how}"
     return None
+
+
+def _own_folds(run) -> range:
+    """Return the numbers of the folds that a run has walked: all there are, or those of its part."""
+    whole, part = folds_of(read_cv(run).record)[1], run.record["options"].get("part")
+    return range(whole) if part is None else stretch(part, whole, "folds")
 
 
 def _on_folds(runs, rows, step: str) -> RunComparison:
     records = [read_cv(run).record for run in runs]
-    folds, repeats = records[0]["folds"], records[0].get("repeats") or 1
+    folds, repeats, whole = records[0]["folds"], records[0].get("repeats") or 1, folds_of(records[0])[1]
     scores = [_fold_scores(run, row["step"]) for run, row in zip(runs, rows, strict=True)]
     count = scores[0].size
     if any(parts.size != count or not np.isfinite(parts).all() for parts in scores):
@@ -273,12 +287,14 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
     sides = [_side(run, row, float(parts.mean()), parts) for run, row, parts in zip(runs, rows, scores, strict=True)]
     name = PurePath(runs[0].record["data"].get("path", "data")).name
     times = f", {repeats} times" if repeats > 1 else ""
+    those = f"{folds} folds{times}" if count == whole else f"{count} of {whole} folds"
     # Nadeau and Bengio 2003: folds share training rows, which the plain standard error does not know.
     factor = math.sqrt(1.0 / count + 1.0 / (folds - 1))
     notes = ["+- is one standard error over paired folds, corrected for the rows they share (Nadeau and Bengio 2003)"]
+    notes = notes if count > 1 else ["no uncertainty: it takes two folds or more"]
     if step == "best":
         notes.append("the steps were chosen on these folds, which flatters all scores a little")
-    return _compared(sides, records[0]["score"], f"the same {folds} folds{times} of {name}", factor, notes)
+    return _compared(sides, records[0]["score"], f"the same {those} of {name}", factor, notes)
 
 
 def _fold_scores(run, step: int) -> np.ndarray:

@@ -163,7 +163,8 @@ def _cv(run, width):
         left, middle, right = (round(float(v)) if math.isfinite(v) else 0 for v in ends)
         bar = " " * left + "─" * (middle - left) + "●" + "─" * (right - middle)
         marks = " ".join(text for number, text in ((best, "best"), (one_se, "1 SE")) if number == int(row["step"]))
-        table.add_row(str(int(row["step"])), *_where(row, names), f"{mean[k]:.4f}", f"{se[k]:.4f}", bar, marks)
+        error = "" if math.isnan(se[k]) else f"{se[k]:.4f}"
+        table.add_row(str(int(row["step"])), *_where(row, names), f"{mean[k]:.4f}", error, bar, marks)
     yield table
     certified = cv.record.get("certified")
     if certified:

@@ -202,7 +202,7 @@ class Run:
                 f"name one with `step`, or cross-validate (screenpath cv); {self._existing()}",
             )
         mean = np.array([row[column] for row in scored])
-        se = np.array([row[f"{column}_se"] for row in scored]) if one_se else np.zeros(mean.size)
+        se = np.array([row[f"{column}_se"] for row in scored], dtype=float) if one_se else np.zeros(mean.size)
         return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
 
     def _nearest(self, text: str) -> dict:

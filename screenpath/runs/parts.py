@@ -26,6 +26,14 @@ def check_part(options: dict) -> None:
             raise UsageError(f"`part` and `{name}` do not go together: {why}", f"leave out `part` or `{name}`")
 
 
+def is_part(value) -> bool:
+    """Tell whether a value is a part I/K as the option has it."""
+    if not (isinstance(value, str) and PART.fullmatch(value)):
+        return False
+    number, parts = numbers_of(value)
+    return 1 <= number <= parts
+
+
 def numbers_of(part: str) -> tuple[int, int]:
     """Return I and K of ``I/K``."""
     found = PART.fullmatch(part)

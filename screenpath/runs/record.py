@@ -17,6 +17,7 @@ from screenpath.data.table import is_form
 from screenpath.data.values import are_words, is_flag, is_mapping, is_number, is_text, is_whole, list_of
 from screenpath.errors import RunFolderError
 from screenpath.models.scores import SCORES
+from screenpath.runs.parts import is_part
 
 SCHEMA_VERSION = 2
 UNSEALED = 1  # the last schema version without hashes
@@ -188,6 +189,7 @@ POSSIBLE = {
     "preparation.scale": list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": list_of(is_number),
     "options.tol": is_number, "options.seed": is_whole(0), "options.positive": _label, "options.zero_based": is_flag,
     "options.rule": _rule, "options.solver": _rule, "options.audit": is_flag,
+    "options.part": is_part,
     "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
     "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),

@@ -97,6 +97,33 @@ def test_folds_have_the_numbers_of_one_run_to_the_last_bit(call, data):
     assert call("predict", "merged", data).out == call("predict", "whole", data).out
 
 
+def test_a_part_of_the_folds_is_shown_as_one(call, data):
+    """One fold has no standard error: such a folder is sound."""
+    options = ("--grid", "5", "--folds", "3", "--quiet")
+    parts(call, ("cv", "svm"), data, 3, *options)
+    parts(call, ("cv", "l1svm"), data, 3, *options, "--force")
+    for k in (1, 2):
+        assert call("cv", "svm", data, *options, "--part", f"{k}/2", "-o", f"h{k}").code == 0
+        assert call("cv", "svm", data, *options, "--part", f"{k}/3", "-o", f"s{k}").code == 0
+    for name, count, error in (("s1", "1 of 3", ""), ("h2", "2 of 3", "+- ")):
+        shown = call("show", name, "--step", "one-se")
+        said = " ".join(shown.out.split())
+        assert shown.code == 0 and f"over {count} folds" in said and f"chosen by {count} folds" in said
+        assert ("+-" in said) == bool(error)
+        assert call("report", name, "-o", f"{name}.html").code == 0
+        page = Path(f"{name}.html").read_text(encoding="utf-8")
+        assert f"<td>{count}</td>" in page and "nan" not in page
+        assert call("plot", name, "--kind", "cv", "-o", f"{name}.svg").code == 0
+        drawn = call("plot", name, "--kind", "cv", "--terminal")
+        assert drawn.code == 0 and "nan" not in drawn.out
+    assert "share no fold" in call("runs", "h1", "h2").err and "share no fold" in call("runs", "s1", "s2").err
+    refused = call("runs", "s2", "h2")
+    assert refused.code == 2 and "have not the same folds" in refused.err and "merge" in refused.err
+    assert "resume" not in refused.err
+    alike = call("runs", "s1", "p1")
+    assert alike.code == 0 and "same 1 of 3 folds" in alike.out and "no uncertainty" in alike.out
+
+
 def test_what_does_not_fit_is_named(call, data, tmp_path):
     other = tmp_path / "other.libsvm"
     other.write_text(data.read_text().replace("\n", " 9:1\n", 1))

@@ -1,5 +1,7 @@
 """The numbers behind the pictures are those of the run."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,18 @@ def test_a_damaged_cross_validation(runs, tmp_path, name, text, word):
     with pytest.raises(RunFolderError, match="is damaged") as caught:
         series.read_cv(run)
     assert word in str(caught.value)
+
+
+def test_one_fold_alone_has_no_standard_error(runs, tmp_path):
+    run, _ = write_cv(runs["path"], tmp_path / "cv")
+    record = json.loads((run.path / "cv.json").read_text())
+    record["best"]["se"] = record["one_se"]["se"] = None
+    (run.path / "cv.json").write_text(json.dumps({**record, "fold_sizes": [12]}))
+    assert series.folds_of(series.read_cv(run).record) == (1, 10)
+    for sizes, why in (([12, 12], "best.se is not a number"), ([12] * 11, "fold_sizes"), ("12", "fold_sizes")):
+        (run.path / "cv.json").write_text(json.dumps({**record, "fold_sizes": sizes}))
+        with pytest.raises(RunFolderError, match=why):
+            series.read_cv(run)
 
 
 def test_kinds_that_a_run_lacks_are_named(runs):
