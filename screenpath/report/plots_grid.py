@@ -7,6 +7,7 @@ import numpy as np
 from screenpath.report import figures as f
 from screenpath.report import series
 
+CHOICES = {"best": "best", "one_se": "one standard error"}
 MANY = 60  # from so many grid points on, standard errors are a band in place of bars
 
 
@@ -48,19 +49,17 @@ def draw_cv(run):
     mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
     if mean.size <= MANY:
         axes.errorbar(axis.x, mean, yerr=se, color=f.BLUE, ecolor=f.SKY, fmt="o" if axis.few else "o-", markersize=3,
-                      linewidth=1.2, label="mean ± standard error")  # fmt: skip
+                      linewidth=1.2, label="mean" if np.isnan(se).all() else "mean ± standard error")  # fmt: skip
     else:
-        axes.fill_between(axis.x, mean - se, mean + se, color=f.SKY, alpha=0.5, linewidth=0, label="± standard error")
+        label = None if np.isnan(se).all() else "± standard error"  # one fold has none
+        axes.fill_between(axis.x, mean - se, mean + se, color=f.SKY, alpha=0.5, linewidth=0, label=label)
         axes.plot(axis.x, mean, color=f.BLUE, linewidth=1.4, label="mean")
     numbers = [int(row["step"]) for row in cv.steps]
-    for key, marker, color, text in (("best", "*", f.RED, "best"), ("one_se", "D", f.BLACK, "one standard error")):
+    for key, text in CHOICES.items():
         where = numbers.index(int(record[key]["step"])) if int(record[key]["step"]) in numbers else None
         if where is not None:
             at = ", ".join(f"{name} = {record[key]['parameters'][name]:.3g}" for name in names)
-            size = 160 if marker == "*" else 45
-            label = f"{text}: step {record[key]['step']} ({at})"
-            style = {"edgecolor": "white", "linewidth": 0.6, "clip_on": False, "zorder": 4}
-            axes.scatter(axis.x[where], mean[where], marker=marker, s=size, color=color, label=label, **style)
+            _mark(axes, axis.x[where], mean[where], key, f"{text}: step {record[key]['step']} ({at})", record, f.BLACK)
     if cv.bounds.size and record["score"] == "accuracy" and not axis.few:
         _draw_bounds(axes, cv.bounds)
     axis.apply(axes)
@@ -69,6 +68,18 @@ def draw_cv(run):
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
+
+
+def _mark(axes, x, y, key: str, label: str, record: dict, color: str) -> None:
+    """Mark a choice: the best by a star, one standard error by a diamond in a colour; if they are one, around it."""
+    style: dict = {"clip_on": False, "zorder": 4, "label": label}
+    same = record["best"]["step"] == record["one_se"]["step"]
+    if key == "best":
+        axes.scatter(x, y, marker="*", s=90 if same else 160, color=f.RED, edgecolor="white", linewidth=0.6, **style)
+    elif same:
+        axes.scatter(x, y, marker="D", s=110, facecolor="none", edgecolor=color, linewidth=1.2, **style)
+    else:
+        axes.scatter(x, y, marker="D", s=45, color=color, edgecolor="white", linewidth=0.6, **style)
 
 
 def _draw_bounds(axes, bounds) -> None:
@@ -82,6 +93,8 @@ def _cv_title(record) -> str:
     text = f"{record.get('model', '')}: {record['folds']}-fold cross-validation"
     if (record.get("repeats") or 1) > 1:
         text += f", {record['repeats']} times"
+    count, whole = series.folds_of(record)
+    text += "" if count == whole else f", {count} of {whole} folds"
     certified = record.get("certified")
     if certified:
         text += f"\nat most {certified['difference']:.3g} better anywhere in"
@@ -97,14 +110,13 @@ def _draw_cv_grid(run, cv):
     for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
         heat_map(figure, panel, grid, values, name, names, share=False)
     second = names[1]
-    for key, marker, text in (("best", "*", "best"), ("one_se", "D", "one standard error")):
+    for key, text in CHOICES.items():
         chosen = cv.record[key]
         row = int(np.argmin([abs(value - chosen["parameters"][second]) for value in grid.rows]))
         members = [int(s["step"]) for s in cv.steps if s[second] == grid.rows[row]]
         where = members.index(int(chosen["step"])) if int(chosen["step"]) in members else None
         if where is not None:
-            axes[0, 0].scatter(where + 0.5, row + 0.5, marker=marker, s=130 if marker == "*" else 45, color=f.RED,
-                               edgecolor="white", label=text)  # fmt: skip
+            _mark(axes[0, 0], where + 0.5, row + 0.5, key, text, record=cv.record, color=f.RED)
     axes[0, 0].set_ylabel(second)
     figure.suptitle(_cv_title(cv.record), fontsize=10)
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -1,5 +1,7 @@
 """Pictures: every kind of every run, and that they show the run's numbers."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,20 @@ def test_cross_validation(runs, tmp_path):
     assert any("at most 0.02 better anywhere" in word for word in words)
     best = next(c for c in figure.axes[0].collections if c.get_label().startswith("best"))
     assert best.get_offsets().tolist() == [[run.steps[3]["C"], mean[3]]]
+
+
+@pytest.mark.parametrize("name", ["path", "grid"])
+def test_a_step_that_is_both_choices_shows_both_marks(runs, tmp_path, name):
+    """The diamond stands around the star, which it would hide."""
+    run, _ = write_cv(runs[name], tmp_path / "cv", certified=False)
+    file = run.path / "cv.json"
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps({**record, "one_se": record["best"]}))
+    marks = [c for c in draw(run, "cv").axes[0].collections if c.get_label().startswith(("best", "one"))]
+    star, diamond = marks
+    assert star.get_offsets().tolist() == diamond.get_offsets().tolist()
+    assert len(star.get_facecolor()) and not len(diamond.get_facecolor())
+    assert 0.5 * np.sqrt(star.get_sizes()[0]) < 0.5 * np.sqrt(diamond.get_sizes()[0])
 
 
 def test_cross_validation_over_two_parameters_and_many_points(runs, tmp_path):
