@@ -18,6 +18,8 @@ BLACK, GREY, LIGHT = "#000000", "#8c8c8c", "#d9d9d9"
 LINES = [(BLUE, "-"), (ORANGE, "-"), (GREEN, "-"), (RED, "-"), (BLACK, "-"), (PURPLE, "--"), (SKY, "--"), (GREY, "--")]
 MAP = "cividis"  # even in lightness, the same for colour-blind eyes
 
+# Decades from 1 up to which matplotlib's logarithmic axis can be had: its ticks go far beyond the ends of wide ranges.
+DECADES = 100
 FEW = 3  # so few steps are drawn as bars with names instead of curves
 UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # metadata: the same bytes at any time
 STYLE = {
@@ -41,11 +43,16 @@ class PathAxis:
     reverse: bool  # whether the path walks towards smaller values; it is drawn from left to right all the same
     groups: list  # list of slice; steps to be joined by lines: one group, or one for each ``beta`` of a grid
     names: list[str]  # names of the steps where they are few
+    powers: bool = False  # whether x has the decimal logarithms: of parameters that are too far from 1 for an axis
 
     @property
     def few(self) -> bool:
         """Return whether bars are drawn."""
         return len(self.names) > 0
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        """Return where values of the parameter stand on the axis."""
+        return np.log10(values) if self.powers else values
 
     def apply(self, axes) -> None:
         """Set scale, limits and labels."""
@@ -55,6 +62,8 @@ class PathAxis:
             return
         if self.log:
             axes.set_xscale("log")
+        if self.powers:
+            axes.xaxis.set_major_formatter(lambda power, _: f"$10^{{{power:g}}}$")
         axes.set_xlabel(self.label)
         low, high = float(self.x.min()), float(self.x.max())
         axes.set_xlim((high, low) if self.reverse else (low, high))
@@ -70,8 +79,10 @@ def path_axis(steps: list, parameters: list) -> PathAxis:
         return PathAxis(np.arange(n, dtype=float), "", False, False, [slice(0, n)], names)
     if len(parameters) == 1:
         x = np.array([row[parameters[0]] for row in steps])
-        log = bool(x.min() > 0 and x.max() >= 5 * x.min())
-        return PathAxis(x, parameters[0], log, bool(x[-1] < x[0]), [slice(0, n)], [])
+        log, reverse = bool(x.min() > 0 and x.max() / 5 >= x.min()), bool(x[-1] < x[0])
+        powers = log and bool(np.abs(np.log10(x)).max() > DECADES)
+        x = np.log10(x) if powers else x
+        return PathAxis(x, parameters[0], log and not powers, reverse, [slice(0, n)], [], powers)
     second = np.array([row[parameters[1]] for row in steps])
     starts = [0, *(np.flatnonzero(np.diff(second)) + 1).tolist(), n]
     groups = [slice(a, b) for a, b in zip(starts, starts[1:], strict=False)]

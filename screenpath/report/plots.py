@@ -11,6 +11,7 @@ from screenpath.report.plots_grid import draw_cv, draw_grid
 from screenpath.report.plots_weights import draw_coefficients
 
 FLOOR = 1e-17  # relative gaps below it are zero to rounding; a logarithmic axis has no zero
+CEILING = 1e100  # ... and none far above it: steps that overflowed are as uncertified here
 
 
 def _panel(run) -> tuple:
@@ -56,12 +57,12 @@ def draw_gap(run):
     ):
         if where.any():
             label = f"{label}: {int(where.sum())}"
-            shown = np.maximum(gap[where], FLOOR)
+            shown = np.clip(gap[where], FLOOR, CEILING)
             axes.scatter(axis.x[where], shown, s=size, c=color, marker=marker, label=label, clip_on=False, zorder=3)
     _along(axes, axis, target, color=f.BLACK, linestyle="--", linewidth=1.2, label="target", wide=True)
     axes.set_yscale("log")
     axis.apply(axes)
-    known = np.concatenate([np.maximum(gap[np.isfinite(gap)], FLOOR), target[np.isfinite(target)]])
+    known = np.concatenate([gap[np.isfinite(gap)], target[np.isfinite(target)]]).clip(FLOOR, CEILING)
     if known.size:
         axes.set_ylim(known.min() / 3, known.max() * 5)
     axes.set_ylabel("(primal − dual) / primal")

@@ -61,7 +61,7 @@ def draw_cv(run):
             at = ", ".join(f"{name} = {record[key]['parameters'][name]:.3g}" for name in names)
             _mark(axes, axis.x[where], mean[where], key, f"{text}: step {record[key]['step']} ({at})", record, f.BLACK)
     if cv.bounds.size and record["score"] == "accuracy" and not axis.few:
-        _draw_bounds(axes, cv.bounds)
+        _draw_bounds(axes, axis, cv.bounds)
     axis.apply(axes)
     axes.set_ylabel(record["score"].replace("-", " "))
     axes.set_title(_cv_title(record))
@@ -82,9 +82,9 @@ def _mark(axes, x, y, key: str, label: str, record: dict, color: str) -> None:
         axes.scatter(x, y, marker="D", s=45, color=color, edgecolor="white", linewidth=0.6, **style)
 
 
-def _draw_bounds(axes, bounds) -> None:
+def _draw_bounds(axes, axis, bounds) -> None:
     """Draw the accuracy that no C exceeds: one minus the certified lower bound on the error."""
-    edges = np.append(bounds[:, 0], bounds[-1, 1])
+    edges = axis.place(np.append(bounds[:, 0], bounds[-1, 1]))
     axes.stairs(1.0 - bounds[:, 2], edges, baseline=None, color=f.GREEN, linewidth=1.2, linestyle="-",
                 label="certified: no C above this (1 − lower bound on the error)")  # fmt: skip
 

@@ -50,6 +50,17 @@ def test_wrong_usage(call, run):
     assert result.code == 1 and "not a run folder" in result.err
 
 
+@pytest.mark.parametrize("values", ["1e-307,1e-200,1,100", "1,1e100,1e200,1e300", "2e299,3e299,4e299,5e299"])
+def test_parameters_near_the_ends_of_double_precision(call, data, tmp_path, values):
+    """A logarithmic axis overflows there: the picture has the powers of ten on a plain one."""
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    call("svm", data, "--c-list", values, "--max-epochs", "20", "--quiet", "-o", "run")
+    for kind in ("rejection", "coefficients", "gap", "time"):
+        result = call("plot", "run", "--kind", kind, "-o", tmp_path / f"{kind}.svg")
+        assert result.code == 0 and (tmp_path / f"{kind}.svg").exists()
+    assert call("report", "run", "-o", tmp_path / "run.html").code == 0
+
+
 def test_a_run_without_coefficients_has_other_pictures(call, data):
     assert call("svm", data, "--grid", "6", "--out", "bare", "--coefficients", "none", "--quiet").code == 0
     result = call("plot", "bare", "--kind", "coefficients", "--terminal")

@@ -98,6 +98,13 @@ def test_axis_of_a_path():
     assert path_axis(pairs, ["alpha", "beta"]).groups == [slice(0, 2), slice(2, 5)]
 
 
+def test_parameters_far_from_1_stand_by_their_powers():
+    axis = path_axis([{"C": v} for v in (1.0, 1e100, 1e200, 1e300)], ["C"])
+    assert axis.powers and not axis.log and np.allclose(axis.x, [0.0, 100.0, 200.0, 300.0])
+    assert axis.place(np.array([1e50])) == pytest.approx(50.0)
+    assert not path_axis([{"C": v} for v in (1e-10, 1.0, 10.0, 1e10)], ["C"]).powers
+
+
 def test_spread_keeps_order_and_distance():
     places = spread([0.5, 0.5, 0.49, 0.1, 0.9], 0.1)
     assert np.all(np.diff(np.sort(places)) > 0.0999) and places[2] < places[0] < places[1]
