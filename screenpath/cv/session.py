@@ -26,7 +26,7 @@ from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
 from screenpath.runs import load
 from screenpath.runs.asked import default_folder
-from screenpath.runs.choose import at_boundary, choose, nothing_reached
+from screenpath.runs.choose import Choice, at_boundary, choose
 from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.runs.hints import wider
 from screenpath.runs.interrupts import Stopped
@@ -43,6 +43,7 @@ class CvSession(Session):
 
     cross_validated = True
     folds_certified = None  # not known yet
+    choice: Choice | None = None  # none either where no grid point was reached by all folds in time
 
     # -- data, folds and score: all checked before anything is computed --
 
@@ -199,6 +200,9 @@ class CvSession(Session):
         self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
         self.growth = self.go_on() if self.options["until_turn"] else None
         whole = self.whole_folds
+        if not all(fold.rows for fold in self.folds):  # the deadline came first: there is nothing to choose from
+            self.choice, self.folds_certified = None, False
+            return
         if self.options["certify"]:
             self.certify()
         self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
@@ -259,7 +263,8 @@ class CvSession(Session):
             ):
                 found.append(fold)
                 self.signals.check()
-                self.console.count(1, always=True, more=what)
+                done = len(fold.rows) == len(grid)  # not where the deadline came before
+                self.console.count(int(done), always=done, more=what)
         return found
 
     def certify(self) -> None:
@@ -293,8 +298,6 @@ class CvSession(Session):
     def cut(self) -> None:
         """Keep the values of C that every fold has reached: the deadline may have come between."""
         common = set.intersection(*({line.C for line in fold.held_out.lines} for fold in self.folds))
-        if not common:
-            raise nothing_reached()
         self.folds = [fold.only(common) for fold in self.folds]
         self.grid = np.array(sorted(common))
 
@@ -302,6 +305,8 @@ class CvSession(Session):
 
     def more_cells(self, step) -> dict:
         """Return the scores of a step."""
+        if self.choice is None:
+            return {}
         return dict(zip(self.cv_columns, (self.choice.mean[step.step], self.choice.se[step.step]), strict=True))
 
     def record(self, status: str) -> dict:
@@ -369,6 +374,10 @@ class CvSession(Session):
 
     def summary(self, status: str) -> list:
         """Return the lines of the closing table."""
+        if self.choice is None:
+            done = sum(len(fold.rows) == len(self.grid) for fold in self.folds)
+            more = "no grid point was reached by all. What is done is kept: go on with `resume`"
+            return [("folds", f"{done} of {len(self.folds)} done, {more}"), *super().summary(status)]
         if self.options["part"] is not None:
             folds = f"{len(self.folds)} of {len(self.drawn)}; the choice is made by screenpath merge"
             return [("folds", folds), *super().summary(status)]

@@ -24,11 +24,6 @@ class Choice:
     one_se: int
 
 
-def nothing_reached() -> ResourceError:
-    """Return the error of folds that have no grid point in common."""
-    return ResourceError("no grid point was reached by all folds", "raise `time_limit`, or use a smaller grid")
-
-
 def choose(scores, higher: bool) -> Choice:
     """Choose a step; the first in the order of the walk is the most regularised.
 
@@ -40,7 +35,7 @@ def choose(scores, higher: bool) -> Choice:
     one = scores.shape[0] == 1  # the part of a job array: nothing is known of its uncertainty
     se = np.full(mean.shape, np.nan) if one else scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
     if not np.isfinite(mean).any():
-        raise nothing_reached()
+        raise ResourceError("no grid point has a score in all folds", "use a smaller grid")
     return Choice(mean, se, *best_and_one_se(mean, se, higher))
 
 

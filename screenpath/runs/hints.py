@@ -55,7 +55,7 @@ def best_lines(session) -> list[tuple[str, str]]:
     what, row = "best on test data", None
     if not session.cross_validated:
         row = best_tested(session)
-    elif session.test is not None:
+    elif session.test is not None and session.choice is not None:
         what, best = "best, on test data", session.choice.best
         row = next((one for one in tested(session) if one["step"] == best), None)
     if row is None:

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
+import screenpath
 from screenpath.api.kernel import kernel_svm_path
 from screenpath.api.losses import svm_path
 from screenpath.cv import run as folds
 from screenpath.cv.folds import draw_folds
+from screenpath.errors import RunFolderError
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
 GRID = ("--c-list", "0.01,0.1,1")
@@ -262,9 +264,36 @@ def test_best_needs_scores(call, data):
 
 
 def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
-    found = call("cv", "svm", data, *GRID, "--time-limit", 1e-9, "--out", "run")
-    assert found.code == 1
-    assert "no grid point was reached by all folds" in found.err
+    """It ends as any run that the limit stops: what is there is kept, no fold is called done, and it can go on."""
+    limited = ("cv", "svm", data, *GRID, "--test", data, "--time-limit", 1e-9)
+    found = call(*limited, "--out", "run")
+    assert found.code == 3 and "--resume" in found.err and "time-limit" in found.err
+    assert "0 of 5 done, no grid point was reached by all" in found.err and "5 of 5" not in found.err
+    assert {row["status"] for row in read_csv(tmp_path / "run/steps.csv")} == {"skipped"}
+    assert not (tmp_path / "run/cv.json").exists()
+    assert call(*limited, "--out", "run", "--resume", "--certify", "--force").code == 2
+    assert call(*limited, "--out", "run", "--certify", "--force").code == 3
+    assert call(*limited, "--out", "run", "--force").code == 3
+    assert call(*limited[:-2], "--out", "run", "--resume").code == 0
+    assert call(*limited[:-2], "--out", "whole").code == 0
+    assert (tmp_path / "run/cv.csv").read_bytes() == (tmp_path / "whole/cv.csv").read_bytes()
+    with pytest.raises(RunFolderError, match="resume"):
+        screenpath.cross_validate("svm", data, grid=5, time_limit=1e-9, out="python", quiet=True)
+
+
+def test_folds_that_the_deadline_cuts_are_not_counted(call, data, monkeypatch):
+    """The first fold is finished, the second one cut short."""
+    real, plain = folds.time.monotonic, folds.FoldFile.save
+
+    def save(self, rows, *others):
+        plain(self, rows, *others)
+        if len(rows) == 3:
+            monkeypatch.setattr(folds.time, "monotonic", lambda: real() + 1e6)
+
+    monkeypatch.setattr(folds.FoldFile, "save", save)
+    found = call("cv", "svm", data, *GRID, "--time-limit", 1000, "--out", "run", "--progress")
+    assert found.code == 3 and "cv svm: 1 of 5 folds done" in found.err and "2 of 5" not in found.err
+    assert "1 of 5 done, no grid point was reached by all" in found.err
 
 
 TURN = {

@@ -25,7 +25,7 @@ def test_errors_are_better_when_lower():
 def test_steps_that_a_fold_did_not_reach_are_passed_over():
     scores = np.array([[0.5, 0.6, 0.9], [0.5, 0.6, np.nan]])
     assert choose(scores, higher=True).best == 1
-    with pytest.raises(ResourceError, match="no grid point was reached by all folds"):
+    with pytest.raises(ResourceError, match="no grid point has a score in all folds"):
         choose(np.full((2, 3), np.nan), higher=True)
 
 
