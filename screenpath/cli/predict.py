@@ -56,7 +56,7 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
     from screenpath.runs.new_data import read_new
     from screenpath.runs.open import open_run
     from screenpath.runs.outputs import Output
-    from screenpath.runs.predict import decision_values
+    from screenpath.runs.predict import decision_values, not_scored
     from screenpath.runs.training import training_path
 
     if format == "parquet":
@@ -76,14 +76,13 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
             warnings.simplefilter("ignore")
         read = read_new(run, data, zero_based, labelled=not no_labels, target=target)
     values, notice = decision_values(run, chosen, read.X, training)
-    score = (
-        "" if no_labels else score_line(spec, run, values, read.y)
-    )  # before anything is written: wrong data must not leave a file
+    # Before anything is written: wrong data must not leave a file.
+    scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     text = table(run, values, decision)
     output.write(text if format == "csv" else parquet_of(text))
     if not quiet:
         say_step(run, chosen, step)
-        for line in (*read.notices, notice, score):
+        for line in (*read.notices, notice, *scores):
             if line:
                 tell(line)
 

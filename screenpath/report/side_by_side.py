@@ -21,7 +21,7 @@ from screenpath.report.show import folded, support_vectors
 from screenpath.runs.new_data import read_new
 from screenpath.runs.open import Run
 from screenpath.runs.parts import stretch
-from screenpath.runs.predict import decision_values, known_rows
+from screenpath.runs.predict import decision_values, known_rows, not_scored
 from screenpath.runs.reading import ARRAYS
 from screenpath.runs.training import found_path
 
@@ -313,10 +313,13 @@ def _fold_scores(run, step: int) -> np.ndarray:
 
 def _on_rows(runs, rows, test: str | None, step: str) -> RunComparison:
     score = SPECS[runs[0].model].score
-    column, notes = SPECS[runs[0].model].score_column, []
+    column = SPECS[runs[0].model].score_column
+    notes: list[str] = []
     parts: list = [None] * len(runs)
     try:
-        parts = [_row_parts(run, row, test, score) for run, row in zip(runs, rows, strict=True)]
+        found = [_row_parts(run, row, test, score) for run, row in zip(runs, rows, strict=True)]
+        parts = [scores for scores, _ in found]
+        notes += dict.fromkeys(note for _, note in found if note)
     except DataError as error:
         if test is not None:
             raise
@@ -335,8 +338,8 @@ def _on_rows(runs, rows, test: str | None, step: str) -> RunComparison:
     return _compared(sides, score, f"the same {count:,} rows of {name}", factor, notes)
 
 
-def _row_parts(run, row: dict, test: str | None, score: str) -> np.ndarray:
-    """Return the part of every labelled row of the test data in the score of a step."""
+def _row_parts(run, row: dict, test: str | None, score: str) -> tuple[np.ndarray, str | None]:
+    """Return the part of every labelled row of the test data in the score of a step, and what to say of the others."""
     path = test
     if path is None:
         named = run.record["test"].get("path", ARRAYS)
@@ -350,4 +353,4 @@ def _row_parts(run, row: dict, test: str | None, score: str) -> np.ndarray:
     known = known_rows(run, data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")
-    return of_rows(score, values[known], run.targets(data.y[known]))
+    return of_rows(score, values[known], run.targets(data.y[known])), not_scored(run, data.y)

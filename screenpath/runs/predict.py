@@ -81,3 +81,14 @@ def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
             "predict data of the same task; write the label ? where it is unknown, or say `no_labels`",
         )
     return known
+
+
+def not_scored(run: Run, y: np.ndarray) -> str | None:
+    """Return what to say of rows with the label 0 where it is taken for none, though other rows have labels."""
+    known = known_rows(run, y)
+    count = int(np.count_nonzero(~known & (y == UNLABELLED)))
+    if not count or not known.any():
+        return None
+    rows = f"{count} of {y.size} rows are" if count > 1 else f"1 of {y.size} rows is"
+    names = ", ".join(label_text(label) for label in sorted(run.sides))
+    return f"{rows} not scored: the label 0 is none of the run ({names}), and is taken as not known"

@@ -200,6 +200,33 @@ def test_labels_that_are_not_known(call, tmp_path):
     assert "none, line 2" in call("predict", "r", "none").err
 
 
+@pytest.mark.parametrize("kind", ["libsvm", "csv"])
+def test_rows_with_the_label_0_are_said_where_it_is_none_of_the_run(call, tmp_path, kind):
+    """They may be a class that the file calls 0 and the run -1: the score is that of the others alone."""
+    X, y = clouds(labels=(-1.0, 1.0))
+    (tmp_path / "train").write_text(libsvm_text(X, y))
+    assert call("svm", "train", "--c", 1, "-o", "r", "-q").code == 0
+    assert call("svm", "train", "--c", 0.1, "-o", "s", "-q").code == 0
+    new = np.where(y > 0, 1.0, 0.0)
+    new[0] = 1.0
+    file = tmp_path / f"new.{kind}"
+    table = ["target," + ",".join(f"f{j}" for j in range(X.shape[1]))]
+    table += [",".join(map(repr, row)) for row in np.column_stack([new, X]).tolist()]
+    file.write_text(libsvm_text(X, new) if kind == "libsvm" else "\n".join(table) + "\n")
+    zeros = int((new == 0.0).sum())
+    found = call("predict", "r", file, *(["--target", "target"] if kind == "csv" else []))
+    said = [line for line in found.err.splitlines() if "not scored" in line]
+    assert found.code == 0 and len(said) == 1 and f"on {120 - zeros} rows" in found.err
+    assert said[0].startswith(f"{zeros} of 120 rows are not scored: the label 0 is none of the run (-1, 1)")
+    assert "not scored" not in call("predict", "r", "train").err
+    assert "not scored" not in call("predict", "r", file, "--no-labels").err
+    if kind == "libsvm":
+        compared = " ".join(call("runs", "r", "s", "--test", file, "--step", 0).out.split())
+        assert compared.count(f"{zeros} of 120 rows are not scored") == 1
+        file.write_text(libsvm_text(X, 0.0 * y))
+        assert "not scored" not in call("predict", "r", file).err  # as files without labels have it
+
+
 def test_targets_that_are_not_known(call, targets, tmp_path):
     assert call("lad", targets, "--c", 1, "-o", "r", "-q").code == 0
     lines = targets.read_text().splitlines()
