@@ -6,6 +6,7 @@ import numpy as np
 
 from screenpath.data.prepare import peaks
 from screenpath.kernels.box import ZERO
+from screenpath.models.losses import LOSSES
 from screenpath.models.scores import higher_is_better
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
@@ -16,7 +17,8 @@ HARDLY = 0.2  # share of the dual variables below which hardly anything was scre
 APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size ...
 APART_SPARSE = 1000.0  # ... in sparse data, where that of a rare word is smaller without being of another unit
 FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
-OFF = 0.5  # share of the mean row in the mean square of the rows from which the data are away from the origin
+# Share of the mean row in the mean square of the rows from which the data are away from the origin; of targets from 0.
+OFF = 0.5
 CELLS = 1 << 17  # values that are in hand at a time
 
 
@@ -136,13 +138,32 @@ def _unscaled(session):
 def _no_intercept(session):
     """Yield that there is no intercept where the rows, or the targets of a regression, lie off the origin."""
     preparation = session.data.preparation
-    if preparation.has_intercept or session.spec.free_bias or (X := _rows(session)) is None:
+    if preparation.bias or session.spec.free_bias:
+        return
+    if (centre := _centre_of_targets(session)) is not None:
+        yield f"there is no intercept, and the targets lie around {centre:.3g}: `intercept=free` may fit them better"
+        return
+    if preparation.has_intercept or (X := _rows(session)) is None:
         return
     mean, square = _moments(X)
     if square > 0.0 and float(mean @ mean) >= OFF * square:
         free = "intercept" in session.options
         how = "`intercept=free` or `bias=1`" if free else "`bias=1`"
         yield f"there is no intercept, and the rows lie off the origin: {how} may fit them better"
+
+
+def _centre_of_targets(session) -> float | None:
+    """Return the mean of the targets of a regression if it is far from 0 in units of their spread; else None."""
+    loss, model = LOSSES.get(session.spec.name), session.model
+    if loss is None or loss.signed:
+        return None
+    y, weights = model.c, model.hi - model.lo  # these are proportional to those of the rows
+    if model.mirrored:  # the kinks are y - epsilon and -y - epsilon
+        (y, mirror), weights = np.split(y, 2), np.split(weights, 2)[0]
+        y = 0.5 * y - 0.5 * mirror
+    size = float(np.abs(y).max()) or 1.0  # no square overflows
+    mean, square = (float(np.average((y / size) ** power, weights=weights)) for power in (1, 2))
+    return size * mean if square > 0.0 and mean * mean >= OFF * square else None
 
 
 def _nothing_found(session):

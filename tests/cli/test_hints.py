@@ -74,6 +74,29 @@ def test_no_intercept(call, centred, tmp_path):
     assert "origin: --intercept free or --bias 1 may" in said and "(--intercept free, or --bias B, adds one)" in shown
 
 
+@pytest.mark.parametrize("model", ["lad", "quantile", "svr"])
+def test_no_intercept_though_the_targets_of_a_regression_are_far_from_0(call, tmp_path, model):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 4))
+    X -= X.mean(axis=0)
+    y = X @ [20.0, -30.0, 5.0, 0.0] + rng.normal(size=60)
+    for name, targets in (("off", y - y.mean() - 152.0), ("centred", y - y.mean()), ("wide", y - y.mean() + 10.0)):
+        lines = zip(targets.tolist(), libsvm_text(X, np.zeros(60)).splitlines(), strict=True)
+        (tmp_path / name).write_text("".join(f"{t!r}{line[line.index(' ') :]}\n" for t, line in lines))
+    common = ("--grid", 2, "-o", "r", "--force")
+    for more in ([], ["--scale", "standard"]):  # whose shift of the rows is no intercept
+        (said,) = hints(call(model, "off", *common, *more))
+        assert "the targets lie around -152: --intercept free may fit them better" in said
+        for name in ("centred", "wide"):
+            assert hints(call(model, name, *common, *more)) == []
+    for more in (["--intercept", "free"], ["--bias", 1], ["--intercept", "penalised"]):
+        assert hints(call(model, "off", *common, *more)) == []
+    (said,) = hints(call("cv", model, "off", *common, "--folds", 2))
+    assert "--intercept free" in said
+    (tmp_path / "weights").write_text("1\n" * 60)
+    assert hints(call(model, "off", *common, "--weights", "weights"))
+
+
 def test_targets_of_a_regression(call, tmp_path):
     rng = np.random.default_rng(0)
     data = tmp_path / "targets"
