@@ -46,8 +46,8 @@ class Verification:
         Steps that the run itself does not call certified.
     claims : int
         Rows claimed to be fixed in the optimum, over all steps.
-    worst : float
-        Largest relative gap that was proven of a step.
+    worst : float or None
+        Largest relative gap of a step that is proven; None where none is.
     tol : float
     faults : list of (int, str)
         Step and reason of each claim that does not hold.
@@ -60,7 +60,7 @@ class Verification:
     proven: int = 0
     unclaimed: list[int] = field(default_factory=list)
     claims: int = 0
-    worst: float = 0.0
+    worst: float | None = None
     tol: float = 0.0
     faults: list[tuple[int, str]] = field(default_factory=list)
     solutions: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
@@ -71,9 +71,8 @@ class Verification:
         return not self.faults
 
     def __str__(self) -> str:
-        held = (
-            f"{self.proven} of {self.steps} steps proven, {self.claims} rows fixed, worst relative gap {self.worst:.2g}"
-        )
+        gap = "" if self.worst is None else f", worst relative gap {self.worst:.2g}"
+        held = f"{self.proven} of {self.steps} steps proven, {self.claims} rows fixed{gap}"
         rest = f", {len(self.unclaimed)} steps claim nothing" if self.unclaimed else ""
         return f"{self.path}: {held} (tol {self.tol:g}){rest}"
 
@@ -150,7 +149,8 @@ def _judge(found: Verification, pair) -> None:
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}")
     if not abs(entry["primal"] - primal) + error <= entry["primal_error"] + PRIMAL_DIGITS * least:
         faults.append(f"the primal value is claimed to be {entry['primal']:.17g}, it is {primal:.17g}")
-    found.proven += not faults
-    found.worst = max(found.worst, relative)
+    if not faults:
+        found.proven += 1
+        found.worst = relative if found.worst is None else max(found.worst, relative)
     where = ", ".join(f"{name} = {entry[name]:.6g}" for name in PARAMETERS if name in entry)
     found.faults += [(entry["step"], f"{where}: {fault}") for fault in faults]

@@ -288,6 +288,9 @@ def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # no
     assert found.code == 3 and "claim nothing" in found.out
     statuses = [line.split(",")[2] for line in (tmp_path / "r" / "steps.csv").read_text().splitlines()[1:]]
     assert screenpath.verify_certificate("r").unclaimed == [k for k, s in enumerate(statuses) if s != "certified"]
+    # None is proven: there is no gap to speak of.
+    assert set(statuses) == {"budget"} and ": 0 of 6 steps proven, 0 rows fixed (tol" in found.out
+    assert screenpath.verify_certificate("r").worst is None
 
 
 @pytest.mark.parametrize(
