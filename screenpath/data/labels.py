@@ -159,7 +159,8 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
     positive : float, optional
         This label is +1, every other one -1 (one against the rest).
     source : str, optional
-        Name of the data, put before the message of an error.
+        Name of the data, put before the message of an error; none where a Python function of arrays asks, whose hints
+        name no options.
     names : sequence of str, optional
         Of the labels 0, 1, ..., for messages.
 
@@ -192,15 +193,22 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
             )
         rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
         return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
+    message = f"{where}two labels are needed, these are {labels.size}: {named}"
+    raise DataError(message, _several_hint(labels, names, bool(source)))
+
+
+def _several_hint(labels: np.ndarray, names, options: bool) -> str:
+    """Return what to do about more than two labels; Python functions of arrays have no ``options`` for them."""
+    if options:
+        one = "choose one against the rest (`positive=LABEL`"
+        every = "fit all: svm or l1svm with `one_vs_rest`, sparse-svm"
+        regression = "use lad, svr or quantile"
+    else:
+        one = "choose one against the rest (pass y == LABEL"
+        every = "fit all: sparse_svm_path, a classifier of screenpath.sklearn, or screenpath.run with `one_vs_rest`"
+        regression = "use lad_path, svr_path or quantile_path"
     if names is None and are_targets(labels):
-        raise DataError(
-            f"{where}two labels are needed, these are {labels.size}: {named}",
-            "they look like the targets of a regression: use lad, svr or quantile; for classes choose one against the "
-            "rest (`positive=LABEL`), or fit all: svm or l1svm with `one_vs_rest`, sparse-svm",
-        )
-    raise DataError(
-        f"{where}two labels are needed, these are {labels.size}: {named}",
-        "choose one against the rest (`positive=LABEL`; in Python pass y == label), or fit all: svm or l1svm with "
-        "`one_vs_rest`, sparse-svm"
-        + ("; lad, svr and quantile take targets of a regression" if names is None and labels.size > SEVERAL else ""),
-    )
+        return f"they look like the targets of a regression: {regression}; for classes {one}), or {every}"
+    in_python = "; in Python pass y == label" if options else ""
+    several = names is None and labels.size > SEVERAL
+    return f"{one}{in_python}), or {every}" + (f"; for targets of a regression {regression}" if several else "")

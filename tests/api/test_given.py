@@ -272,6 +272,21 @@ def test_a_step_at_zero_is_found():
         path.position(alpha=1e-9, beta=0.01)
 
 
+def test_three_labels_have_remedies_that_python_functions_take(tmp_path):
+    """They were told to use `positive`, which raised a TypeError."""
+    three = np.arange(40) % 3
+    for path in (screenpath.svm_path, screenpath.l1_svm_path, screenpath.kernel_svm_path):
+        with pytest.raises(DataError, match="pass y == LABEL.*sparse_svm_path.*screenpath.sklearn") as found:
+            path(X, three)
+        assert "`positive" not in found.value.hint
+        assert path(X, three == 1, grid=2).certified
+    with pytest.raises(DataError, match="use lad_path, svr_path or quantile_path; for classes .*pass y == LABEL"):
+        screenpath.svm_path(X, X[:, 0])
+    with pytest.raises(DataError, match="`positive=LABEL`"):
+        screenpath.run("svm", (X, three), out=tmp_path / "r", quiet=True)
+    assert screenpath.run("svm", (X, three), out=tmp_path / "r", positive=1, grid=2, quiet=True).certified
+
+
 @pytest.mark.parametrize("path", [screenpath.svm_path, screenpath.kernel_svm_path, screenpath.sparse_svm_path])
 def test_weights_are_theirs_who_asked(path):
     grid = {"betas": [0.01], "alphas": [0.1]} if path is screenpath.sparse_svm_path else {"grid": [0.1]}

@@ -111,7 +111,7 @@ def test_targets_of_a_regression(call, tmp_path):
     result = call("svm", data, "-o", "r")
     assert result.code == 1 and "lad" not in result.err and "--one-vs-rest" in result.err
     data.write_text("".join(f"{k} 1:{k}\n" for k in range(40)))
-    assert "lad, svr and quantile take targets of a regression" in call("svm", data, "-o", "r").err
+    assert "for targets of a regression use lad, svr or quantile" in call("svm", data, "-o", "r").err
 
 
 def test_query_ids_are_ignored_and_said(call, data, tmp_path):

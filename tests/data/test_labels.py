@@ -22,7 +22,9 @@ def test_labels():
     with pytest.raises(DataError, match="two labels are needed, these are 3") as caught:
         binary_labels(np.arange(3.0))
     assert caught.value.message == "two labels are needed, these are 3: 0 (1 sample), 1 (1 sample), 2 (1 sample)"
-    assert "`positive=" in caught.value.hint and "sparse-svm" in caught.value.hint
+    assert "y == LABEL" in caught.value.hint and "sparse_svm_path" in caught.value.hint
+    with pytest.raises(DataError, match="`positive=.*sparse-svm"):
+        binary_labels(np.arange(3.0), source="data.libsvm")
     with pytest.raises(DataError, match="no sample has the label 9"):
         binary_labels(np.arange(3.0), positive=9.0)
 
