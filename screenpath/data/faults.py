@@ -114,7 +114,7 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
         message, hint = _MULTILABEL if b":" in whole else _CSV
     elif code == parse.LABEL and not (text.isprintable() and "\ufffd" not in text):
         message, hint = _NOT_ASCII
-    elif b"\r" in whole.rstrip():
+    elif code != parse.CONTROL and b"\r" in whole.rstrip() and b"\0" not in whole:  # binary files have them anywhere
         hint = _LONE_RETURNS
     return Fault(source, line, text, message, hint)
 

@@ -228,6 +228,11 @@ def test_lone_carriage_returns_are_named():
     assert "carriage returns" in caught.value.hint
 
 
+def test_a_binary_file_with_a_carriage_return_has_no_lines_to_convert():
+    with pytest.raises(DataError, match="a control byte: this is not text.*\n.*give LIBSVM text"):
+        read_libsvm(io.BytesIO(b"\x7fELF\x02\x01\0\r1 1:1\n"))
+
+
 def test_first_fault_of_the_file_is_the_one_reported():
     text = b"1 1:1\n" * 3 + b"1 1:1e999\n1 2:x\n"
     for block in (8, 1 << 20):
