@@ -56,7 +56,7 @@ def convert(
     force: bool = False,
     resume: bool = False,
     target: str | None = None,
-    one_hot: Sequence[str] = (),
+    one_hot: str | Sequence[str] = (),
     progress=None,
     origin: dict | None = None,
     by: str = ROWWISE,
@@ -89,7 +89,7 @@ def convert(
     resume : bool
         Continue an unfinished conversion, or begin it. The text is read again, and compared with what the shards that
         are there were made of; it is not parsed again. A folder that is complete is left as it is.
-    target, one_hot : str, sequence of str
+    target, one_hot : str, str or sequence of str
         Columns of tables, see :func:`screenpath.read_data`.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.

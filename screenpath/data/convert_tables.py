@@ -45,7 +45,7 @@ class TableBlock:
         return self.X.nbytes if isinstance(self.X, np.ndarray) else 12 * self.X.nnz
 
 
-def settle(sources: Sequence, target: str | None, one_hot: Sequence[str]) -> Settled | None:
+def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) -> Settled | None:
     """Return what the columns of tables are; None where the files are LIBSVM text.
 
     Labels that are texts, and one-hot columns, are read once for their values.

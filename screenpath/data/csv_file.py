@@ -21,6 +21,7 @@ CELLS = 1 << 17  # of a batch at most: each is an object of its own where numpy 
 HEADER = 1 << 20  # bytes in which the header line ends
 # index:value of LIBSVM text, or a label with a comment behind it
 ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
+COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -247,4 +248,6 @@ def _words(cell: str, name: str) -> tuple[str, str]:
         return MISSING
     if _is_number(cell):
         return NOT_FINITE
+    if COMMAS.fullmatch(cell):
+        return "a number with a comma", "write a decimal point, and nothing between thousands: 1234.5"
     return "this is not a number", f"write a number, leave the column out, or encode its texts: `one_hot={name}`"

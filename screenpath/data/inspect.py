@@ -187,7 +187,7 @@ def inspect(
     max_faults: int = 20,
     zero_based: bool = False,
     target: str | None = None,
-    one_hot: Sequence[str] = (),
+    one_hot: str | Sequence[str] = (),
 ) -> Inspection:
     """Look at a data file or at a shard folder, whatever is wrong with single rows.
 
@@ -199,7 +199,7 @@ def inspect(
         Reading ends at this many.
     zero_based : bool, default False
         Of LIBSVM text.
-    target, one_hot : str, sequence of str
+    target, one_hot : str, str or sequence of str
         Columns of a table, see :func:`screenpath.read_data`.
 
     Returns

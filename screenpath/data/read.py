@@ -50,7 +50,7 @@ def read_data(
     source: FileLike | BinaryIO,
     *,
     target: str | None = None,
-    one_hot: Sequence[str] = (),
+    one_hot: str | Sequence[str] = (),
     zero_based: bool = False,
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
@@ -65,7 +65,7 @@ def read_data(
         ``-`` is standard input. What it is, is told by its content.
     target : str, optional
         Column of labels or targets in a table; by default the one that is called target, label, class or y.
-    one_hot : sequence of str
+    one_hot : str or sequence of str
         Columns of a table that get a feature for each of their values.
     zero_based, n_features : bool, int
         Of LIBSVM text, see :func:`screenpath.read_libsvm`.

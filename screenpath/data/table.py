@@ -117,12 +117,13 @@ def is_form(value) -> bool:
     return known and (value["target"] is None or is_text(value["target"]))
 
 
-def form_of(table: TableFile, target: str | None = None, one_hot: Sequence[str] = ()) -> Form:
+def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence[str] = ()) -> Form:
     """Return which columns of a training table are features; the values of ``one_hot`` columns are still to be found.
 
-    The target is the column that is called target, label, class or y by default.
+    A text stands for one column. The target is the column that is called target, label, class or y by default.
     """
     _check_columns(table)
+    one_hot = [one_hot] if isinstance(one_hot, str) else one_hot  # else its letters are the columns
     there = _listed(table.columns)
     if target is None:
         found = [name for name in table.columns if name.lower() in TARGETS]

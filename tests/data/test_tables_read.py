@@ -121,10 +121,22 @@ def test_one_hot_columns(tmp_path):
     assert csv(text, one_hot=["colour", "size", "age"]).d == 8  # numbers may be kinds, too
 
 
+def test_a_text_is_the_name_of_one_column(tmp_path):
+    """It was taken for the list of its letters: the advice `one_hot=city` said that there is no column 'c'."""
+    text, file = "age,city,class\n3,Bern,1\n2,Rome,2\n", tmp_path / "a.csv"
+    file.write_text(text)
+    assert csv(text, one_hot="city").names == ("age", "city=Bern", "city=Rome")
+    assert inspect(file, one_hot="city").faults == []
+    assert convert([file], tmp_path / "shards", one_hot="city").d == 3
+
+
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
         ("a,b,y\n1,2,1\n1,x,2\n", {}, r"line 3, column 'b': this is not a number: 'x'[\s\S]*`one_hot=b`"),
+        ("a;b;y\n1,5;2;1\n", {}, r"line 2, column 'a': a number with a comma: '1,5'\n.*decimal point"),
+        ('a,b,y\n1,"-1,234.5e3",1\n', {}, "a number with a comma: '-1,234.5e3'"),
+        ("a;b;y\n1,x;2;1\n", {}, r"not a number: '1,x'\n.*`one_hot=a`"),
         ("a,b,y\n1,2,1\n1,,2\n", {}, "line 3, column 'b': the value is missing"),
         ("a,b,y\n1,2,1\n1,nan,2\n", {}, "line 3, column 'b': nan or infinity: 'nan'"),
         ("a,b,y\n1,2,1\n\n1,2,\n", {}, "line 4, column 'y': the value is missing"),
