@@ -1,5 +1,6 @@
 """Errors speak Python in Python and flags in the shell."""
 
+import ast
 import os
 import re
 import signal
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from screenpath import kernel_svm_path, l1_svm_path, sparse_svm_path, svm_path
+from screenpath.data.shards import AGAIN
 from screenpath.errors import ScreenpathError, flags, waits
+from screenpath.runs.outputs import OTHER
 from tests.conftest import two_classes
 
 PACKAGE = Path(__file__).resolve().parents[1] / "screenpath"
@@ -56,6 +59,18 @@ def test_rooms_that_python_enters_name_options_as_python_does():
         for path in sorted(PACKAGE.glob(f"{room}.py")):
             for text in re.findall(r'f?"([^"\n]*)"', path.read_text()):
                 assert not re.search(r"(?<!`)--[a-z]", text), (path, text)
+
+
+def test_errors_behind_the_shell_have_no_flags():
+    """Python functions raise them, too: path.plot().save() said "choose another file with -o"."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        raised = [node for node in calls if getattr(node.func, "id", "").endswith("Error")]
+        texts = [one.value for node in raised for one in ast.walk(node) if isinstance(one, ast.Constant)]
+        for text in texts if "cli" not in path.parts else ():
+            assert not re.search(r"(?<![`\w-])--?[a-z]", str(text)), (path, text)
+    for text in (OTHER, AGAIN):
+        assert " -" not in text
 
 
 @pytest.fixture

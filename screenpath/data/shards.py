@@ -35,7 +35,7 @@ META = "meta.json"
 ROWWISE, COLUMNWISE = "rows", "columns"
 ROWS = ("dense", "data", "indices", "indptr", "columns")  # parts that make rows, in the order of Shard
 KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass reads
-AGAIN = "convert the text again: screenpath convert DATA... OUT --force"
+AGAIN = "convert the text again, with `force`"
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def need_matplotlib():
     except ImportError:
         raise ResourceError(
             "pictures need matplotlib, which is not installed",
-            "pip install 'screenpath[plot]' (or matplotlib); plot --terminal works without it",
+            "pip install 'screenpath[plot]' (or matplotlib); the command plot needs none with `terminal`",
         ) from None
     return matplotlib
 

@@ -147,7 +147,10 @@ class CrossValidation:
 def read_cv(run) -> CrossValidation:
     """Read and check the cross-validation of a run."""
     if not run.has("cv.json"):
-        raise UsageError(f"{run.path} holds no cross-validation", "make one with: screenpath cv MODEL DATA --out DIR")
+        raise UsageError(
+            f"{run.path} holds no cross-validation",
+            "make one: screenpath cv MODEL DATA, in Python screenpath.cross_validate",
+        )
     file = run.path / "cv.json"
     try:
         record = strict_json(file.read_bytes())
@@ -164,7 +167,7 @@ def read_cv(run) -> CrossValidation:
             raise ValueError("a number is missing")
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise RunFolderError(f"{file} is damaged: {why}", "compute the cross-validation again with --force") from None
+        raise RunFolderError(f"{file} is damaged: {why}", "compute the cross-validation again with `force`") from None
     return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
 
 
@@ -250,6 +253,6 @@ def check_kind(run, kind: str) -> None:
     elif kind not in available(run):
         why = {
             "grid": "heat maps need a grid of two parameters (sparse-svm)",
-            "coefficients": "coefficient paths need coefficients in the run folder (--coefficients csv or npz)",
+            "coefficients": "coefficient paths need coefficients in the run folder (`coefficients=csv` or npz)",
         }.get(kind, "there is no such kind")
         raise UsageError(f"{run.path} has no picture of the kind '{kind}': {why}", f"try {', '.join(available(run))}")

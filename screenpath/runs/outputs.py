@@ -19,7 +19,7 @@ from screenpath.runs.record import FILES, PARTS, RUN
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
 STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
-OTHER = "choose another file with -o"
+OTHER = "choose another file"
 
 
 class Output:

@@ -69,9 +69,9 @@ def frames(path):
                 yield head[:1], *_content(path, content)
     except FileNotFoundError:
         if Path(f"{path}.partial").exists():
-            raise DataError(f"{path} is not finished", "let the run go on with --resume") from None
+            raise DataError(f"{path} is not finished", "let the run go on with `resume`") from None
         raise DataError(
-            f"{path}: no such file", "compute the whole path in one run with --certificate: merged runs have none"
+            f"{path}: no such file", "compute the whole path in one run with `certificate`: merged runs have none"
         ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None
@@ -93,7 +93,7 @@ def _content(path, content: bytes) -> tuple[dict, dict]:
 
 def damaged(path, why: str) -> DataError:
     """Return the error for a certificate file that is not whole."""
-    return DataError(f"{path} is damaged: {why}", "compute the path again with --certificate --force")
+    return DataError(f"{path} is damaged: {why}", "compute the path again with `certificate` and `force`")
 
 
 def read_certificate(path) -> tuple[dict, list]:
@@ -116,7 +116,7 @@ def read_certificate(path) -> tuple[dict, list]:
         else:
             raise damaged(path, "its parts are not in order")
     if end is None:
-        raise DataError(f"{path} is not finished", "let the run go on with --resume; or the file was cut short")
+        raise DataError(f"{path} is not finished", "let the run go on with `resume`; or the file was cut short")
     return header, steps
 
 

@@ -146,4 +146,4 @@ def _written(folder: Path, cells: dict) -> dict:
 
 
 def _damaged(file: Path, error: Exception) -> RunFolderError:
-    return RunFolderError(f"{file} is damaged: {error}", "compute the path again with --certificate --force")
+    return RunFolderError(f"{file} is damaged: {error}", "compute the path again with `certificate` and `force`")

@@ -87,7 +87,7 @@ def test_every_fault_of_a_shard_folder_is_shown(shards, capsys):
         "000003-sqnorms.npy is missing or damaged: a squared norm is negative",
     ):
         assert words in out
-    assert out.count("fault:") == 4 and "screenpath convert DATA... OUT --force" in out
+    assert out.count("fault:") == 4 and "convert the text again, with --force" in out
     rows = 569 - sum(shard_folders.read(shards)["shards"][k]["rows"] for k in (1, 2, 3))
     assert f"samples           {rows}" in out
     assert run(["inspect", str(shards), "--max-faults", "2"]) == 1
