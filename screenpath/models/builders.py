@@ -103,13 +103,17 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
             known, label = False, str(label)
         if not known:
             named = ", ".join(label_text(value) for value in labels[:20])
-            raise UsageError(f"no sample has the label {label_text(label)}; the labels are {named}")
+            what = f"no sample has the label {label_text(label)}; the labels are {named}"
+            raise UsageError(what, "name one of these")
         try:
             number = float(weight)
         except (TypeError, ValueError, OverflowError):
             number = np.nan
         if not (np.isfinite(number) and number >= 0.0):
-            raise UsageError(f"the weight of label {label_text(label)} must be at least 0 and finite, not {weight}")
+            raise UsageError(
+                f"the weight of label {label_text(label)} must be at least 0 and finite, not {weight}",
+                "1 leaves the samples of a label as they are, 0 leaves them out",
+            )
         weights[y == float(label)] = number
     with np.errstate(over="ignore"):
         return checked_weights(y, weights if sample_weight is None else weights * sample_weight)

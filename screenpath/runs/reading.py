@@ -94,16 +94,17 @@ def class_weights(given, names=None):
         return "balanced"
     weights = {}
     for text in given:
-        label, _, weight = text.rpartition("=")
+        name, _, weight = text.rpartition("=")
         try:
-            pair = float(label) if names is None else label_number(label, names, "class_weight"), float(weight)
+            value = float(weight if name else "")
         except ValueError:
             raise UsageError(
                 f"`class_weight='{text}'` is not LABEL=WEIGHT", "write for example `class_weight=1=5`, or balanced"
             ) from None
-        if pair[0] in weights:
-            raise UsageError(f"`class_weight` names the label {label} twice", "give each label one weight")
-        weights[pair[0]] = pair[1]
+        label = label_number(name, names, "class_weight")
+        if label in weights:
+            raise UsageError(f"`class_weight` names the label {name} twice", "give each label one weight")
+        weights[label] = value
     return weights
 
 

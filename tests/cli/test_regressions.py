@@ -47,12 +47,16 @@ def test_bad_weights_are_named(samples, tmp_path, capsys):
     path.write_text("1\n2\n")
     code, text = message("--weights", str(path))
     assert code == 2 and "2 weights for 569 samples" in text
-    for given in ("1", "1=x", "a=1"):
+    for given in ("1", "1=x", "=1"):
         code, text = message("--class-weight", given)
         assert code == 2 and "not LABEL=WEIGHT" in text
     assert "twice" in message("--class-weight", "1=2", "--class-weight", "1=3")[1]
     code, text = message("--class-weight", "9=1")
-    assert code == 2 and "no sample has the label 9; the labels are 0, 1" in text
+    assert code == 2 and "no sample has the label 9; the labels are 0, 1\n  name one of these" in text
+    code, text = message("--class-weight", "yes=3")
+    assert code == 2 and "--class-weight yes: the labels of the data are numbers\n  name one of them" in text
+    code, text = message("--class-weight", "0=-3")
+    assert code == 2 and "the weight of label 0 must be at least 0 and finite, not -3.0\n  1 leaves" in text
 
 
 def test_bad_levels_are_usage_errors(samples, capsys):
