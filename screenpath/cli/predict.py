@@ -94,9 +94,11 @@ def usual_step(run) -> str:
     if len(run.steps) == 1:
         return str(run.steps[0]["step"])
     first, last = run.steps[0], run.steps[-1]
+    scored = run.score_column
+    best = f": best is the best by {scored}" if scored else "; a run of screenpath cv has a best one"
     raise UsageError(
         f"which step of {run.path}? It has {run.describe(first)} to {run.describe(last)}",
-        "name one with --step; a run of screenpath cv has a best one",
+        f"name one with --step{best}",
     )
 
 
@@ -119,14 +121,15 @@ def say_step(run, step, text: str) -> None:
 
 
 def score_line(spec, run, values, y) -> str:
-    """Return the score in words, or why there is none."""
+    """Return the scores in words, or why there are none."""
     from screenpath.runs.predict import known_rows
 
     known = known_rows(run, y)
     if not known.any():
         return "no score: the data has no labels"
-    score = spec.score_of(values[known], run.targets(y[known]))
-    return f"{spec.score.replace('-', ' ')}: {score:.6g} on {int(known.sum())} rows"
+    scores = spec.scores_of(values[known], run.targets(y[known]), run.record["options"])
+    said = ", ".join(f"{name.replace('-', ' ')}: {score:.6g}" for name, score in scores.items())
+    return f"{said} on {int(known.sum())} rows"
 
 
 def table(run, values, decision: bool) -> str:

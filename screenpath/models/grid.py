@@ -57,11 +57,13 @@ def explicit_grid(values, zero: bool = False) -> np.ndarray:
         raise UsageError("the list of parameters is empty", "give for example 0.1, 1 and 10")
     grid += 0.0  # there is one 0
     grid.sort()  # nan comes last
-    if not ((grid[0] > 0.0 or (zero and grid[0] == 0.0)) and grid[-1] < np.inf):
-        raise UsageError(f"every parameter of the list must be positive and finite{', or 0' if zero else ''}")
+    wrong = grid[~(((grid > 0.0) | (zero & (grid == 0.0))) & (grid < np.inf))]
+    if wrong.size:
+        demand = f"positive and finite{', or 0' if zero else ''}"
+        raise UsageError(f"every parameter of the list must be {demand}; {wrong[0]:g} is not", "leave it out")
     same = grid[1:] == grid[:-1]
     if same.any():
-        raise UsageError(f"the parameter {grid[1:][same][0]:g} appears twice in the list")
+        raise UsageError(f"the parameter {grid[1:][same][0]:g} appears twice in the list", "give each value once")
     return grid
 
 

@@ -128,12 +128,13 @@ class Spec:
     targets: Callable
     build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None
     grid: Callable  # ``grid(model, options) -> sequence`` of parameters in the order of the walk
-    score: str  # of ``--test``, by its name in ``scores.SCORES``
+    score: str  # of ``--test`` and of comparisons of models, by its name in ``scores.SCORES``
     liblinear: str  # LIBLINEAR's name for the loss and the penalty, or the nearest one
     # ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced; None where
     # a grid has no one end
     further: Callable | None = Later("models.grid", "further_c")
-    chosen_by: str | None = None  # score that cross-validation takes where none is named; ``score`` by default
+    # score that cross-validation takes where none is named, and ``--test`` beside ``score``; ``score`` by default
+    chosen_by: str | None = None
     options: tuple = ()  # of its paths, besides those of all models (``models.options.PATH``)
     # ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it
     resolved: Callable = chunked
@@ -187,15 +188,20 @@ class Spec:
         return {name: options[name] for name in dict.fromkeys((*names, "seed"))}
 
     @property
-    def score_column(self) -> str:
-        """Return the column of the step table for the score of ``--test``."""
-        return f"test_{self.score.replace('-', '_')}"
+    def score_columns(self) -> tuple[str, ...]:
+        """Return the columns of the step table for the scores of ``--test``; the first one ranks the steps."""
+        return tuple(f"test_{name.replace('-', '_')}" for name in self._score_names)
 
-    def score_of(self, products, targets) -> float:
-        """Return the score of linear forms, see :mod:`screenpath.models.scores`."""
-        from screenpath.models.scores import SCORES
+    @property
+    def _score_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.chosen_by or self.score, self.score)))
 
-        return SCORES[self.score].function(products, targets)
+    def scores_of(self, products, targets, options) -> dict[str, float]:
+        """Return the scores of linear forms by name, that of cross-validation first; see ``models.scores``."""
+        from screenpath.models.scores import SCORES, choose_score
+
+        chosen = (choose_score(name, self, SCORES[name].task, tau=options.get("tau")) for name in self._score_names)
+        return {score.name: score.function(products, targets) for score in chosen}
 
 
 def c_grid(model, options):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from screenpath.errors import DataError
 
+SAME_TASK = "give test data of the same task, with the same labels; or leave out the rows that have another"
+
 
 def sign_targets(y, options, known=None):
     """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest."""
@@ -30,7 +32,8 @@ def sign_targets(y, options, known=None):
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:
         raise DataError(
-            f"the test data has the label {strange[0]:g}; the training data has {known['-1']:g} and {known['+1']:g}"
+            f"the test data has the label {strange[0]:g}; the training data has {known['-1']:g} and {known['+1']:g}",
+            SAME_TASK,
         )
     return np.where(y == known["+1"], 1.0, -1.0), known
 
@@ -47,7 +50,7 @@ def class_targets(y, options, known=None):
     codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
     strange = y[classes[codes] != y]
     if strange.size:
-        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks")
+        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks", SAME_TASK)
     return codes, {"classes": [float(label) for label in classes]}
 
 

@@ -313,7 +313,7 @@ def _fold_scores(run, step: int) -> np.ndarray:
 
 def _on_rows(runs, rows, test: str | None, step: str) -> RunComparison:
     score = SPECS[runs[0].model].score
-    column = SPECS[runs[0].model].score_column
+    column = SPECS[runs[0].model].score_columns[-1]
     notes: list[str] = []
     parts: list = [None] * len(runs)
     try:

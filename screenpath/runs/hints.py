@@ -27,7 +27,7 @@ def tested(session) -> list[dict]:
     if not session.resumable:
         return session.scored
     file = session.sink.path / f"steps.{session.sink.format}"
-    names = ("step", *session.model.parameters(session.grid[0]), session.spec.score_column)
+    names = ("step", *session.model.parameters(session.grid[0]), session.spec.score_columns[0])
     record = {"columns": list(session.columns), "parameters": list(names[1:-1])}
     rows = read_steps(file, file.stat().st_size, record)
     return [{name: row[name] for name in names} for row in rows if row[names[-1]] is not None]
@@ -36,7 +36,7 @@ def tested(session) -> list[dict]:
 def best_tested(session) -> dict | None:
     """Return the step with the best test score, of equal ones the most regularised; None where nothing was tested."""
     rows = tested(session) if session.test is not None else []
-    column = session.spec.score_column
+    column = session.spec.score_columns[0]
     rows = [row for row in rows if np.isfinite(row[column])]
     if not rows:
         return None

@@ -174,7 +174,7 @@ class Session:
             limits = replace(limits, audit=checker)
             extras = (*extras, *audit.COLUMNS)
         if self.test is not None:
-            extras = (*extras, self.spec.score_column)
+            extras = (*extras, *self.spec.score_columns)
         if self.data.rows.moved is not None:
             extras = (*extras, steps.MOVED)
         self.limits = limits
@@ -372,7 +372,7 @@ class Session:
                 clock = time.perf_counter()
                 row, original = self.row(step)
                 if self.test is not None:
-                    names = ("step", *step.parameters, self.spec.score_column)
+                    names = ("step", *step.parameters, self.spec.score_columns[0])
                     self.scored.append({name: row[name] for name in names})
                 self.sink.add(row, original)
                 if self.proof is not None:
@@ -392,7 +392,8 @@ class Session:
         if self.spec.free_bias and weights.ndim == 1:
             row = steps.in_units(row, original[1] - weights[-1])
         if self.test is not None:
-            row[self.spec.score_column] = self.spec.score_of(self.test.X @ weights.T, self.test.targets)
+            scores = self.spec.scores_of(self.test.X @ weights.T, self.test.targets, self.options)
+            row.update(zip(self.spec.score_columns, scores.values(), strict=True))
         return row, original
 
     def keep_state(self) -> None:

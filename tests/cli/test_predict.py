@@ -64,11 +64,32 @@ def test_regression_values(call, targets, model):
     values = [float(row["value"]) for row in read_csv(targets.parent / "values.csv")]
     X = np.random.default_rng(1).normal(size=(60, 4))
     error = np.abs(X @ [1.0, -2.0, 0.5, 0.0] - values).mean()
-    best = min(float(row["test_mae"]) for row in read_csv(targets.parent / "run" / "steps.csv"))
+    column = "test_pinball" if model == "quantile" else "test_mae"
+    rows = read_csv(targets.parent / "run" / "steps.csv")
+    best = float(min(rows, key=lambda row: float(row[column]))["test_mae"])
     assert error == pytest.approx(best, rel=1e-9)
     assert f"mae: {best:.6g} on 60 rows" in found.err
     refused = call("predict", "run", targets, "--step", "0", "--decision")
     assert refused.code == 2 and "is a regression" in refused.err
+
+
+def test_a_quantile_is_scored_by_its_own_loss(call, targets):
+    """Test data had the absolute error alone, beside the pinball loss of cross-validation."""
+    options = ("--tau", 0.9, "--c-list", "0.01,2", "--test", targets, "-q")
+    assert call("quantile", targets, *options, "-o", "r").code == 0
+    found = call("predict", "r", targets, "--step", 1, "-o", "values.csv")
+    y = np.array([float(line.split()[0]) for line in targets.read_text().splitlines()])
+    t = y - [float(row["value"]) for row in read_csv(targets.parent / "values.csv")]
+    row = read_csv(targets.parent / "r" / "steps.csv")[1]
+    pinball = np.maximum(-0.1 * t, 0.9 * t).mean()
+    assert float(row["test_pinball"]) == pytest.approx(pinball, rel=1e-9)
+    assert float(row["test_mae"]) == pytest.approx(np.abs(t).mean(), rel=1e-9)
+    assert f"pinball: {pinball:.6g}, mae: {np.abs(t).mean():.6g} on 60 rows" in found.err
+    assert call("cv", "quantile", targets, *options, "--folds", 3, "-o", "c").code == 0
+    shown = call("show", "c").out
+    assert "pinball" in shown and "mae" in shown
+    said = call("quantile", targets, "--tau", 0.9, "--c-list", "0.01,2", "--test", targets, "-o", "s").err
+    assert "best on test data" in said and "pinball" in said and "mae" not in said
 
 
 def test_free_bias(call, data):
@@ -159,7 +180,12 @@ def test_a_run_of_cv_predicts_by_its_best_step(call, data):
     assert call("svm", data, "--c", 1, "-o", "one", "-q").code == 0
     assert "step 0 (C = 1)" in call("predict", "one", data).err  # there is only one
     assert call("svm", data, "--c-list", "0.1,1", "-o", "two", "-q").code == 0
+    assert call("svm", data, "--c-list", "0.1,1", "--test", data, "-o", "scored", "-q").code == 0
+    for command in (("predict", "scored", data), ("export", "scored", "--to", "json", "-o", "-")):
+        asked = call(*command)
+        assert asked.code == 2 and "name one with --step: best is the best by test_accuracy" in asked.err
     asked = call("predict", "two", data)
+    assert "a run of screenpath cv has a best one" in asked.err
     assert asked.code == 2 and "which step of two? It has step 0 (C = 0.1) to step 1 (C = 1)" in asked.err
 
 

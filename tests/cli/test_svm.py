@@ -201,7 +201,8 @@ def test_accuracy_on_test_data(call, data, tmp_path):
 def test_test_data_with_a_strange_label(call, data, tmp_path):
     (tmp_path / "test.libsvm").write_text("1 1:1\n5 1:2\n")
     result = call("svm", data, *SHORT, "--test", "test.libsvm")
-    assert result.code == 1 and "label 5" in result.err
+    assert result.code == 1 and "label 5" in result.err and "\n  give test data of the same task" in result.err
+    assert call("sparse-svm", data, "--betas", 1, "--alphas", 1, "--test", "test.libsvm").err.count("same task") == 1
 
 
 def test_audit_finds_nothing_unsafe(call, data):

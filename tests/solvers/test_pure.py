@@ -178,7 +178,7 @@ REFUSED = (
     ({"solver": "acc-sdca"}, "values of `alpha` above 0"),
     ({"alphas": [0.0, 0.0]}, "the parameter 0 appears twice"),
     ({"alphas": [0.0, -1.0]}, "positive and finite, or 0"),
-    ({"betas": [0.0]}, "every parameter of the list must be positive and finite"),
+    ({"betas": [0.0]}, "every parameter of the list must be positive and finite; 0 is not"),
 )
 
 
