@@ -123,7 +123,8 @@ def test_grids():
     for bad in ((0.0, 1.0, 3), (2.0, 1.0, 3), (1.0, 1.0, 3), (1.0, np.inf, 3), (1.0, 2.0, 0)):
         with pytest.raises(UsageError):
             log_grid(*bad)
-    for bad, said in (([], "empty"), ([1.0, 1.0], "1 appears twice"), ([2.0, -1.0], "; -1 is not"), ([np.nan], "nan is")):
+    wrong = ([], "empty"), ([1.0, 1.0], "1 appears twice"), ([2.0, -1.0], "; -1 is not"), ([np.nan], "; nan is not")
+    for bad, said in wrong:
         with pytest.raises(UsageError, match=said) as found:
             explicit_grid(bad)
         assert found.value.hint
