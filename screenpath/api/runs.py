@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from numpy.typing import ArrayLike
 
 from screenpath.data.dataset import FileLike, RowsLike
+from screenpath.data.frames import is_table
 from screenpath.data.memory import MemoryLimit
-from screenpath.errors import UsageError, file_name, folder_of
+from screenpath.errors import DataError, UsageError, file_name, folder_of
 from screenpath.models.option import Option, completed
 from screenpath.models.spec import Spec
 from screenpath.models.specs import spec_of
@@ -322,9 +323,14 @@ def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) 
     return room.convert([file_name(file, "data") for file in files], file_name(out, "out"), **options).path
 
 
-def _data(data):
-    """Return the name of a file as text, and arrays as they are."""
-    return os.fspath(data) if isinstance(data, (str, os.PathLike)) else data
+def _data(data, what: str = "data"):
+    """Return the name of a file as text, and a pair of arrays as it is; what is neither could not even be compared."""
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    if isinstance(data, (tuple, list)) and len(data) == 2:
+        return data
+    table = "of a table that holds the labels pass (table[FEATURES], table[LABELS])" if is_table(data) else None
+    raise DataError(f"`{what}` must be a pair of arrays, (X, y), or the name of a file: {type(data).__name__}", table)
 
 
 def _several(paths) -> list:
@@ -348,6 +354,8 @@ def _session(kind: type, spec: Spec, options: dict, data, command: list) -> Stor
         raise UsageError("`out=-` is the standard output of a command", "name a folder")
     if options["out"] is not None:
         options["out"] = os.fspath(options["out"])
+    if options["test"] is not None:
+        options["test"] = _data(options["test"], "test")
     with warnings.catch_warnings(), Interrupts() as interrupts, MemoryLimit(options["max_memory"]).in_force():
         if options["quiet"]:
             warnings.simplefilter("ignore")

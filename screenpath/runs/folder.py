@@ -68,6 +68,8 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise RunFolderError(f"{path} is not a folder", "choose another one with `out`") from None
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be made: {error.strerror}", "choose another folder") from None
         self._lock = FolderLock(path)
         self._table = self._steps = self._coefficients = self._progress = self._numbers = None
         self._files: dict[str, dict] = {}

@@ -398,6 +398,36 @@ def test_a_saved_path_is_the_path(here, name):
     path.save("r", force=True)
 
 
+def test_a_folder_that_cannot_be_made(here, call):  # noqa: F811
+    """The system's error came as it was, without the name of a remedy."""
+    X, y = problem("svm")
+    with pytest.raises(RunFolderError, match="cannot be made: .*\n.*choose another folder"):
+        screenpath.svm_path(X, y, grid=2).save("x" * 300)
+    (here / "data").write_text(libsvm_text(X, y))
+    found = call("svm", "data", "--grid", 2, "-o", "x" * 300)
+    assert found.code == 1 and "cannot be made: File name too long\n  choose another folder" in found.err
+
+
+def test_a_table_alone_is_no_data(here):
+    """Its truth value is ambiguous, said pandas."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    X, y = problem("svm")
+    whole = pandas.DataFrame(X, columns=list("abcd")).assign(label=y)
+    pair = whole[list("abcd")], whole["label"]
+    for call_it in (
+        lambda: screenpath.run("svm", whole, out="r", **QUIET),
+        lambda: screenpath.cross_validate("svm", whole, out="r", **QUIET),
+        lambda: screenpath.compare("svm", whole),
+        lambda: screenpath.run("svm", pair, test=whole, out="r", **QUIET),
+    ):
+        with pytest.raises(DataError, match=r"must be a pair of arrays, \(X, y\), .*: DataFrame\n.*LABELS"):
+            call_it()
+    with pytest.raises(DataError, match="`data` must be a pair .*: ndarray"):
+        screenpath.run("svm", X, out="r", **QUIET)
+    assert screenpath.run("svm", pair, test=pair, grid=2, out="r", **QUIET).certified
+
+
 def test_a_path_of_other_data_is_not_saved(here):
     X, y = problem("svm")
     for path in (
