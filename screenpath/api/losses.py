@@ -116,7 +116,7 @@ def loss_path(
         For an option that is not valid, or contradicts another.
     """
     began = time.monotonic()
-    data = Given.of(X, y)
+    data = Given.of(X, y, "labels" if loss.signed else "targets")
     if data.texts is not None and not loss.signed:
         raise DataError(f"{loss.name} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
     points = make_grid(grid, cmin, cmax)

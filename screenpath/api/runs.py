@@ -329,8 +329,9 @@ def _data(data, what: str = "data"):
         return os.fspath(data)
     if isinstance(data, (tuple, list)) and len(data) == 2:
         return data
-    table = "of a table that holds the labels pass (table[FEATURES], table[LABELS])" if is_table(data) else None
-    raise DataError(f"`{what}` must be a pair of arrays, (X, y), or the name of a file: {type(data).__name__}", table)
+    hint = "of a table that holds the labels pass (table[FEATURES], table[LABELS])" if is_table(data) else None
+    kind = type(data).__name__
+    raise DataError(f"`{what}` must be a pair of arrays, (X, y), or the name of a file, not {kind}", hint)
 
 
 def _several(paths) -> list:

@@ -72,6 +72,7 @@ def checked_rows(X, what: str = "the data"):
         For what has other than two dimensions, is masked or broken, or holds anything but finite numbers.
     """
     hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
+    hint = "pass what its collect() returns" if hasattr(X, "collect") else hint  # a lazy table of polars
     if not sp.issparse(X):
         X = rows_of(X) if is_table(X) else unmasked(X, what)
     if X.ndim != 2:
@@ -79,7 +80,8 @@ def checked_rows(X, what: str = "the data"):
     if sp.issparse(X):
         X = _whole(X if X.format in ("csr", "csc") else sp.csr_array(X), what)
     if X.dtype.kind not in "biufO":  # numpy would drop a part of complex numbers, and count days
-        kind = "complex numbers" if X.dtype.kind == "c" else f"{X.dtype}, not numbers"
+        kinds = {"c": "complex numbers", "U": "texts, not numbers", "T": "texts, not numbers"}
+        kind = kinds.get(X.dtype.kind, f"{X.dtype}, not numbers")
         hint = "give their real and imaginary parts as features" if X.dtype.kind == "c" else "encode them as numbers"
         raise DataError(f"{what} are {kind}", hint)
     if X.dtype not in (np.float64, np.float32):
@@ -112,24 +114,29 @@ def _whole(X, what: str):
     return canonical(X)
 
 
-def check_data(X, y):
-    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns."""
+def check_data(X, y, what: str = "labels"):
+    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
+
+    ``what`` the values of ``y`` are is said of them.
+    """
     X = checked_rows(X)
-    y = unmasked(y, "the labels")
+    if y is None:
+        raise DataError(f"there are no {what}: y is None", "pass one for each row")
+    y = unmasked(y, f"the {what}")
     if y.dtype.kind in "cmM":  # numpy would drop a part of complex numbers, and count days
-        raise DataError(f"the labels are {y.dtype}, neither numbers nor texts", "encode them as numbers")
+        raise DataError(f"the {what} are {y.dtype}, neither numbers nor texts", "encode them as numbers")
     try:
         y = np.asarray(y, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            "the labels are neither all numbers nor all texts", "leave out rows whose label is not known"
+            f"the {what} are neither all numbers nor all texts", "leave out rows whose label is not known"
         ) from None
     if y.size != X.shape[0]:
-        raise DataError(f"{X.shape[0]} rows but {y.size} labels")
+        raise DataError(f"{X.shape[0]} rows but {y.size} {what}", "pass one for each row")
     if y.size == 0:
         raise DataError("the data has no rows")
     if not np.isfinite(y).all():
-        raise DataError("the labels hold nan or infinite values", "remove or impute them first")
+        raise DataError(f"the {what} hold nan or infinite values", "remove or impute them first")
     return X, y
 
 
@@ -144,10 +151,10 @@ class Given:
     written: Any  # array_like; ``y`` as a run folder keeps it: texts where labels are texts
 
     @classmethod
-    def of(cls, X, y) -> Given:
+    def of(cls, X, y, what: str = "labels") -> Given:
         """Return data and labels as they were passed in, checked; see :func:`check_data`."""
         names, texts = names_of(X), texts_of(y)
-        X, numbers = check_data(X, numbered(y, texts))
+        X, numbers = check_data(X, numbered(y, texts), what)
         return cls(X, numbers, names, texts, numbers if texts is None else y)
 
     def mark(self) -> int:

@@ -165,7 +165,15 @@ class CrossValidated(PathEstimator):
             more = {"sample_weight": weights} if weights is not None and takes_weights else {}
             steps = zip(*(part[k].products for part in folds), strict=True)
             decided = (Decided(np.column_stack(forms), classes) for forms in steps)
-            rows.append([float(scorer(one, X, y, **more)) for one in decided])
+            try:
+                rows.append([float(scorer(one, X, y, **more)) for one in decided])
+            except AttributeError as error:
+                if "predict_proba" not in str(error):
+                    raise
+                raise ValueError(
+                    f"scoring={self.scoring!r} needs probabilities, which held-out decisions do not have; use one of "
+                    "predictions or decisions, such as accuracy or roc_auc"
+                ) from None
         return np.array(rows)
 
     def _splits(self, problem: Problem, groups, score: Score) -> list[Split]:

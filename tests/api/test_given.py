@@ -71,6 +71,12 @@ def test_columns_without_names():
         screenpath.svm_path(pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 1.0, np.nan, 1.0)}), Y)
 
 
+def test_a_lazy_table_has_to_be_collected():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(DataError, match="two dimensions.*\n.*collect"):
+        screenpath.svm_path(polars.DataFrame(X).lazy(), Y)
+
+
 def test_a_record_batch_is_no_table():
     pyarrow = pytest.importorskip("pyarrow")
     pytest.importorskip("narwhals")
@@ -218,6 +224,13 @@ def test_rows_and_labels_of_another_kind():
     for labels in (dates, Y + 0j):
         with pytest.raises(DataError, match="the labels are .*, neither numbers nor texts"):
             screenpath.svm_path(X, labels)
+    with pytest.raises(DataError, match="there are no labels: y is None\n"):
+        screenpath.svm_path(X, None)
+    with pytest.raises(DataError, match="the data are texts, not numbers"):
+        screenpath.svm_path(X.astype(str), Y)
+    for path in (screenpath.lad_path, screenpath.quantile_path, screenpath.svr_path):
+        with pytest.raises(DataError, match="the targets hold nan"):
+            path(X, np.where(Y > 0.0, np.nan, Y))
     with pytest.raises(DataError, match="the data has no columns"):
         screenpath.run("svm", (X[:, :0], Y), out="out")
 

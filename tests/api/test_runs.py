@@ -421,9 +421,9 @@ def test_a_table_alone_is_no_data(here):
         lambda: screenpath.compare("svm", whole),
         lambda: screenpath.run("svm", pair, test=whole, out="r", **QUIET),
     ):
-        with pytest.raises(DataError, match=r"must be a pair of arrays, \(X, y\), .*: DataFrame\n.*LABELS"):
+        with pytest.raises(DataError, match=r"must be a pair of arrays, \(X, y\), .*, not DataFrame\n.*LABELS"):
             call_it()
-    with pytest.raises(DataError, match="`data` must be a pair .*: ndarray"):
+    with pytest.raises(DataError, match="`data` must be a pair .*, not ndarray"):
         screenpath.run("svm", X, out="r", **QUIET)
     assert screenpath.run("svm", pair, test=pair, grid=2, out="r", **QUIET).certified
 

@@ -146,6 +146,13 @@ def test_scores_by_name(cancer):
             SVMClassifierCV([0.1], scoring=scoring).fit(X, y)
 
 
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+def test_scorers_of_probabilities(cancer, scoring):
+    """The error was of a class that nobody has heard of, and has no such attribute."""
+    with pytest.raises(ValueError, match=f"scoring='{scoring}' needs probabilities"):
+        SVMClassifierCV([0.1], cv=2, scoring=scoring, **SCALED).fit(*cancer)
+
+
 def balance(model, X, y):
     """Score by predictions and decisions."""
     return float(np.mean(model.predict(X) == y)) + 0.01 * float(np.mean(model.decision_function(X) > 0.0))
