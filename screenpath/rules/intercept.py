@@ -69,7 +69,7 @@ class FreeDVI(StaticRule):
 
 
 class FreeDVI8(FreeDVI):
-    """DVI_s with eight levers on either side, all of them asked, and some aimed at each row: stronger, and slower."""
+    """DVI_s with eleven levers on either side, all of them asked, some aimed at each row: stronger, and slower."""
 
     name = "dvi8"
     compiled = GIVEN

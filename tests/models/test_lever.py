@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import screenpath
 from screenpath.kernels import lever as kernels
 from screenpath.kernels.matrix import matrix_of
 from screenpath.models import lever
@@ -13,6 +14,8 @@ from screenpath.models.geometry import Ball, KernelPoint, Point
 from screenpath.models.lever import (
     EVERY,
     LIKELIEST,
+    MANY,
+    ONE,
     SHARES,
     KernelLevered,
     LeverBall,
@@ -31,6 +34,14 @@ SIZES = (0.25, 1.0, 4.0)
 
 def fractions(values):
     return [F(float(v)) for v in np.ravel(values)]
+
+
+def test_the_rules_say_how_many_levers_there_are():
+    """They said eight, of which three more are shared by rows."""
+    assert len(MANY.sizes) + len(MANY.shared) == 11 and len(MANY.aimed) == 2
+    said = screenpath.rules_of("svm", free=True)
+    assert "eleven levers on either side" in said["dvi8"] and "a lever on either side" in said["dvi"]
+    assert len(ONE.sizes) + len(ONE.shared) == 1
 
 
 # -- two balls --------------------------------------------------------------------------------------------------------
