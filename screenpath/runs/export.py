@@ -87,7 +87,9 @@ def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     try:
         return Later("sklearn.export", "skops_bytes")(run, step, training)
     except ImportError as error:
-        raise ResourceError(f"this takes scikit-learn and skops: {error}", "pip install 'screenpath[skops]'") from None
+        why = f": {error}" if error.name else ""  # else it is our own, with the name of an extra that has no skops
+        needed = f"this takes scikit-learn 1.6 or newer and skops{why}"
+        raise ResourceError(needed, "pip install 'screenpath[skops]'") from None
 
 
 FORMATS: dict[str, Callable[..., str | bytes]] = {
