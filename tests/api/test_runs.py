@@ -1,5 +1,6 @@
 """What the shell does, from Python: the same options, defaults, files and numbers."""
 
+import inspect
 import json
 import os
 import signal
@@ -13,13 +14,15 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.cli import compare as comparisons
+from screenpath.cli.app import cli
 from screenpath.cli.cv import make_command
 from screenpath.cli.models import command_of
+from screenpath.data.convert import convert
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.specs import SPECS
 from screenpath.report.console import Console
 from screenpath.runs.studies import study_options
-from tests.cli.conftest import call, clouds, libsvm_text, read_csv, without_times  # noqa: F401 (fixtures)
+from tests.cli.conftest import ROOT, call, clouds, libsvm_text, read_csv, without_times  # noqa: F401 (fixtures)
 
 MORE = {"quantile": {"tau": 0.3}, "svr": {"epsilon": 0.2}, "sparse-svm": {"betas": 2, "alphas": 3}}
 QUIET = {"quiet": True}
@@ -60,6 +63,29 @@ def test_options_and_defaults_are_those_of_the_shell(model, cv):
     assert set(shell) == set(python)
     for name, default in shell.items():
         assert default == python[name] or (default in (None, ()) and python[name] in (None, ())), name
+
+
+def keywords(function) -> set:
+    return set(inspect.signature(function).parameters)
+
+
+def test_options_that_are_no_keywords_are_in_the_guide():
+    """It said that all are keywords: generate(out=...) and compare(quiet=True) were TypeErrors."""
+    guide = (ROOT / "examples" / "guide" / "python.md").read_text()
+    functions = {
+        "merge": screenpath.merge_runs, "export": screenpath.export_run, "show": screenpath.show_run,
+        "runs": screenpath.compare_runs, "plot": screenpath.plot_run, "report": screenpath.report_run,
+        "convert": convert, "inspect": screenpath.inspect, "generate": screenpath.generate,
+        "verify": screenpath.verify_certificate,
+    }  # fmt: skip
+    missing = set()
+    for name, function in functions.items():
+        options = {p.name for p in cli.get_command(None, name).params if isinstance(p, click.Option)}
+        missing |= options - keywords(function) - {"kind"}  # of export: `to`
+    shell = {p.name for p in comparisons.command.params if isinstance(p, click.Option)}
+    missing |= shell - {one.name for one in study_options("svm")}
+    assert missing == {"quiet", "format", "log_format", "terminal", "out", "force", "duals", "training"}
+    assert all(f"`{name}`" in guide for name in missing)
 
 
 @pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
