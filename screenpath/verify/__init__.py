@@ -104,7 +104,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     if data is None:
         data = record["data"]["path"]
         if data == "-":
-            raise RunFolderError("the run read standard input", "name the data behind the run")
+            raise RunFolderError("the run read standard input", "name the data file behind the run folder")
     found = check(header, steps, data, str(folder))
     if not found.faults:
         found.faults += differences(folder, record, header, steps, found.solutions)

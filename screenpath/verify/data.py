@@ -152,7 +152,7 @@ class Source:
                 for number, line in enumerate(file):
                     yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
         except FileNotFoundError:
-            raise DataError(f"{self.path}: no such file", "name the data behind the run") from None
+            raise DataError(f"{self.path}: no such file", "name the data file behind the run folder") from None
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
 

@@ -354,7 +354,7 @@ def test_standard_input_has_to_be_named(call, data, monkeypatch):  # noqa: F811
 
     monkeypatch.setattr(sys, "stdin", Stdin)
     assert call("svm", "-", *GRID, "--certificate", "-o", "r").code == 0
-    assert "verify RUN DATA" in call("verify", "r").err
+    assert "name the data file behind the run folder" in call("verify", "r").err
     assert call("verify", "r", data).code == 0
 
 
