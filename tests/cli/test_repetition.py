@@ -202,5 +202,5 @@ def test_weights_of_a_wrong_length_are_named_before_scaling():
         for path in (svm_path, kernel_svm_path, lad_path):
             with pytest.raises(UsageError, match=words):
                 path(X, y, sample_weight=bad, scale="standard")
-    with pytest.raises(DataError, match="10 rows but 9 labels"):
+    with pytest.raises(DataError, match="10 rows but 9 targets"):
         lad_path(X[:10], y[:9], sample_weight=np.ones(9))
