@@ -35,6 +35,8 @@ UNIT = 2.0**-53
 NOWHERE, AT_ZERO, BEFORE = range(3)  # of a smaller primal value
 ALIKE = 2.0**-40  # `rounding.ALIKE`
 UNDERFLOW = 2.0**-1044  # more than what underflow can hide of a sum over rows, or of a squared distance
+FAINT = 2.0**-900  # a sum of losses beside which they are nothing
+LEAST = 2.0**-510  # and of a distance that is the root of such squares, for each of its vectors
 
 
 @kernel
@@ -117,7 +119,19 @@ def box_terms(c, margins, lo, hi, theta, norms, a, b, start, stop):
         plain += part
         slack += most
         ell += c[i] * theta[i]
+    if slack == 0.0 and xi < FAINT and _some_share(c, margins, lo, hi, theta, norms, a, b, start, stop):
+        slack = UNDERFLOW
     return xi, ell, plain, slack
+
+
+@kernel(leaf=True)
+def _some_share(c, margins, lo, hi, theta, norms, a, b, start, stop):
+    """Tell whether a row may have a share of the gap, which is then too small a number for :func:`row_terms`."""
+    some = 0
+    for i in range(at(start), at(stop)):
+        t, error = c[i] - margins[i], a * norms[i] + b
+        some += ((hi[i] > theta[i]) & (t + error > 0.0)) | ((theta[i] > lo[i]) & (error - t > 0.0))
+    return some > 0
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -200,7 +214,7 @@ def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, rel
     dual_sq = C * C * total_sq
     apart_sq = max(w_sq - 2.0 * C * inner + dual_sq, 0.0) + relative * (w_sq + dual_sq)
     apart = np.sqrt(apart_sq + (C * C + C0 * C0) * total_error) + C * sum_error
-    return np.sqrt(0.25 * apart * apart + C * slack) * (1.0 + 16.0 * UNIT) + 0.5 * C * sum_error
+    return np.sqrt(0.25 * apart * apart + C * slack) * (1.0 + 16.0 * UNIT) + 0.5 * C * sum_error + (1.0 + C) * LEAST
 
 
 @kernel
@@ -209,7 +223,7 @@ def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, relative):
     ratio = C / C0
     dual_sq, ahead_sq = C * C * total_sq, ratio * ratio * w_sq
     apart_sq = dual_sq - 2.0 * C * ratio * inner + ahead_sq
-    return np.sqrt(max(apart_sq, 0.0) + relative * (dual_sq + ahead_sq) + C * C * total_error)
+    return np.sqrt(max(apart_sq, 0.0) + relative * (dual_sq + ahead_sq) + C * C * total_error) + (C + ratio) * LEAST
 
 
 @kernel(leaf=True)

@@ -226,8 +226,22 @@ def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
     if inside < 0.0 or slope >= 0.0:
         return 0.0
     if square == 0.0:
-        return math.inf
+        return _stride_of_little(certificate, epsilon, slope, constant)
     return EpsilonGrid.SHORTEN * (-slope + math.sqrt(inside)) / (2.0 * square)
+
+
+def _stride_of_little(certificate: Certificate, epsilon: float, slope: float, constant: float) -> float:
+    """:func:`epsilon_stride` where the quadratic term is 0: there is none, or C times the sum cannot be squared."""
+    largest = float(np.abs(certificate.total).max(initial=0.0))
+    if largest == 0.0:
+        return math.inf
+    length = largest * float(np.linalg.norm(certificate.total / largest))
+    size = math.sqrt(0.5 * (1.0 + epsilon)) * (certificate.C * max(length, math.sqrt(certificate.total_sq)))
+    if size == 0.0 or not math.isfinite(slope / size):
+        return 0.0
+    slope /= size
+    inside = slope * slope - 4.0 * constant
+    return EpsilonGrid.SHORTEN * 0.5 * (-slope + math.sqrt(inside)) / size if inside >= 0.0 else 0.0
 
 
 def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) -> np.ndarray:

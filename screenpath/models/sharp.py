@@ -67,7 +67,7 @@ class _Apart:
         double.double_difference(w, self.C, self.total, apart)
         size = self.C * float(np.linalg.norm(self.total[0]))
         length = float(np.linalg.norm(apart)) * (1.0 + gamma(w.size + 8))
-        if length == 0.0 == size:
+        if length == 0.0 == size and self.error == 0.0:  # terms that cancel leave a sum of 0 with an error
             return 0.0
         return (length + 16.0 * UNIT * UNIT * size + self.C * self.error) * OUTWARD
 
@@ -126,7 +126,9 @@ def with_terms(model, certificate, t, e, square, apart):
     active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)
     unsure = float((steep * e)[active].sum()) + gamma(model.size + 16) * xi
     gap = (apart[0] + C * slack) * OUTWARD
-    gap += box.UNDERFLOW * (1.0 + C) if certificate.point.vector.any() or certificate.theta.any() else 0.0
+    # Also where slack times C is too small a number: it is not 0.
+    some = slack > 0.0 or certificate.point.vector.any() or certificate.theta.any()
+    gap += box.UNDERFLOW * (1.0 + C) if some else 0.0
     found = apart[1] + C * plain
     return replace(
         certificate,

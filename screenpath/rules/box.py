@@ -114,7 +114,8 @@ def guess_ball(model, reference, C: float) -> Ball:
     slope = C * (reference.xi - ell)
     error = 2.0 * C * reference.error + rounding  # the error of `ell` has the bound of that of the reference's
     error += reference.relative * (reference.point.sqnorm + dual_sq)
-    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error) + shift)
+    hidden = (1.0 + C + C / reference.C) * kernels.LEAST
+    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error) + shift + hidden)
 
 
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:

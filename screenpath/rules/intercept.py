@@ -13,6 +13,7 @@ from math import sqrt
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels.box import LEAST
 from screenpath.kernels.compiled_types import GIVEN, PAIR_BALL
 from screenpath.models.geometry import Ball
 from screenpath.models.lever import MANY, ONE, LeverBall, LeverPencil
@@ -52,7 +53,7 @@ def lever_guess(model, reference, C: float) -> LeverBall:
     slope = C * (reference.xi - float(np.einsum("i,i", model.c, found.theta)))
     error = 2.0 * C * reference.error + rounding + reference.relative * (reference.point.sqnorm + dual_sq)
     error += C * found.residue * model.largest_kink
-    shift += 0.5 * C * found.residue * model.largest_norm
+    shift += 0.5 * C * found.residue * model.largest_norm + (1.0 + C + C / reference.C) * LEAST
     ball = Ball(center, (sqrt(max(center.sqnorm + slope, 0.0) + error) + shift) * OUTWARD)
     return LeverBall(ball, C, found.theta, found.residue)
 

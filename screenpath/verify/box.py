@@ -150,7 +150,8 @@ class Pair:
     def gap_with(self, mismatch: float, cost: float) -> float:
         """Return an upper bound of the gap; ``mismatch`` is at least ``||w - v||``, ``cost`` is added to the sum."""
         square = 0.5 * mismatch**2 + (TINY if mismatch else 0.0)
-        return UP * (square + UP * self.entry["C"] * (fsum(self.terms) + cost))
+        terms = fsum(self.terms) + cost
+        return UP * (square + UP * self.entry["C"] * terms) + (TINY if terms else 0.0)
 
     @property
     def primal(self) -> tuple[float, float]:
@@ -217,7 +218,8 @@ def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = Tr
     for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)).tolist() if exactly else ():
         t[i], error[i] = _exactly(block, i, box.c[i], -box.signs[i] * pair.solution)
     most = np.maximum(upper * (t + error), lower * (error - t))
-    pair.terms.append(UP * fsum(np.maximum(most, 0.0)) + (TINY if np.any(most > 0.0) else 0.0))
+    some = ((upper > 0.0) & (t + error > 0.0)) | ((lower > 0.0) & (error - t > 0.0))  # their products may underflow
+    pair.terms.append(UP * fsum(np.maximum(most, 0.0)) + TINY * np.count_nonzero(some))
     pair.losses.append(fsum(np.maximum(box.lo * t, box.hi * t)))
     some = (box.hi * (t + error) > 0.0) | (box.lo * (t - error) > 0.0)  # the loss of others is certainly 0
     pair.spread.append(UP * fsum((np.maximum(-box.lo, box.hi) * (error + 2.0 * UNIT * np.abs(t)))[some]))

@@ -145,7 +145,7 @@ def test_what_is_left_between_w_and_the_sum(coarse):
     assert pair.mismatch == pytest.approx(norm_above(np.abs(pair.apart) + slack))
     pair.terms, pair.losses, pair.spread = [0.4, 0.1], [1.0, 2.0], [0.2, 0.3]
     assert pair.term == pytest.approx(UP * C * 0.5 + TINY)
-    assert pair.gap == pytest.approx(UP * (0.5 * pair.mismatch**2 + TINY + UP * C * 0.5))
+    assert pair.gap == pytest.approx(UP * (0.5 * pair.mismatch**2 + TINY + UP * C * 0.5) + TINY)
     value, error = pair.primal
     assert value == pytest.approx(0.5 * w @ w + C * 3.0)
     assert error == pytest.approx(UP * (C * 0.5 + 8.0 * UNIT * value) + TINY * 3)
@@ -195,7 +195,7 @@ def test_shares_of_the_gap_and_of_the_losses(tails, exactly, coarse):
         w, theta = pair.solution, pair.theta(part)
         products = X @ w, np.full(N, 0.2)
         share_of(pair, block, part, products, exactly)
-        terms, lost, spread = 0.0, 0.0, 0.0
+        terms, lost, spread, shares = 0.0, 0.0, 0.0, 0
         for i in range(N):
             t, e = part.c[i] - part.signs[i] * products[0][i], 0.2
             e += UNIT * abs(t)
@@ -212,9 +212,10 @@ def test_shares_of_the_gap_and_of_the_losses(tails, exactly, coarse):
                     e += 32.0 * UNIT**2 * np.abs(p).sum() + TINY * np.abs(weights).sum()
                 e = UP * (UNIT * abs(t) + (e if p.size else 0.0))
             terms += max(upper * (t + e), lower * (e - t), 0.0)
+            shares += upper * (t + e) > 0.0 or lower * (e - t) > 0.0
             lost += max(part.lo[i] * t, part.hi[i] * t)
             spread += max(-part.lo[i], part.hi[i]) * (e + 2.0 * UNIT * abs(t))
-        assert pair.terms == pytest.approx([UP * terms + (TINY if terms else 0.0)])
+        assert pair.terms == pytest.approx([UP * terms + TINY * shares])
         assert pair.losses == pytest.approx([lost]) and pair.spread == pytest.approx([UP * spread])
     assert again == {False, True}
 
