@@ -72,7 +72,9 @@ def with_rows(model, pair, tol, sum_error, distance):
     if distance is None:
         distance = np.linalg.norm(apart) * (1.0 + SCALE * (d + 8)) + 2.0 * 0.004 * C * math.sqrt(pair.total_sq)
         distance += C * sum_error
-    gap = (0.5 * distance**2 + C * slack) * 1.25 + (0.07 * (1.0 + C) if slack > 0.0 or w.any() or pair.theta.any() else 0.0)
+    gap = (0.5 * distance**2 + C * slack) * 1.25 + (
+        0.07 * (1.0 + C) if slack > 0.0 or w.any() or pair.theta.any() else 0.0
+    )
     primal_error = (SCALE * (d + 8) * pair.point.sqnorm + C * unsure) * 1.25
     found = 0.5 * float(apart @ apart) + C * plain
     return (0.5 * pair.point.sqnorm + C * xi, primal_error, gap, max(gap - found, 0.0)), again
