@@ -247,16 +247,19 @@ def prepare(
         preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
     if not dense:
         prepared = preparation.apply(X)
-        prepared.data = prepared.data.astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is told by whoever takes the norms of the rows
+            prepared.data = prepared.data.astype(dtype, copy=False)
         return prepared, preparation
     if preparation.kind == "none" and preparation.scale is None and not bias:
         if not is_sparse(X):
-            return np.ascontiguousarray(X, dtype=dtype), preparation
+            with np.errstate(over="ignore"):  # as above
+                return np.ascontiguousarray(X, dtype=dtype), preparation
         if X.dtype == dtype and not isinstance(X, Csr):
             return X.toarray(order="C"), preparation
     prepared = np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
     for start, block in _dense_blocks(X):
-        prepared[start : start + len(block)] = preparation.apply(block)
+        with np.errstate(over="ignore"):  # as above
+            prepared[start : start + len(block)] = preparation.apply(block)
     return prepared, preparation
 
 
@@ -307,14 +310,16 @@ def _norms(X) -> np.ndarray:
     DataError
         Where the square of one overflows: divided by it the row would be 0.
     """
+    squares = np.empty(X.shape[0])
     if sp.issparse(X):
-        squares = np.empty(X.shape[0])
         step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
         for start in range(0, X.shape[0], step):
             block = X[start : start + step]
             squares[start : start + step] = np.asarray(block.multiply(block).sum(axis=1), dtype=np.float64).ravel()
     else:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        for start, block in _dense_blocks(X):  # in one order, whatever that of X
+            rows = np.ascontiguousarray(block, dtype=np.float64)
+            squares[start : start + len(rows)] = np.einsum("ij,ij->i", rows, rows)
     norms = np.sqrt(squares)
     if not np.isfinite(norms).all():
         raise DataError(

@@ -41,7 +41,8 @@ class Tally:
         self.epochs += step.epochs
         self.passes += step.passes
         self.rejection_sum += step.rejection_ratio
-        self.worst_rel_gap = max(self.worst_rel_gap, step.rel_gap)
+        # A gap that overflowed, over a primal value that did, is no number: nothing is worse.
+        self.worst_rel_gap = max(self.worst_rel_gap, np.inf if np.isnan(step.rel_gap) else step.rel_gap)
         constant = step.solver == CONSTANT
         self.solved_at = self.solved_at if constant else step.parameters.get("C", 0.0)
         self.constant_from = self.solved_at if constant else 0.0

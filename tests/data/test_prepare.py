@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath.data.prepare import SCALES, fit_preparation, prepare
 from screenpath.errors import DataError, UsageError
 
@@ -66,3 +67,16 @@ def test_squares_that_overflow_are_named(size):
     preparation = prepare(X, "l2")[1]
     with pytest.raises(DataError, match="squared norm of a row exceeds"):
         preparation.apply(X * size)
+
+
+def test_norms_do_not_depend_on_the_order_of_the_array():
+    X = np.random.default_rng(0).normal(size=(50, 37))
+    paths = [screenpath.svm_path(values, np.sign(X[:, 0]), grid=3, scale="l2") for values in (X, np.asfortranarray(X))]
+    assert np.array_equal(*(path.steps[-1].coefficients for path in paths))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_what_float32_cannot_hold_is_one_error(storage):
+    with pytest.raises(DataError, match="overflow"):
+        screenpath.svm_path([[1e50, 3], [2, 1], [1, 1]], [1, -1, 1], dtype="float32", storage=storage, grid=2)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import numpy as np
 import pytest
 
 from screenpath.data.source import open_source, reading
@@ -188,6 +189,12 @@ def test_the_kernel_that_is_compiled_is_named_with_the_time_that_is_usually_left
         activity.began -= 991.0
         assert activity.left is None  # it takes longer than usual: nobody knows
     assert recorder.each is None
+
+
+def test_a_gap_that_overflowed_is_the_worst():
+    tally = Tally()
+    tally.add(Done(status="failed", rel_gap=float("nan")))
+    assert tally.record()["worst_rel_gap"] == np.inf  # it was left out, and the worst one was 0
 
 
 def test_tally_survives_a_checkpoint():
