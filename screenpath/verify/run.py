@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError
-from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS
+from screenpath.verify.file import CERTIFIED, PARAMETERS
 
 OPTIONS = ("tol", "tau", "epsilon", "smoothing", "scaling", "bias")  # of the problem, named alike in run.json
 INTERCEPT = 1e-9  # relative; an intercept is a sum, of which the order is not known here
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zipfile.BadZipFile)
-UNLISTED = {"sha256": None}  # of a run whose record has no hashes
+UNSEALED = 1  # the last schema version of run.json without hashes
+CHUNK = 1 << 20
 
 
 def read_record(folder: Path) -> dict:
@@ -28,7 +29,7 @@ def read_record(folder: Path) -> dict:
             record["options"]["coefficients"],
             record["data"]["sha256"],
             record["preparation"]["bias"],
-            record.get("files", {}).get(NAME, UNLISTED)["sha256"],
+            [entry["sha256"] for entry in record.get("files", {}).values()],
         )
         return record
     except UNREADABLE as error:
@@ -45,10 +46,8 @@ def differences(folder: Path, record: dict, header: dict, steps: list, solutions
     kernel = record.get("kernel") or {}
     other += [f"{name} of the kernel" for name, value in header.get("kernel", {}).items() if kernel.get(name) != value]
     other += ["data"] if record["data"]["sha256"] != header["data"]["sha256"] else []
-    listed = record.get("files", {}).get(NAME, UNLISTED)["sha256"]
-    if listed not in (None, hashlib.sha256((folder / NAME).read_bytes()).hexdigest()):
-        other.append(f"hash of {NAME}")
     found = [(None, f"run.json has another {name} than the certificate") for name in other]
+    found += [(None, f"{name} is not what the run wrote (its hash differs)") for name in _changed(folder, record)]
     table = _table(folder)
     if len(table) != len(steps):
         return [*found, (None, f"the step table has {len(table)} steps, the certificate {len(steps)}")]
@@ -58,8 +57,36 @@ def differences(folder: Path, record: dict, header: dict, steps: list, solutions
             if name in entry and str(row.get(name)) != str(entry[name]):
                 found.append((entry["step"], f"the step table says {name} {row.get(name)}, certified is {entry[name]}"))
     if record["options"]["coefficients"] != "none":
-        found += _coefficients(folder, header, solutions)
+        found += _coefficients(folder, header, len(steps), solutions)
     return found
+
+
+def _changed(folder: Path, record: dict) -> list:
+    """Return the names of the files that are not those of the hashes in run.json, itself among them.
+
+    A file that is not there is left to whoever needs it. Runs of schema version 1 have no hashes.
+    """
+    content = {name: value for name, value in record.items() if name != "sha256"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    found = []
+    if record.get("schema_version", UNSEALED) != UNSEALED or "sha256" in record:
+        found += ["run.json"] if record.get("sha256") != hashlib.sha256(text.encode()).hexdigest() else []
+    for name, entry in record.get("files", {}).items():
+        file = folder / name
+        try:
+            if file.exists() and (file.parent != folder or _sha256(file) != entry["sha256"]):
+                found.append(name)
+        except UNREADABLE as error:
+            raise _damaged(file, error) from None
+    return found
+
+
+def _sha256(file: Path) -> str:
+    found = hashlib.sha256()
+    with open(file, "rb") as stream:
+        while data := stream.read(CHUNK):
+            found.update(data)
+    return found.hexdigest()
 
 
 def _table(folder: Path) -> list:
@@ -74,11 +101,16 @@ def _table(folder: Path) -> list:
         raise _damaged(file, error) from None
 
 
-def _coefficients(folder: Path, header: dict, solutions: dict) -> list:
+def _coefficients(folder: Path, header: dict, n_steps: int, solutions: dict) -> list:
     """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples."""
     of_samples, found = "kernel" in header, []
     written = _written(folder, _cells(header))
     unit, d = ("sample", header["data"]["n_samples"]) if of_samples else ("feature", header["data"]["n_features"])
+    for (step, _), (features, _) in written.items():  # of steps that claim nothing too: no reader could tell which
+        if not 0 <= step < n_steps:
+            found.append((None, f"there are coefficients of a step {step}, which the path does not have"))
+        elif np.unique(features).size != len(features):
+            found.append((step, f"a {unit} has more than one coefficient"))
     if "columns" in header and not of_samples:
         numbers, d = np.append(0, header["columns"] + 1), header["columns"].size
     else:
