@@ -7,7 +7,8 @@ the claim. A step holds if
 * its dual point lies in its box, and every row that is said to be fixed in the optimum is so by the ball of the pair
   that is named;
 * the gap is proven to be at most ``tol`` times the exact primal value, and at most the gap that is claimed;
-* the primal value is the one that is claimed, to the error that is claimed.
+* the primal value is the one that is claimed, to the error that is claimed, and to ``tol`` whatever that error is;
+* the gap that is claimed is at most ``tol`` times that value, too.
 
 The claimed primal value is read as if written to 9 digits; the gap of an ``l1svm``, whose dual point is the checker's
 own, to 12 digits of the primal value, and that of a kernel model to 15. ``tol`` has no margin, nor has the gap of any
@@ -147,7 +148,11 @@ def _judge(found: Verification, pair) -> None:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
     if not gap <= entry["gap"] + pair.digits * least:
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}")
-    if not abs(entry["primal"] - primal) + error <= entry["primal_error"] + PRIMAL_DIGITS * least:
+    if not entry["gap"] <= found.tol * (primal + error) * (1.0 + 2.0**-50) + pair.digits * least < math.inf:
+        faults.append(f"the gap is claimed to be {entry['gap']:.17g}, a relative one above {found.tol:g}")
+    apart = abs(entry["primal"] - primal)
+    near = apart <= max(PRIMAL_DIGITS, found.tol) * least + error  # an error that is claimed could be any
+    if not (near and apart + error <= entry["primal_error"] + PRIMAL_DIGITS * least < math.inf):
         faults.append(f"the primal value is claimed to be {entry['primal']:.17g}, it is {primal:.17g}")
     if not faults:
         found.proven += 1

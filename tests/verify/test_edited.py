@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import math
 
 import numpy as np
 import pytest
 
 import screenpath
 from screenpath.errors import ScreenpathError
-from screenpath.verify import verify_certificate
+from screenpath.verify import check, verify_certificate
+from screenpath.verify.file import NAME, read_certificate
 from tests.cli.conftest import clouds, libsvm_text
 
 
@@ -103,3 +105,26 @@ def test_a_list_of_files_that_is_none_is_one_error(run, files):
     (run / "run.json").write_text(json.dumps({**record, "files": files}))
     with pytest.raises(ScreenpathError, match="is damaged"):
         verify_certificate(run)
+
+
+@pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
+def test_claims_are_no_wider_than_the_tolerance(data, tmp_path, model):
+    """An error of the primal value, or a gap, that covers all there is says nothing."""
+    sizes = {"betas": 2, "alphas": 3} if model == "sparse-svm" else {"grid": 4}
+    screenpath.run(model, data, certificate=True, out=tmp_path / "r", **sizes)
+    header, steps = read_certificate(tmp_path / "r" / NAME)
+    assert check(header, steps, data).holds
+    true = steps[2]["primal"]
+    for change in (
+        {"primal": 123.0, "primal_error": 1e300},
+        {"primal": true * (1.0 + 1e-4), "primal_error": true},
+        {"primal": true * (1.0 - 1e-4), "primal_error": true},
+        {"primal_error": math.inf},
+        {"primal_error": math.nan},
+        {"primal": math.nan},
+        {"gap": math.inf},
+        {"gap": math.nan},
+        {"gap": 1.001 * header["tol"] * true},
+    ):
+        found = check(header, [*steps[:2], {**steps[2], **change}, *steps[3:]], data)
+        assert {step for step, _ in found.faults} == {2}, change
