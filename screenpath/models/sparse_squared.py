@@ -22,8 +22,11 @@ from math import fsum, inf, log2
 
 import numpy as np
 
+from screenpath.errors import DataError
 from screenpath.models.sparse import SparseModel
 from screenpath.models.sparse_free import FreeSparseModel
+
+WIDEST = 511  # binary exponent of a width: its square is a float64
 
 
 class SquaredHingeModel(SparseModel):
@@ -94,8 +97,13 @@ def width_beyond(n: int, classes: int, weights) -> float:
 
     ``t^2 s_i / (2 n) <= P(0) <= (classes - 1) / 2`` (or 1/2): ``t <= (n (classes - 1) / s_i)^1/2``.
     """
-    least = 1.0
+    least = 0.0  # log2, as the share of a weight among all may be no float64
     if weights is not None:
         given = np.asarray(weights, dtype=np.float64)
-        least = float(given[given > 0.0].min()) * n / fsum(given)
-    return 2.0 ** (int(0.5 * log2(1.01 * n * max(classes - 1, 1) / least)) + 1)  # with room for rounding
+        least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))
+    power = int(0.5 * (log2(1.01 * n * max(classes - 1, 1)) - least)) + 1  # with room for rounding
+    if power > WIDEST:
+        raise DataError(
+            "a weight is too small beside the others for the squared hinge", "give such samples the weight 0"
+        )
+    return 2.0**power

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath import sparse_svm_path
-from screenpath.errors import UsageError
+from screenpath.errors import DataError, UsageError
 from screenpath.models.builders import sparse_model
 from screenpath.models.grid import beta_grid, grid_pairs
 from screenpath.models.sparse_grid import SparseGrid
@@ -82,6 +82,18 @@ def test_paths_reach_the_optimum(classes, intercept, weights):
         assert best * (1.0 - 1e-8) <= here <= best * (1.0 + 1e-8)
         assert step.dual <= best * (1.0 + 1e-9) and step.n_L == 0
         assert np.abs(t).max() < width_beyond(y.size, classes, s)
+
+
+@pytest.mark.parametrize("weights", [[1e-310, 1, 1, 1], [1e-300, 1e12, 1, 1], [5e-324, 1e300, 1, 1]])
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_a_weight_that_is_nothing_beside_the_others_is_refused(weights, intercept):
+    """The width would be too large for squares; one just above that is none."""
+    X, y = [[1.0, 2], [2, -1], [-1.0, 0], [0.3, 0.3]], [1.0, 1, -1, -1]
+    options = {"loss": "squared-hinge", "betas": 1, "alphas": 2, "intercept": intercept}
+    with pytest.raises(DataError, match="too small"):
+        sparse_svm_path(X, y, sample_weight=weights, **options)
+    sparse_svm_path(X, y, sample_weight=[1e-305, 1, 1, 1], **options)
+    assert width_beyond(4, 1, [1e-305, 0.0, 1, 1]) > 1e152
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

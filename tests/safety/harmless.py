@@ -118,8 +118,8 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (
         "screenpath/models/sparse_squared.py",
         "width_beyond",
-        "least = float(given[given > 0.0].min()) * n / fsum(given)",
-        "float(given[given > 0.0].min()) / n",
+        "least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))",
+        "log2(given[given > 0.0].min()) - log2(n)",
     ): "whatever is beyond a width that no sample reaches is one too",
     (
         "screenpath/verify/l1svm.py",
