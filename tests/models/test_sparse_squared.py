@@ -84,6 +84,14 @@ def test_paths_reach_the_optimum(classes, intercept, weights):
         assert np.abs(t).max() < width_beyond(y.size, classes, s)
 
 
+def test_the_width_is_the_next_power_of_two():
+    for n in range(1, 70):
+        for classes in (1, 2, 3, 7):
+            for weights, share in ((None, 1.0), ([0.0, 3.0] + [5.0] * n, 3.0 * n / (3.0 + 5.0 * n))):
+                needed = n * max(classes - 1, 1) / share
+                assert needed < width_beyond(n, classes, weights) ** 2 <= 4.05 * needed
+
+
 @pytest.mark.parametrize("weights", [[1e-310, 1, 1, 1], [1e-300, 1e12, 1, 1], [5e-324, 1e300, 1, 1]])
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_a_weight_that_is_nothing_beside_the_others_is_refused(weights, intercept):
