@@ -97,7 +97,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     ScreenpathError
         If there is no certificate, it is damaged, or the data is not that of the run.
     """
-    folder = folder_of(run, "use screenpath.run(MODEL, (X, y), certificate=True), and pass its folder")
+    folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
     header, steps = read_certificate(folder / NAME)
