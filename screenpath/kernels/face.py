@@ -11,18 +11,8 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import _relabel, add, borrowed, dot, matrix_of, taken
 from screenpath.kernels.newton_system import inner
-from screenpath.kernels.preconditioner import (
-    Survey,
-    closed,
-    diagonal,
-    gap_of,
-    nameless,
-    nothing_known,
-    precondition,
-    solve_rows,
-    survey,
-    surveyed,
-)
+from screenpath.kernels.preconditioner import closed, diagonal, gap_of, precondition, solve_rows
+from screenpath.kernels.survey import Survey, nameless, nothing_known, survey, surveyed
 
 SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
 KNOWN = 0.5  # share of the rows in number that a survey must have had, for its frequent columns to be theirs
@@ -201,7 +191,7 @@ def face_step(
         if before.size < KNOWN * n:
             known = survey(rows, squares, columns, w.size)
         else:
-            known = surveyed(known, before, rows, face, columns, sqnorms.size)
+            known = surveyed(known, before, rows, squares, face, columns, sqnorms.size)
     step, change, touched, left = _settle(
         rows, seats, columns.size, t, squares, known, box, prox, aim, forcing, closer, final, limit
     )  # fmt: skip

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from screenpath.kernels import face as kernels
-from screenpath.kernels.preconditioner import nothing_known
+from screenpath.kernels.survey import nothing_known
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels import preconditioner
+from screenpath.kernels import preconditioner, survey
 from screenpath.kernels.face import face_step
 from screenpath.kernels.matrix import matrix_of
 from screenpath.kernels.rows import csr_products
@@ -46,7 +46,7 @@ def rows():
 
 
 def surveyed_alone(G):
-    return preconditioner.survey(matrix(G), np.sum(G * G, axis=1), np.arange(G.shape[1]), G.shape[1])
+    return survey.survey(matrix(G), np.sum(G * G, axis=1), np.arange(G.shape[1]), G.shape[1])
 
 
 def preconditioned_rows(G):
@@ -84,9 +84,9 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
     before = np.setdiff1d(np.arange(120), np.arange(4, 120, 30))  # rows that others are like, and others, are missing
     rows = np.setdiff1d(np.arange(120), np.arange(15, 120, 35))
     X, columns = compact(G, before)
-    known = preconditioner.survey(X, np.sum(G[before] ** 2, axis=1), columns, 300)
+    known = survey.survey(X, np.sum(G[before] ** 2, axis=1), columns, 300)
     X, columns = compact(G, rows)
-    found = preconditioner.surveyed(known, before, X, rows, columns, 120)
+    found = survey.surveyed(known, before, X, np.sum(G[rows] ** 2, axis=1), rows, columns, 120)
     frequent = np.flatnonzero(known.place >= 0)
     assert frequent.size == known.frequent == found.frequent > 0
     A, rest, keys = of(found)
@@ -111,7 +111,7 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
 def test_rows_that_nobody_surveyed_before_are_surveyed_alone():
     G = text(60, 200, 4)
     known = surveyed_alone(G)
-    again = preconditioner.surveyed(known, np.arange(60), matrix(G), np.arange(60), np.arange(200), 60)
+    again = survey.surveyed(known, np.arange(60), matrix(G), np.sum(G * G, axis=1), np.arange(60), np.arange(200), 60)
     for one, other in zip(known, again, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -121,7 +121,7 @@ def test_the_size_of_a_row_does_not_matter_for_what_is_frequent():
     G = text(120, 300, 5)
     shares = np.sum(G * G, axis=0)
     found = np.flatnonzero(surveyed_alone(G).place >= 0)
-    assert 0 < found.size <= 120 // preconditioner.FEWER and np.all(shares[found] > preconditioner.HEAVY)
+    assert 0 < found.size <= 120 // survey.FEWER and np.all(shares[found] > survey.HEAVY)
     assert np.setdiff1d(np.flatnonzero(shares > shares[found].min()), found).size == 0
     sizes = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=120)
     np.testing.assert_array_equal(np.flatnonzero(surveyed_alone(sizes[:, None] * G).place >= 0), found)
@@ -195,7 +195,7 @@ def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
     G, n = text(120, 300, 4), 120
     squares, half, one = np.sum(G * G, axis=1), np.full(n, 0.8), np.ones(n)
     rows, signs = np.arange(n), np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
-    X, none = matrix(signs[:, None] * G), (np.empty(0, dtype=np.int64), preconditioner.nothing_known())
+    X, none = matrix(signs[:, None] * G), (np.empty(0, dtype=np.int64), survey.nothing_known())
     kept = {}
     for final in (False, True):
         alpha, w, margins = np.zeros(n), np.zeros(300), np.full(n, np.nan if final else 0.0)  # as `moved` says
@@ -216,7 +216,7 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     face, one = np.arange(3, n - 2), np.ones(n)
     alpha = np.zeros(n)
     w = G.T @ alpha
-    none = np.empty(0, dtype=np.int64), preconditioner.nothing_known()
+    none = np.empty(0, dtype=np.int64), survey.nothing_known()
     squares = np.sum(G * G, axis=1)
     touched, share, left, _ = face_step(
         matrix(G), np.arange(n), np.ones(n, dtype=np.int8), one, -half * one, half * one, squares, alpha, w, w[:n],
@@ -232,3 +232,28 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
         assert np.abs(1.0 - G @ w)[face].max() < 1e-2
     else:
         assert np.any(np.abs(alpha) >= half * (1 - 1e-12))
+
+
+def test_what_rows_have_entered_is_kept_as_they_come_and_go():
+    """The matrix that is kept is that of the rows there are, whatever the steps and the ridges before."""
+    G = text(120, 300, 6)
+    squares, rng = np.sum(G * G, axis=1), np.random.default_rng(0)
+    before = np.arange(100)
+    X, columns = compact(G, before)
+    known = survey.survey(X, squares[before], columns, 300)
+    preconditioner.precondition(known, np.full(before.size, 0.1))
+    for ridge in (0.1, 1e-3, 1e-3, 0.05):
+        rows = np.flatnonzero(rng.random(120) < 0.8)
+        X, columns = compact(G, rows)
+        known = survey.surveyed(known, before, X, squares[rows], rows, columns, 120)
+        M = preconditioner.precondition(known, np.full(rows.size, ridge))
+        own = known.rest + ridge
+        alike = np.flatnonzero(M.like >= 0)
+        own[alike] -= M.slope[alike] * known.shared[alike]
+        assert alike.size >= 6 and np.all(np.abs(M.pivot - own) <= 1.001 * preconditioner.DRIFT * M.pivot)
+        A = sp.csr_array((M.values, M.columns, M.starts), shape=(rows.size, known.frequent)).toarray()
+        A[alike] -= M.slope[alike, None] * A[M.like[alike]]
+        W = np.eye(known.frequent) + (A / M.pivot[:, None]).T @ A
+        factor = np.tril(M.factor)
+        np.testing.assert_allclose(factor @ factor.T, W, rtol=1e-9, atol=1e-9 * W.max())
+        before = rows
