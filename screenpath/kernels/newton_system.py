@@ -158,12 +158,15 @@ def solve_factored(L, x):
         s = (x[i + 3] - s - d[i] * p - d[i + 1] * q - d[i + 2] * r) / d[i + 3]
         x[i], x[i + 1], x[i + 2], x[i + 3] = p, q, r, s
     for i in range(last, n):
-        x[i] = (x[i] - inner(L[i, :i], x[:i])) / L[i, i]
+        p = x[i]
+        for k in range(i):
+            p -= L[i, k] * x[k]
+        x[i] = p / L[i, i]
     for i in range(n - 1, last - 1, -1):
-        a, p = L[i], x[i] / L[i, i]
+        p = x[i] / L[i, i]
         x[i] = p
         for k in range(i):
-            x[k] -= a[k] * p
+            x[k] -= L[i, k] * p
     for i in range(last - 4, -1, -4):
         a, b, c, d = L[i], L[i + 1], L[i + 2], L[i + 3]
         s = x[i + 3] / d[i + 3]
