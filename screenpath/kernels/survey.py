@@ -1,4 +1,4 @@
-"""What a preconditioner is told of sparse rows, whatever the ridge: their frequent columns, and which rows are alike.
+"""What a preconditioner is told of sparse rows: their frequent columns, which rows are alike, and what they add up to.
 
 Most of a step's rows are those of the step before, and what is known of these is taken over.
 """
@@ -20,7 +20,7 @@ SIZE, SPOT = 0x7FFFFFFFFFF00000, 0xFFFFF  # bits of a value that say how large i
 
 
 class Survey(NamedTuple):
-    """What is known of rows, whatever the ridge.
+    """What is known of rows: whatever the ridge, but for ``slope``, ``pivot`` and ``gram``.
 
     Attributes
     ----------
