@@ -94,24 +94,30 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, fin
     ridge, residual, part, more = prox * sqnorms, t.copy(), np.empty(n), np.empty(d)
     step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
     goal, best, best_step, best_change, last = 0.0, 0.0, np.zeros(n), np.zeros(d), False
+    direction, search, image, curve = np.zeros(n), np.zeros(d), np.zeros(n), 0.0
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
     M = precondition(known, ridge) if X.sparse else diagonal(ridge + sqnorms)
     for _ in range(SYSTEMS + MORE if final else SYSTEMS):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
-        touched += solve_rows(X, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim)
+        read, curve = solve_rows(
+            X, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim, direction, search,
+            image, curve,
+        )  # fmt: skip
+        touched += read
         for j in range(d):
             change[j] += more[j]
         stopped, others = _clip(X, where, part, box, step, change), 0
         rise = inner(t, step) - 0.5 * inner(change, change)
-        last = rise > best
+        last = rise >= best  # equal where nothing was left to solve
         if last:
             best, best_step[:], best_change[:] = rise, step, change
         if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
             for k in range(n):
                 residual[k] = t[k] - dot(X, where[k], change) - ridge[k] * (step[k] - centre[k])
             others = _open(residual, box, opened)
+            curve = 0.0 if others > 0 else curve
             touched += stopped + n
         moves += others
         if touched > limit * n or (others == 0 and ((moves > 0 and not final) or closer == 1.0)):

@@ -2,10 +2,10 @@
 preconditioner that knows text.
 
 What makes such a matrix ill-conditioned are columns that many rows have (a text's frequent words), and rows that are
-nearly alike. The former enter as they are, ``A`` of shape (n, f); of the other columns the squared norms ``D`` of the
-rows stay, and the product of a row with one like it: ``M = L D L' + A A'``, ``L`` with one entry below the diagonal at
-most in each row. By Woodbury an inverse takes the factor of ``W = I + A' (L D L')^-1 A``, of order f, and two
-traversals of ``A``.
+nearly alike. The former enter as they are, ``A`` of shape (n, f). Of the other columns the squared norms of the rows
+stay, and the products of rows with one like each; what these links make are trees (Chow and Liu 1968), so that the
+inverse of a factor has one entry in each row beside the diagonal: ``M = L D L' + A A'``, ``L^-1 = I - T``. By Woodbury
+an inverse takes the factor of ``W = I + A' (L D L')^-1 A``, of order f, and two traversals of ``A``.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,9 @@ class Preconditioner(NamedTuple):
     values, columns, starts, like : ndarray
         As of the :class:`Survey`.
     slope, pivot : ndarray of shape (n,)
-        The entry of ``L`` that a row has, and ``D``.
+        The entry of ``T`` that a row has, and ``D``.
+    level : ndarray of shape (n,)
+        The squared norms without the frequent columns, and the ridge.
     factor : ndarray of shape (f, f)
         Cholesky factor of ``W``.
     """
@@ -40,6 +42,7 @@ class Preconditioner(NamedTuple):
     like: np.ndarray
     slope: np.ndarray
     pivot: np.ndarray
+    level: np.ndarray
     factor: np.ndarray
 
 
@@ -48,7 +51,7 @@ def diagonal(pivot):
     """Return the preconditioner that divides by ``pivot``."""
     n, none = pivot.size, np.empty(0)
     like, starts = np.full(n, -1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
-    return Preconditioner(none, np.empty(0, dtype=np.int32), starts, like, np.zeros(n), pivot, np.empty((0, 0)))
+    return Preconditioner(none, np.empty(0, dtype=np.int32), starts, like, np.zeros(n), pivot, pivot, np.empty((0, 0)))
 
 
 @kernel(fastmath=SUMS)
@@ -84,7 +87,9 @@ def precondition(known, ridge):
             factor[i, j] = gram[i, j] + gram[j, i]
         factor[i, i] += 1.0
     _factorise(factor)
-    return Preconditioner(known.values, known.columns, known.starts, like, slope.copy(), pivot.copy(), factor)
+    return Preconditioner(
+        known.values, known.columns, known.starts, like, slope.copy(), pivot.copy(), rest + ridge, factor
+    )
 
 
 @kernel
@@ -95,35 +100,34 @@ def closed(M, opened):
     """
     if opened.all():
         return M
-    like, pivot, slope, pivots = M.like.copy(), M.pivot.copy(), M.slope, M.pivot
+    like, pivot = M.like.copy(), M.pivot.copy()
     for k in range(opened.size):
         if not opened[k]:
             like[k], pivot[k] = -1, np.inf
         elif like[k] >= 0 and not opened[like[k]]:
-            pivot[k] += slope[k] * slope[k] * pivots[like[k]]
-            like[k] = -1
-    return Preconditioner(M.values, M.columns, M.starts, like, slope, pivot, M.factor)
+            like[k], pivot[k] = -1, M.level[k]
+    return Preconditioner(M.values, M.columns, M.starts, like, M.slope, pivot, M.level, M.factor)
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _apart(M, r, out):
-    """Write ``(L D L')^-1 r`` to ``out``, which may be ``r``."""
+def _apart(M, r, half, out):
+    """Write ``(L D L')^-1 r`` to ``out``, which may be ``r``; ``half`` is room for as much."""
     like, slope, pivot = M.like, M.slope, M.pivot
-    for k in range(out.size):
-        other = like[k]  # an earlier one, itself like no other
-        out[k] = r[k] if other < 0 else r[k] - slope[k] * r[at(other)]
-    for k in range(out.size):
-        out[k] /= pivot[k]
-    for k in range(out.size):
+    for k in range(r.size):
+        other = like[k]
+        half[k] = (r[k] if other < 0 else r[k] - slope[k] * r[at(other)]) / pivot[k]
+    for k in range(r.size):
+        out[k] = half[k]
+    for k in range(r.size):
         if like[k] >= 0:
-            out[at(like[k])] -= slope[k] * out[k]
+            out[at(like[k])] -= slope[k] * half[k]
 
 
 @kernel(fastmath=SUMS)
-def preconditioned(M, r, out, sums):
-    """Write ``M^-1 r`` to ``out``; ``sums`` is room for f numbers."""
+def preconditioned(M, r, out, half, sums):
+    """Write ``M^-1 r`` to ``out``; ``half`` and ``sums`` are room for n and f numbers."""
     values, columns, starts = M.values, M.columns, M.starts
-    _apart(M, r, out)
+    _apart(M, r, half, out)
     sums[:] = 0.0
     for k in range(r.size):
         for q in range(at(starts[k]), at(starts[k + 1])):
@@ -134,7 +138,7 @@ def preconditioned(M, r, out, sums):
         for q in range(at(starts[k]), at(starts[k + 1])):
             total -= values[q] * sums[at(columns[q])]
         out[k] = total
-    _apart(M, out, out)
+    _apart(M, out, half, out)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -156,9 +160,21 @@ def _sized(weights, residual):
     return total
 
 
+@kernel(fastmath=SUMS, leaf=True)
+def _advance(length, p, search, image, step, change, residual):
+    """Go so far in a direction."""
+    for k in range(p.size):
+        step[k] += length * p[k]
+        residual[k] -= length * image[k]
+    for j in range(change.size):
+        change[j] += length * search[j]
+
+
 @kernel(fastmath=SUMS)
-def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit, box, aim):
+def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit, box, aim, p, search, image, curve):
     """Solve ``(G G' + diag(ridge)) step = residual`` by preconditioned conjugate gradients.
+
+    It may go on from the last direction of another system with nearly the same matrix, which it then knows of.
 
     Parameters
     ----------
@@ -177,47 +193,47 @@ def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit,
         Ends of the dual variables, and where they are; read where ``aim`` is not negative.
     aim : float
         Their share of the gap at which to stop as well.
+    p, search, image : ndarray of shape (n,), (d,) and (n,)
+        The last direction, ``G'`` times it, and the matrix times it; finite, and updated.
+    curve : float
+        The first times the last; 0 where there is no direction to go on from.
 
     Returns
     -------
-    int
-        Rows touched; those that the preconditioner reads a part of count for that part.
+    touched : int
+        Rows; those that the preconditioner reads a part of count for that part.
+    curve : float
     """
-    X, n = borrowed(X), ridge.size
-    p, z, image = np.empty(n), np.empty(n), np.empty(n)
-    search, sums = np.empty(change.size), np.empty(M.factor.shape[0])
+    X, n, z = borrowed(X), ridge.size, np.empty(ridge.size)
+    half, sums = np.empty(n), np.empty(M.factor.shape[0])
     step[:] = 0.0
     change[:] = 0.0
-    p[:] = 0.0
-    formed, last = 0, 0.0
+    formed = 0
+    if curve > 0.0:  # the right-hand side may have what this direction reaches
+        _advance(inner(residual, p) / curve, p, search, image, step, change, residual)
     while formed < limit and _sized(weights, residual) > goal:
         if aim >= 0.0 and gap_of(box, step, residual) <= aim:
             break
-        preconditioned(M, residual, z, sums)
-        square = inner(residual, z)
-        turn = square / last if formed > 0 else 0.0
-        last = square
+        preconditioned(M, residual, z, half, sums)
+        turn = -inner(z, image) / curve if curve > 0.0 else 0.0
         search[:] = 0.0
         curve = 0.0
         for k in range(n):
-            p[k] = z[k] + turn * p[k]
+            p[k] = z[k] + turn * p[k] if weights[k] > 0.0 else 0.0
             if weights[k] > 0.0:
                 add(X, where[k], p[k], search)
         for k in range(n):
             image[k] = dot(X, where[k], search) + ridge[k] * p[k] if weights[k] > 0.0 else 0.0
             curve += p[k] * image[k]
-        length = square / curve
-        for k in range(n):
-            step[k] += length * p[k]
-            residual[k] -= length * image[k]
-        for j in range(change.size):
-            change[j] += length * search[j]
         formed += 1
+        if not curve > 0.0:  # solved, but for rounding
+            break
+        _advance(inner(residual, p) / curve, p, search, image, step, change, residual)
     stored, count, indptr = 0, 0, X.indptr  # values, rows
     for k in range(n):
         stored += indptr[where[k] + 1] - indptr[where[k]] if X.sparse else change.size
         count += weights[k] > 0.0
-    return int(formed * count * (1.0 + M.values.size / max(stored, 1)))
+    return int(formed * count * (1.0 + M.values.size / max(stored, 1))), curve
 
 
 def warm_up():
@@ -229,5 +245,8 @@ def warm_up():
     M = precondition(surveyed(known, rows, X, data, rows, columns, 2), data)
     diagonal(data)
     closed(M, np.full(2, True))
-    preconditioned(M, data, np.empty(2), np.empty(M.factor.shape[0]))
-    solve_rows(X, np.arange(2), M, data, data.copy(), data.copy(), np.empty(1), data, 0.1, 2, np.ones((3, 2)), -1.0)
+    preconditioned(M, data, np.empty(2), np.empty(2), np.empty(M.factor.shape[0]))
+    solve_rows(
+        X, np.arange(2), M, data, data.copy(), data.copy(), np.empty(1), data, 0.1, 2, np.ones((3, 2)), -1.0,
+        data.copy(), np.empty(1), data.copy(), 0.0,
+    )  # fmt: skip

@@ -13,8 +13,8 @@ from screenpath.kernels.matrix import borrowed, dot, matrix_of
 FREQUENT = 200  # columns that enter as they are, at most
 FEWER = 8  # and at most one for so many rows
 HEAVY = 1.0  # sum of the squares of a column of rows of norm 1, from which it is one of them
-ALIKE = 0.5  # cosine, without the frequent columns, from which two rows are alike
-KEYS, DEEP = 3, 4  # a row's heaviest columns (`_part` knows how many), and rows with one of them that are looked at
+ALIKE = 0.2  # cosine, without the frequent columns, from which two rows are alike
+KEYS, DEEP = 3, 8  # a row's heaviest columns (`_part` knows how many), and rows with one of them that are looked at
 HALVINGS = 20  # of a range of weights
 SIZE, SPOT = 0x7FFFFFFFFFF00000, 0xFFFFF  # bits of a value that say how large it is, and of its spot within the row
 
@@ -27,7 +27,7 @@ class Survey(NamedTuple):
     values, columns, starts : ndarray
         ``A`` by rows, of ``frequent`` columns.
     like : ndarray of int64 of shape (n,)
-        The row, itself like no other, that a row has an entry of ``L`` for; -1 where there is none.
+        The row that a row is linked to, -1 where there is none. The links make trees.
     shared, rest : ndarray of shape (n,)
         The product with that row, and the squared norm, without the frequent columns.
     frequent : int
@@ -36,7 +36,7 @@ class Survey(NamedTuple):
     keys : ndarray of int64 of shape (n, KEYS)
         The heaviest of each row's other columns, -1 where there are not as many.
     slope, pivot : ndarray of shape (n,)
-        The entry of ``L`` and that of ``D`` with which a row has entered ``gram``; a pivot of 0 where it has not.
+        The entry of ``T`` and that of ``D`` with which a row has entered ``gram``; a pivot of 0 where it has not.
     gram : ndarray of shape (frequent, frequent)
         ``A' (L D L')^-1 A`` of the rows that have entered, in halves: each pair of entries on either side of the
         diagonal, and half of it.
@@ -138,17 +138,28 @@ def _lay(X, place, r, line, there):
         line[j] = data[q] if there and place[j] < 0 else 0.0
 
 
+@kernel(leaf=True)
+def _tree(over, r):
+    """Return the first row of the tree that a row is in; ``over`` leads there, in shorter ways afterwards."""
+    while over[r] != r:
+        over[r] = over[over[r]]
+        r = over[r]
+    return r
+
+
 @kernel(fastmath=SUMS)
 def _compare(X, place, d, keys, fresh, like, shared, rest):
-    """Find for fresh rows one that each is like, among the others and the fresh rows before it.
+    """Find for fresh rows the one that each is most like, among the others and the fresh rows before it.
 
-    Rows alike share one of their heaviest columns. A row that is like another stands for no third one.
+    Rows alike share one of their heaviest columns. No row is like itself by way of others: these are trees.
     """
-    n, line, first = fresh.size, np.zeros(place.size), np.full(d, -1, dtype=np.int64)
+    n, line, first, over = fresh.size, np.zeros(place.size), np.full(d, -1, dtype=np.int64), np.arange(fresh.size)
     following = np.empty(KEYS * n, dtype=np.int64)
     for r in range(n):
-        if not fresh[r] and like[r] < 0:
+        if not fresh[r]:
             _list(keys, r, first, following)
+        if like[r] >= 0:
+            over[_tree(over, r)] = _tree(over, like[r])
     for r in range(n):
         if not fresh[r]:
             continue
@@ -161,14 +172,15 @@ def _compare(X, place, d, keys, fresh, like, shared, rest):
                     _lay(X, place, r, line, True)
                     laid = True
                 product = dot(X, other, line)
-                if product * product > most * rest[other] * rest[r]:
+                if product * product > most * rest[other] * rest[r] and _tree(over, other) != _tree(over, r):
                     most, like[r] = product * product / (rest[other] * rest[r]), other
                     shared[r] = product
                 entry, left = following[entry], left - 1
         if laid:
             _lay(X, place, r, line, False)
-        if like[r] < 0:
-            _list(keys, r, first, following)
+        if like[r] >= 0:
+            over[_tree(over, r)] = _tree(over, like[r])
+        _list(keys, r, first, following)
 
 
 @kernel

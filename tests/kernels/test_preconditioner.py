@@ -31,12 +31,23 @@ def matrix(G):
 
 
 def inverse(M, n):
-    out, sums = np.empty(n), np.empty(M.factor.shape[0])
+    out, half, sums = np.empty(n), np.empty(n), np.empty(M.factor.shape[0])
     columns = []
     for unit in np.eye(n):
-        preconditioner.preconditioned(M, unit, out, sums)
+        preconditioner.preconditioned(M, unit, out, half, sums)
         columns.append(out.copy())
     return np.array(columns).T
+
+
+def links(M):
+    """Return the rows that are linked to one each, and ``L`` of the docstring; its inverse exists where there are only
+    trees.
+    """
+    T, alike = np.zeros((M.like.size, M.like.size)), np.flatnonzero(M.like >= 0)
+    T[alike, M.like[alike]] = 1.0
+    assert not np.linalg.matrix_power(T, M.like.size).any()
+    T[alike, M.like[alike]] = M.slope[alike]
+    return alike, np.linalg.inv(np.eye(M.like.size) - T)
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +68,8 @@ def preconditioned_rows(G):
 def test_the_inverse_is_that_of_the_matrix_in_the_docstring(rows):
     G, M = rows
     A = sp.csr_array((M.values, M.columns, M.starts), shape=(120, M.factor.shape[0])).toarray()
-    L = np.eye(120)
-    alike = np.flatnonzero(M.like >= 0)
-    L[alike, M.like[alike]] = M.slope[alike]
-    assert np.all(M.like[M.like[alike]] < 0) and np.all(M.like < np.arange(120)) and alike.size >= 6
+    alike, L = links(M)
+    assert alike.size >= 6 and np.any(M.like[M.like[alike]] >= 0)  # more than stars
     full = L @ np.diag(M.pivot) @ L.T + A @ A.T
     np.testing.assert_allclose(inverse(M, 120) @ full, np.eye(120), atol=1e-8)
     np.testing.assert_allclose(np.diag(full), 1.0 + RIDGE, rtol=1e-12)  # norms are right, and products of those alike
@@ -96,8 +105,8 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
     np.testing.assert_allclose(rest, np.sum(rare * rare, axis=1), rtol=1e-12)
     heaviest = np.sort(np.take_along_axis(rare, keys, axis=1))
     np.testing.assert_array_equal(heaviest, np.sort(rare)[:, -keys.shape[1] :])
-    alike = np.flatnonzero(found.like >= 0)
-    assert alike.size >= 6 and np.all(found.like[found.like[alike]] < 0)
+    alike, _ = links(found)
+    assert alike.size >= 6
     np.testing.assert_allclose(found.shared[alike], np.sum(rare[alike] * rare[found.like[alike]], axis=1), rtol=1e-12)
     # Every row that stands twice among these has found its like, also where one of the two is new.
     product = rare @ rare.T / np.sqrt(np.outer(rest, rest))
@@ -130,10 +139,17 @@ def test_the_size_of_a_row_does_not_matter_for_what_is_frequent():
 def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
     _, M = rows
     opened = np.arange(120) % 3 > 0
-    found = inverse(preconditioner.closed(M, opened), 120)
+    rest = preconditioner.closed(M, opened)
+    found = inverse(rest, 120)
     assert not found[~opened].any() and not found[:, ~opened].any()
     np.testing.assert_allclose(found, found.T, atol=1e-9)
     assert np.linalg.eigvalsh(found[np.ix_(opened, opened)]).min() > 0.0
+    # Norms are right, also where the row that one was linked to, and that was linked to a third one, is left out.
+    alone = (M.like >= 0) & (rest.like < 0) & opened
+    assert np.any(M.like[M.like[alone]] >= 0)
+    _, L = links(rest)
+    norms = (np.square(L[np.ix_(opened, opened)]) * rest.pivot[opened]).sum(axis=1)
+    np.testing.assert_allclose(norms, M.level[opened], rtol=1e-12)
     every = preconditioner.closed(M, np.full(120, True))
     assert np.array_equal(every.pivot, M.pivot) and np.array_equal(every.like, M.like)
 
@@ -145,7 +161,7 @@ def test_systems_are_solved_with_few_products(rows, sparse):
     ridge, right = np.full(120, RIDGE), G @ np.sin(np.arange(300))
     M = preconditioned_rows(G) if sparse else preconditioner.diagonal(ridge + np.sum(G * G, axis=1))
     step, change, residual = np.empty(120), np.empty(300), right.copy()
-    touched = preconditioner.solve_rows(
+    touched, _ = preconditioner.solve_rows(
         X,
         np.arange(120),
         M,
@@ -158,11 +174,55 @@ def test_systems_are_solved_with_few_products(rows, sparse):
         200,
         np.empty((3, 0)),
         -1.0,
+        np.zeros(120),
+        np.zeros(300),
+        np.zeros(120),
+        0.0,
     )
     K = G @ G.T + RIDGE * np.eye(120)
     np.testing.assert_allclose(K @ step, right, atol=1e-5 * np.abs(right).max())
     np.testing.assert_allclose(G.T @ step, change, atol=1e-10)
     assert touched < (40 if sparse else 200) * 120, touched / 120
+
+
+def test_a_system_goes_on_from_the_last_direction(rows):
+    """Stopped and gone on with, it takes what it takes at once; begun anew, more."""
+    G, M = rows
+    right, X, none, part, more = G @ np.sin(np.arange(300)), matrix(G), np.empty((3, 0)), np.empty(120), np.empty(300)
+
+    def solve(goals, carried):
+        residual, p, image, curve, total = right.copy(), np.zeros(120), np.zeros(120), 0.0, 0
+        search, step, change = np.zeros(300), np.zeros(120), np.zeros(300)
+        for goal in goals:
+            touched, curve = preconditioner.solve_rows(
+                X, np.arange(120), M, np.full(120, RIDGE), residual, part, more, np.ones(120),
+                goal * (right @ right), 200, none, -1.0, p, search, image, curve if carried else 0.0,
+            )  # fmt: skip
+            step, change, total = step + part, change + more, total + touched
+        K = G @ G.T + RIDGE * np.eye(120)
+        np.testing.assert_allclose(residual, right - K @ step, atol=1e-12)
+        np.testing.assert_allclose(change, G.T @ step, atol=1e-12)
+        return total
+
+    goals = 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12
+    once, carried, anew = solve(goals[-1:], True), solve(goals, True), solve(goals, False)
+    product = solve((0.999,), True)
+    assert carried <= once + 1.5 * product and anew >= once + 3 * product
+
+
+def test_a_system_that_differs_by_its_last_direction_takes_no_product(rows):
+    """The right-hand side may change along it; what is left of a direction then is no reason to divide by 0."""
+    G, M = rows
+    right, X, box = G @ np.cos(np.arange(300)), matrix(G), np.empty((3, 0))
+    ridge, ones, part, more = np.full(120, RIDGE), np.ones(120), np.empty(120), np.empty(300)
+    p, search, image, residual = np.zeros(120), np.zeros(300), np.zeros(120), right.copy()
+    system = X, np.arange(120), M, ridge, residual, part, more, ones, 1e-20 * (right @ right), 200, box, -1.0
+    _, curve = preconditioner.solve_rows(*system, p, search, image, 0.0)
+    last = p.copy()
+    residual += 3.0 * image
+    touched, _ = preconditioner.solve_rows(*system, p, search, image, curve)
+    assert touched == 0 and np.linalg.norm(residual) < 1e-9 * np.linalg.norm(right)
+    np.testing.assert_allclose(part, 3.0 * last, rtol=1e-9, atol=1e-12 * np.abs(last).max())
 
 
 @pytest.mark.parametrize("length", range(13))
@@ -207,7 +267,7 @@ def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
         t = one - G @ w
         assert share == 1.0 and left == pytest.approx(np.sum(half * np.abs(t) - alpha * t), rel=1e-6)
         kept[final] = left
-    assert kept[True] < 0.02 * kept[False]
+    assert kept[True] < 0.1 * kept[False]
 
 
 @pytest.mark.parametrize("half", [50.0, 0.02])  # of the box: no variable reaches its ends, or many do
@@ -248,7 +308,7 @@ def test_what_rows_have_entered_is_kept_as_they_come_and_go():
         known = survey.surveyed(known, before, X, squares[rows], rows, columns, 120)
         M = preconditioner.precondition(known, np.full(rows.size, ridge))
         own = known.rest + ridge
-        alike = np.flatnonzero(M.like >= 0)
+        alike, _ = links(M)
         own[alike] -= M.slope[alike] * known.shared[alike]
         assert alike.size >= 6 and np.all(np.abs(M.pivot - own) <= 1.001 * preconditioner.DRIFT * M.pivot)
         A = sp.csr_array((M.values, M.columns, M.starts), shape=(rows.size, known.frequent)).toarray()
