@@ -36,7 +36,7 @@ class AcceleratedSDCA(ProximalSDCA):
             found = super().solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
             found.solver = self.name
             return found
-        run = _Run(reduced, random_state(self.seed, rank), self.warm or reduced.start.alpha == alpha, self.copies)
+        run = _Run(reduced, random_state(self.seed, rank), self.warm or reduced.start.alpha == alpha)
         eta = sqrt(0.5 * alpha / (0.5 * alpha + kappa))
         screened, screen_below = 0, SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         last, ahead, target = run.w.copy(), run.w.copy(), 0.5 * eta * run.gap

@@ -2,8 +2,8 @@
 
 One dual variable at a time is maximised exactly, in random order, with ``v = X' psi(theta)/n`` kept and
 ``w = S_beta(v)/alpha`` formed where it is read. Where features were screened, the rows and columns left are copied
-first, so that an epoch costs what survives; the next grid point uses the same copy where it can. Stops when the gap of
-the reduced problem is at most ``tol`` times its primal value.
+first, so that an epoch costs what survives. Stops when the gap of the reduced problem is at most ``tol`` times its
+primal value.
 
 The accelerated outer loop of the paper's reference is :mod:`screenpath.solvers.acc_sdca`.
 """
@@ -43,7 +43,6 @@ class ProximalSDCA(Solver):
 
     def __init__(self, seed: int = 0, warm: bool = True):
         self.seed, self.warm = seed, warm
-        self.copies = _Copies()
 
     def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`.
@@ -55,7 +54,7 @@ class ProximalSDCA(Solver):
         """
         # A second round at the same alpha goes on from the first one, cold start or not.
         warm = self.warm or reduced.start.alpha == reduced.alpha
-        run = _Run(reduced, random_state(self.seed, rank), warm, self.copies)
+        run = _Run(reduced, random_state(self.seed, rank), warm)
         screened = 0
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while not run.ended(tol, budget):
@@ -87,7 +86,7 @@ class _Copy:
     """Rows and columns of the data, copied row by row (or the data itself)."""
 
     def __init__(self, model, lines, columns, part, sqnorms):
-        self.views, self.lines, self.columns, self.part, self.sqnorms = model.views, lines, columns, part, sqnorms
+        self.lines, self.columns, self.part, self.sqnorms = lines, columns, part, sqnorms
         self.samples = model.samples._replace(labels=model.labels[lines], weights=model.weights[lines])
         self.has_line, self.has_column = np.zeros(model.n, dtype=bool), np.zeros(model.d, dtype=bool)
         self.has_line[lines], self.has_column[columns] = True, True
@@ -95,8 +94,6 @@ class _Copy:
 
     def fits(self, model, at) -> bool:
         """Tell whether it holds every surviving row and column, and not many columns more."""
-        if self.views is not model.views:
-            return False
         whole = self.lines.size == model.n
         if whole and self.fitted is not None and not sums.differ(self.fitted, at.keep):
             return True
@@ -107,7 +104,11 @@ class _Copy:
 
 
 class _Copies:
-    """The last copy: neighbouring grid points mostly keep the same features."""
+    """The last copy of one solve: where the dynamic rule decides little, it serves on.
+
+    None is kept for another grid point. Sums over more columns than survive have other last digits, and the steps of a
+    run that was resumed, or of a part of the grid, would be those of a copy that only the whole run has made.
+    """
 
     def __init__(self):
         self._last = None
@@ -140,8 +141,8 @@ class _Run:
     copy: _Copy
     converged: bool
 
-    def __init__(self, reduced: SparseReduced, random: np.ndarray, warm: bool, copies: _Copies):
-        self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, copies
+    def __init__(self, reduced: SparseReduced, random: np.ndarray, warm: bool):
+        self.model, self.alpha, self.at, self.copies = reduced.model, reduced.alpha, reduced.screened, _Copies()
         self.own_copy = False
         self.touched, self.epochs, self.random = 0, 0, random
         self.state, self.terms = np.array([0, FIRST_CHECK, FIRST_CHECK]), np.empty(3)

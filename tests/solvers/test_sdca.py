@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from screenpath.models.sparse_grid import SparseGrid
 from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sdca import random_state
 from screenpath.solvers.sparse import make_sparse_solver
@@ -44,3 +45,21 @@ def test_acceleration_is_for_weak_penalties():
 def test_every_grid_point_and_seed_has_its_own_random_order():
     states = {int(random_state(seed, rank)[0]) for seed in range(20) for rank in range(20)}
     assert len(states) == 400 and 0 not in states
+
+
+@pytest.mark.parametrize("rule", ["sifs", "sifs+gap", "ifs"])
+@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
+def test_a_walk_that_is_continued_has_the_same_bytes(name, rule):
+    """A solver that comes new to a grid point does what one does that has been at all those before it."""
+    _, _, base = problem(2, n=80, d=160, density=0.9, dense=True)
+    model, betas = SparseGrid(base), base.beta_max * np.array([0.3, 0.2])
+    grid = [(a * base.at(b).alpha_max(), b) for b in betas.tolist() for a in np.geomspace(0.9, 0.02, 8).tolist()]
+    how = parse_sparse_rule(rule), PathOptions(tol=1e-5)
+    whole = []
+    for step, certificate in walk(model, grid, how[0], make_sparse_solver(name), how[1]):
+        state = {part: np.array(value) for part, value in model.state(certificate).items()}  # the walk forms more sums
+        whole.append((step.primal, step.dual, step.passes, certificate.w.tobytes(), state))
+    for first in range(1, len(grid)):
+        reference = model.restore(whole[first - 1][-1])
+        step, certificate = next(walk(model, grid, how[0], make_sparse_solver(name), how[1], reference, first))
+        assert (step.primal, step.dual, step.passes, certificate.w.tobytes()) == whole[first][:4], first
