@@ -7,10 +7,10 @@ from pathlib import Path
 
 from screenpath.data.tables import dump_json
 from screenpath.data.timestamp import now
-from screenpath.errors import UsageError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.runs.circumstances import circumstances, versions
 from screenpath.runs.folder import RunFolder
-from screenpath.runs.open import Run, open_run
+from screenpath.runs.open import Run, lost_coefficients, open_run
 from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.parts import numbers_of
 from screenpath.runs.record import COMPLETE, RUNNING
@@ -47,6 +47,9 @@ def open_parts(folders) -> list[Run]:
             raise UsageError(
                 f"{run.path} has a certificate, which is of that run alone", "compute the parts without `certificate`"
             )
+        lost = lost_coefficients(run.path, run.record)
+        if lost:  # its steps would be there without their weights
+            raise RunFolderError(f"{run.path} has lost its {lost}", "compute it again with `force`")
     return runs
 
 

@@ -153,6 +153,16 @@ def test_what_does_not_fit_is_named(call, data, tmp_path):
     assert call("merge", "p1", "p2", "p3", "-o", "whole", "--force").code == 0
 
 
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+@pytest.mark.parametrize("lost", ["p1", "p2"])
+def test_a_part_without_its_coefficients_is_refused(call, data, kind, lost):
+    folders = parts(call, ("svm",), data, 2, *GRID, "--coefficients", kind)
+    Path(lost, f"coefficients.{kind}").unlink()
+    result = call("merge", *folders, "-o", "merged")
+    assert result.code == 1 and f"{lost} has lost its coefficients.{kind}" in result.err
+    assert not Path("merged").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
