@@ -14,6 +14,7 @@ from screenpath.runs.open import Run, lost_coefficients, open_run
 from screenpath.runs.outputs import refuse_inputs
 from screenpath.runs.parts import numbers_of
 from screenpath.runs.record import COMPLETE, RUNNING
+from screenpath.runs.step_table import WORDS
 
 # Options whose values are grid points, each of which can be a run of its own, and whether the walk goes down them.
 LISTS = {"c_list": False, "lambda_list": True, "beta": True}
@@ -141,6 +142,8 @@ def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, ou
         features = first.width
         folder.open(record["columns"], features, None, first.classes, first.unit, None, first.feature_names)
         for run, stored, row in rows:
+            # A reader has None for an empty word, a run of its own the word.
+            row = {name: "" if value is None and name in WORDS else value for name, value in row.items()}
             folder.add_sparse(row, [] if run.stored is None else run.sparse_coefficients(stored["step"]))
         for name, text in outputs:
             folder.write_output(name, text)
