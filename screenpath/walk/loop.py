@@ -58,13 +58,14 @@ class PathOptions:
 class _Clock:
     """Seconds by phase, and the rows touched since it was made."""
 
-    __slots__ = ("rows", "seconds", "_phase", "_since", "_touched", "_moved")
+    __slots__ = ("rows", "seconds", "_phase", "_since", "_before", "_moved")
 
     def __init__(self, rows):
         self.rows = rows
         self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
         self._phase, self._since = "screen", time.perf_counter()
-        self._touched, self._moved = rows.touched, rows.moved
+        # Counted from 0: fractions of rows add up alike whatever came before.
+        self._before, rows.touched, self._moved = rows.touched, 0, rows.moved
 
     def enter(self, phase: str) -> None:
         """Book the time since the last call on the phase that ends; a new phase begins."""
@@ -75,7 +76,13 @@ class _Clock:
     @property
     def touched(self) -> int:
         """Return the rows touched since the clock was made."""
-        return self.rows.touched - self._touched
+        return self.rows.touched
+
+    def stop(self) -> float:
+        """Return the rows touched since the clock was made; from now on the rows count all that they ever were."""
+        touched = self.rows.touched
+        self.rows.touched += self._before
+        return touched
 
     @property
     def moved(self) -> dict:
@@ -252,7 +259,7 @@ def solve_point(
         done = rounding.meets(certificate, options.tol)
     # The gap may be met before a guess of the rule has been looked at.
     first_screened, decided = screening.proven(model, certificate, first_screened, decided)
-    touched, extras = touched + clock.touched, clock.moved
+    touched, extras = touched + clock.stop(), clock.moved
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     if solver.looks_ahead(model.rows):

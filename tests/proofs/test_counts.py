@@ -91,10 +91,22 @@ def test_seconds_rows_and_bytes_are_those_since_the_clock_was_made(monkeypatch):
     for phase in ("solve", "certify", "screen", "solve"):
         clock.enter(phase)
     assert clock.seconds == {"screen": 0.5 + 1.0, "solve": 2.0, "certify": 8.0}
-    rows.touched, rows.moved = 100, 5600
-    assert clock.touched == 30 and clock.moved == {MOVED: 600}
+    rows.touched += 30
+    rows.moved = 5600
+    assert clock.touched == clock.stop() == 30 and clock.moved == {MOVED: 600}
+    assert rows.touched == 100
     monkeypatch.undo()
     assert loop._Clock(SimpleNamespace(touched=0, moved=None)).moved == {}
+
+
+@pytest.mark.parametrize("before", [0, 0.7, 1e9 + 1 / 3])
+def test_fractions_of_rows_add_up_alike_whatever_came_before(before):
+    """A run that was resumed counts the passes of a step as one that was not stopped: to the last digit."""
+    rows = SimpleNamespace(touched=before, moved=None)
+    clock = loop._Clock(rows)
+    for _ in range(3):
+        rows.touched += 0.1
+    assert clock.stop() == 0.1 + 0.1 + 0.1 and rows.touched >= before
 
 
 def model_of(n=30, noise=1.0, **more):
