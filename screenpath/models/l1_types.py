@@ -36,6 +36,8 @@ class L1Certificate(Proven):
     primal_error: float
     gap: float
     rounding: float
+    # int64: columns whose inner products were kept then. What the next steps touch depends on it, no other number does.
+    known: np.ndarray
 
     @property
     def at(self) -> tuple:

@@ -220,6 +220,7 @@ class L1SVM(PathModel, Resumable):
             off=off,
             slip=kernels.imbalance(sums[0], sums[2], self.rounding.column) + 4.0 * UNIT,
             theta_gap=proof["gap"],
+            known=self.rows.known,
             **proof,
         )
 
@@ -251,11 +252,12 @@ class L1SVM(PathModel, Resumable):
 
     def state(self, certificate: L1Certificate) -> dict:
         """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
-        return {"lam": certificate.lam, "w": certificate.w}
+        return {"lam": certificate.lam, "w": certificate.w, "known": certificate.known}
 
     def restore(self, state) -> L1Certificate:
         """Return the certificate of :meth:`state`, byte for byte; one data pass."""
         w = states.vector(state, "w", self.size)
+        self.rows.know(states.places(state, "known", self.size))
         return self.certify(states.positive(state, "lam"), w if w.any() else None)
 
     # -- start ---------------------------------------------------------------------------------------------------

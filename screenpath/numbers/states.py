@@ -50,6 +50,14 @@ def indices(state: dict, name: str, size: int) -> np.ndarray:
     return value
 
 
+def places(state: dict, name: str, size: int) -> np.ndarray:
+    """Return different places in a vector of that size, in any order."""
+    value = _array(state, name, "i", None)
+    if value.ndim != 1 or np.any(value < 0) or np.any(value >= size) or np.unique(value).size < value.size:
+        raise ValueError(f"{name} holds places that there are not")
+    return value.astype(np.int64, copy=False)
+
+
 def decisions(state: dict, name: str, size: int) -> np.ndarray:
     """Return what is known of each dual variable: -1, 0 or 1."""
     value = _array(state, name, "i", (size,))

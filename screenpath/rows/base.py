@@ -189,6 +189,15 @@ class FeatureColumns(Counted, Protocol):
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``f_a . f_b`` and ``f_a . y`` for some sparse columns, over all samples."""
 
+    @property
+    @abstractmethod
+    def known(self) -> np.ndarray:
+        """Return the columns whose inner products are kept: to ask for these again touches nothing."""
+
+    @abstractmethod
+    def know(self, index: np.ndarray) -> None:
+        """Keep the inner products of these columns, which counts as nothing."""
+
 
 @runtime_checkable
 class TwoViews(Protocol):

@@ -32,6 +32,20 @@ class KeptProducts(FeatureColumns):
         self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
         self._gram, self._sums = np.empty((0, 0)), np.empty(0)
 
+    @property
+    def known(self) -> np.ndarray:
+        """Return the columns whose inner products are kept, in the order in which they were asked for."""
+        return self._known
+
+    def know(self, index: np.ndarray) -> None:
+        """Keep the inner products of these columns alone; a walk that goes on here has counted them already."""
+        if np.array_equal(index, self._known):
+            return
+        touched = self.touched
+        self.forget()
+        self.inner_products(index)
+        self.touched = touched
+
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples.
 

@@ -13,6 +13,9 @@ from screenpath.models.grid import lambda_grid
 from screenpath.models.l1svm import L1SVM
 from screenpath.rows.columns import Columns
 from screenpath.rows.memory import MemoryRows
+from screenpath.rules.l1svm import parse_feature_rule
+from screenpath.solvers.l1cd import make_feature_solver
+from screenpath.walk.loop import PathOptions, walk
 from screenpath.walk.one_vs_rest import L1OneVsRest
 from tests.conftest import two_classes
 from tests.safety.rational_penalised import L1
@@ -195,3 +198,27 @@ def test_a_bias_whose_rounding_is_too_much_is_not_certified():
         assert step.status != "certified" or primal - dual <= Fraction(1e-9) * primal
         assert Fraction(step.gap) >= (primal - dual) * (1 - Fraction(1, 10**9)) - Fraction(1, 10**12)
     assert not path.certified
+
+
+def test_a_walk_that_is_continued_counts_the_passes_of_one_that_was_not_stopped():
+    """Which inner products are kept goes with the certificate: all of a step is the same, to the last digit."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 120)) * (rng.uniform(size=(80, 120)) < 0.1)
+    y = np.where(X[:, :30].sum(axis=1) + 0.3 * rng.normal(size=80) > 0.0, 1.0, -1.0)
+
+    def make():
+        return L1SVM(Columns(sp.csr_array(X), y))
+
+    model, how = make(), (parse_feature_rule("vi+gap"), make_feature_solver("newton"), PathOptions(tol=1e-6))
+    grid = model.lam_max / np.arange(1.0, 9.0)
+    whole = list(walk(model, grid, *how))
+    assert model.rows.known.size > whole[2][1].known.size > 0
+    for first in range(1, grid.size):
+        again = make()
+        reference = again.restore(model.state(whole[first - 1][1]))
+        step, certificate = next(walk(again, grid, *how, reference, first))
+        assert step.passes == whole[first][0].passes and step.primal == whole[first][0].primal
+        assert certificate.w.tobytes() == whole[first][1].w.tobytes()
+    for wrong in ([0, 0], [-1], [120], [[1]], [0.5]):
+        with pytest.raises(ValueError, match="known"):
+            make().restore({**model.state(whole[0][1]), "known": np.array(wrong)})
