@@ -34,5 +34,7 @@ def command(runs, out, force, quiet):
     record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
     if not quiet:
         totals = record["totals"]
-        tell(f"{out}: {totals['certified']} of {totals['n_steps']} steps certified, put together from {len(runs)} runs")
+        unsafe = f", {totals['unsafe']} unsafe decisions" if totals["unsafe"] else ""
+        good = f"{totals['certified']} of {totals['n_steps']} steps certified{unsafe}"
+        tell(f"{out}: {good}, put together from {len(runs)} runs")
     return DONE if all_good(record) else UNCERTIFIED

@@ -160,6 +160,8 @@ class RunSummary:
         asked = self.run.record["options"].get("tol")
         lines = [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
         lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
+        if self.run.record["options"].get("audit"):
+            lines.append(f"unsafe decisions (audit): {(self.run.record.get('totals') or {}).get('unsafe', '?')}")
         if self.run.record["options"].get("certificate") is True and self.run.record["status"] == COMPLETE:
             lines.append("certificate.bin holds what is claimed: screenpath verify checks it")
         return lines

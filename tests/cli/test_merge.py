@@ -154,6 +154,20 @@ def test_what_does_not_fit_is_named(call, data, tmp_path):
     assert call("merge", "p1", "p2", "p3", "-o", "whole", "--force").code == 0
 
 
+def test_unsafe_decisions_of_a_part_are_said(call, data, monkeypatch):
+    """They alone make the exit code 3, where all steps are certified."""
+    from screenpath.walk import audit
+
+    options = (*GRID, "--audit")
+    assert call("svm", data, *options, "--part", "1/2", "-o", "p1").code == 0
+    monkeypatch.setattr(audit, "contradicted", lambda *a: 2)
+    assert call("svm", data, *options, "--part", "2/2", "-o", "p2").code == 3
+    result = call("merge", "p1", "p2", "-o", "merged")
+    assert result.code == 3 and "7 of 7 steps certified, 8 unsafe decisions, put together" in result.err
+    assert "unsafe decisions (audit): 8" in call("show", "merged").out
+    assert "unsafe decisions (audit): 0" in call("show", "p1").out
+
+
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 @pytest.mark.parametrize("lost", ["p1", "p2"])
 def test_a_part_without_its_coefficients_is_refused(call, data, kind, lost):
