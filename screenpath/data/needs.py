@@ -184,15 +184,19 @@ def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
 MORE_ROOM = "convert the data and walk the path on shards (screenpath convert)"
 SCREEN_MORE = "let more rows be screened: more grid points closer together, or a smaller `cmax`"
 
+MORE, MOST = 1.25, 1.3  # room for so many times what is kept, and that of so many times a step's rows: `kernels.pool`
 SURVIVOR = 40  # float64 numbers a survivor: its part of the problem, and a solver's room for it
 NARROW = 600  # features up to which a Hessian is factorised (`kernels.newton_system.DIRECT`)
 
 
-def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: bool, index_bytes: int = 4) -> int:
+def solving(
+    k: int, d: int, values: int, *, dense: bool, copied: bool, newton: bool, faces: bool = False, index_bytes: int = 4
+) -> int:  # fmt: skip
     """Return the bytes that solving a box model's problem of ``k`` survivors with ``values`` stored values takes.
 
     ``copied``: the solver works on a copy of the survivors. ``newton``: Newton's method may run, which copies the rows
-    near their kink, and those inside for conjugate gradients.
+    near their kink, and those inside for conjugate gradients. ``faces``: steps on the face keep copies of the rows that
+    are free or were, and what is known of these.
     """
     vectors = F8 * (SURVIVOR * k + 12 * d)
     one = values * (F8 + (0 if dense else index_bytes))
@@ -200,7 +204,8 @@ def solving(k: int, d: int, values: int, *, dense: bool, copied: bool, newton: b
     # The Hessian, its factor or a Gram matrix of fewer rows, and these rows.
     square = 3 * F8 * side * side if newton else 0
     inside = one if newton and d > NARROW else 0
-    return vectors + square + one * copied + one * newton + inside
+    kept = int(MORE * MOST * 2 * one) if faces else 0
+    return vectors + square + one * copied + one * newton + inside + kept
 
 
 def ask_before_solving(model, reduced, solver) -> None:
@@ -209,14 +214,13 @@ def ask_before_solving(model, reduced, solver) -> None:
     if not limit or not hasattr(reduced, "place"):
         return
     k, d, kind = reduced.size, reduced.start_w.size, rows.kinds[1]
-    copies = solver.name == "cd" or (
-        solver.name == "auto" and not reduced.sparse and solver.sweeps_first(False, reduced.theta.size, d)
-    )
+    sweeps = solver.name == "auto" and solver.sweeps_first(reduced.sparse, reduced.theta.size, d)
+    copies = solver.name == "cd" or (sweeps and not reduced.sparse)
     whole = k == model.size and model.has_whole  # the copy of all rows is there already
     needed = solving(
         k, d, rows.values_of(reduced.index % rows.n), dense=not reduced.sparse,
         copied=(copies or reduced.place is None) and not whole, newton=solver.name != "cd",
-        index_bytes=4 if kind is None else kind.itemsize,
+        faces=sweeps and reduced.sparse, index_bytes=4 if kind is None else kind.itemsize,
     )  # fmt: skip
     limit.check(needed, f"solving for {k:,} of {model.size:,} rows", SCREEN_MORE)
 

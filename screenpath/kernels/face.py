@@ -9,13 +9,13 @@ there, until none changes. The step's part of the way at which the dual is large
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.matrix import _relabel, add, borrowed, dot, matrix_of, taken
+from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import inner
+from screenpath.kernels.pool import ADDED, COLUMNS, Pool, copies
 from screenpath.kernels.preconditioner import closed, diagonal, gap_of, precondition, solve_rows
-from screenpath.kernels.survey import Survey, nameless, nothing_known, survey, surveyed
+from screenpath.kernels.survey import Survey, nameless, nothing_known, surveyed
 
 SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
-KNOWN = 0.5  # share of the rows in number that a survey must have had, for its frequent columns to be theirs
 AT = 2  # row of a box that says where the variables are; the others are its ends
 
 
@@ -30,22 +30,6 @@ def movable(c, margins, lo, hi, alpha, sqnorms, alive):
         n += inward
         m += inward and sqnorms[i] > 0.0
     return rows[:n].copy(), face[:m].copy()
-
-
-@kernel
-def _compact(X, where, signs, listed, d):
-    """Return sparse rows as copies, without the columns that none of them has, and dense ones where they are.
-
-    Returns
-    -------
-    X : Matrix
-    where, columns : ndarray of int64
-        Where the listed rows are in it, and the numbers of its columns.
-    """
-    if X.sparse:
-        rows = taken(X, where, signs, listed, 0.0, 0)
-        return rows, np.arange(listed.size), _relabel(rows.indices, d)
-    return X, where[listed], np.arange(d)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -78,7 +62,7 @@ def _open(residual, box, opened):
 
 
 @kernel(fastmath=SUMS)
-def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, final, limit):
+def _settle(X, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final, limit):
     """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
 
     Returns
@@ -91,13 +75,12 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, fin
         The rows' share of the gap after that step; infinite where it is not the last one.
     """
     n, moves, touched = t.size, 0, 0
-    ridge, residual, part, more = prox * sqnorms, t.copy(), np.empty(n), np.empty(d)
+    residual, part, more = t.copy(), np.empty(n), np.empty(d)
     step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
     goal, best, best_step, best_change, last = 0.0, 0.0, np.zeros(n), np.zeros(d), False
     direction, search, image, curve = np.zeros(n), np.zeros(d), np.zeros(n), 0.0
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
-    M = precondition(known, ridge) if X.sparse else diagonal(ridge + sqnorms)
     for _ in range(SYSTEMS + MORE if final else SYSTEMS):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
@@ -137,8 +120,8 @@ def _settle(X, where, d, t, sqnorms, known, box, prox, aim, forcing, closer, fin
 
 @kernel(fastmath=SUMS)
 def face_step(
-    X, where, signs, c, lo, hi, sqnorms, alpha, w, margins, moved, face, before, known, prox, aim, forcing, closer,
-    final, limit,
+    X, where, signs, c, lo, hi, sqnorms, alpha, w, margins, moved, face, names, size, known, pool, prox, aim, forcing,
+    closer, final, limit,
 ):  # fmt: skip
     """Move the free dual variables to where their rows are at their kink, or some way there.
 
@@ -157,10 +140,11 @@ def face_step(
         Whether ``w`` has been moved since, so that they are to be formed.
     face : ndarray of int64
         Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
-    before : ndarray of int64
-        Rows of an earlier step, none at first.
-    known : tuple
-        The :class:`Survey` of these.
+    names : ndarray of int64
+        Numbers that these go by in every step, below ``size``.
+    size : int
+    known, pool : tuple
+        The :class:`Survey` of the rows of earlier steps and their :class:`Pool`, both used up.
     prox : float
         Added to the system, times the squared norms: rows that stand twice would leave it singular.
     aim : float
@@ -181,25 +165,25 @@ def face_step(
         Part of the step that was taken: 0 where it did not lead upwards.
     left : float
         The variables' share of the gap after the whole step, as far as it is known; else infinite.
-    known : tuple
-        The :class:`Survey` of the rows ``face``. A tuple without names: Python's code would make one with names, and
-        raise what a signal's handler raises where numba looks for no error.
+    known, pool : tuple
+        With the rows ``face``. Tuples without names: Python's code would make some with names, and raise what a
+        signal's handler raises where numba looks for no error.
     """
-    X, n, known = borrowed(X), face.size, Survey(*known)
-    rows, seats, columns = _compact(X, where, signs, face, w.size)
-    t, box, own = np.empty(n), np.empty((3, n)), w[columns]
+    X, n, survey, copied, squares = borrowed(X), face.size, Survey(*known), Pool(*pool), sqnorms[face]
+    ridge, added = prox * squares, 0
+    if X.sparse:
+        survey, copied, seats = surveyed(survey, copied, X, where, signs, face, names, squares, size, w.size)
+        rows, M, added = copies(copied, X), precondition(survey, seats, ridge), copied.counts[ADDED]
+        columns = copied.columns[: copied.counts[COLUMNS]].copy()
+    else:
+        rows, M, seats, columns = X, diagonal(ridge + squares), where[face], np.arange(w.size)
+    t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], borrowed(rows)
     for k in range(n):
         i = face[k]
         t[k] = c[i] - (dot(rows, seats[k], own) if moved else margins[i])
         box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
-    squares = sqnorms[face]
-    if X.sparse:
-        if before.size < KNOWN * n:
-            known = survey(rows, squares, columns, w.size)
-        else:
-            known = surveyed(known, before, rows, squares, face, columns, sqnorms.size)
     step, change, touched, left = _settle(
-        rows, seats, columns.size, t, squares, known, box, prox, aim, forcing, closer, final, limit
+        rows, seats, columns.size, t, M, ridge, squares, box, aim, forcing, closer, final, limit
     )  # fmt: skip
     rise, square = inner(t, step), inner(change, change)
     share = min(rise / square, 1.0) if rise > 0.0 and square > 0.0 else 0.0
@@ -208,16 +192,39 @@ def face_step(
         alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
     for j in range(columns.size):
         w[columns[j]] += share * change[j]
-    touched += n * (int(X.sparse) + int(moved))  # a copy, the margins
-    return touched, share, left, nameless(known)
+    return touched + added + n * int(moved), share, left, *nameless(survey, copied)
+
+
+@kernel
+def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
+    """Return the survey and the pool that a step on these rows leaves, without the step.
+
+    Parameters
+    ----------
+    X : Matrix
+        Sparse rows.
+    where, signs, names : ndarray of shape (n,)
+        Of the rows of the step.
+    sqnorms, size, known, pool, prox
+        As of :func:`face_step`.
+    d : int
+        Number of columns.
+    """
+    survey, copied, seats = surveyed(
+        Survey(*known), Pool(*pool), X, where, signs, np.arange(names.size), names, sqnorms, size, d
+    )
+    precondition(survey, seats, prox * sqnorms)
+    return nameless(survey, copied)
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    one, zero, none = np.ones(2), np.zeros(2), np.empty(0, dtype=np.int64)
+    one, zero = np.ones(2), np.zeros(2)
     X, rows, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2, dtype=np.int8)
     movable(one, one, -one, one, one, one, rows)
     face_step(
-        X, rows, signs, one, -one, one, one, zero, zero.copy(), zero.copy(), True, rows, none, tuple(nothing_known()),
-        1e-3, 0.0, 0.1, 0.1, True, 9,
+        X, rows, signs, one, -one, one, one, zero, zero.copy(), zero.copy(), True, rows, rows, 2,
+        *map(tuple, nothing_known()), 1e-3, 0.0, 0.1, 0.1, True, 9,
     )  # fmt: skip
+    ends = np.array([0, 1, 2])
+    recalled(matrix_of((one, np.zeros(2, np.int32), ends)), rows, signs, rows, one, 2, 1, *nothing_known(), 1e-3)

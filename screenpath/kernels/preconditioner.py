@@ -15,7 +15,7 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import _factorise, inner, solve_factored
-from screenpath.kernels.survey import enter, room, survey, surveyed
+from screenpath.kernels.survey import enter, nothing_known, room, surveyed
 
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
 DRIFT = 0.05  # share of a pivot by which it may be off, before it is brought up to date
@@ -26,8 +26,10 @@ class Preconditioner(NamedTuple):
 
     Attributes
     ----------
-    values, columns, starts, like : ndarray
-        As of the :class:`Survey`.
+    values, columns, starts : ndarray
+        As of the :class:`Survey`, by seats.
+    seats, like : ndarray of int64 of shape (n,)
+        The seat of each row, and the row that it is linked to, -1 where there is none.
     slope, pivot : ndarray of shape (n,)
         The entry of ``T`` that a row has, and ``D``.
     level : ndarray of shape (n,)
@@ -39,6 +41,7 @@ class Preconditioner(NamedTuple):
     values: np.ndarray
     columns: np.ndarray
     starts: np.ndarray
+    seats: np.ndarray
     like: np.ndarray
     slope: np.ndarray
     pivot: np.ndarray
@@ -50,46 +53,51 @@ class Preconditioner(NamedTuple):
 def diagonal(pivot):
     """Return the preconditioner that divides by ``pivot``."""
     n, none = pivot.size, np.empty(0)
-    like, starts = np.full(n, -1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
-    return Preconditioner(none, np.empty(0, dtype=np.int32), starts, like, np.zeros(n), pivot, pivot, np.empty((0, 0)))
+    like, starts, seats = np.full(n, -1, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    few, slope, factor = np.empty(0, dtype=np.int32), np.zeros(n), np.empty((0, 0))
+    return Preconditioner(none, few, starts, seats, like, slope, pivot, pivot, factor)
 
 
 @kernel(fastmath=SUMS)
-def precondition(known, ridge):
+def precondition(known, seats, ridge):
     """Return the preconditioner of rows' Gram matrix with ``diag(ridge)``.
 
     Parameters
     ----------
     known : Survey
-        Of n rows. Those that its ``gram`` lacks enter, and those whose pivot another ridge has left enter anew.
+    seats : ndarray of int64 of shape (n,)
+        Of the rows of its last step. Those that its ``gram`` lacks enter, and those whose pivot another ridge has left
+        enter anew.
     ridge : ndarray of shape (n,)
         Above 0.
     """
-    n, f, like, shared, rest = ridge.size, known.frequent, known.like, known.shared, known.rest
-    slope, pivot, gram, factor = known.slope, known.pivot, known.gram, np.empty((f, f))
-    own, where = room(known)
-    for r in range(n):
-        other, tilt, level, before = like[r], 0.0, rest[r] + ridge[r], pivot[r]
-        if other >= 0:
-            tilt = shared[r] / (rest[other] + ridge[other])
-            level = max(level - tilt * shared[r], LEAST * level)
-        if abs(level - before) <= DRIFT * before:
-            continue
-        weight = 1.0 / level
-        if before > 0.0 and tilt == slope[r]:
-            weight -= 1.0 / before
-        elif before > 0.0:
-            enter(known, r, slope[r], -1.0 / before, own, where)
-        enter(known, r, tilt, weight, own, where)
-        slope[r], pivot[r] = tilt, level
+    n, f, gram = ridge.size, known.gram.shape[0], known.gram
+    like, slope, pivot, level = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
+    factor, (own, where) = np.empty((f, f)), room(known, seats.max() + 1 if n > 0 else 0)
+    for k in range(n):
+        r = seats[k]
+        other = known.like[r]
+        like[k], level[k] = known.spot[other] if other >= 0 else -1, known.rest[r] + ridge[k]
+    for k in range(n):
+        r, tilt, left = seats[k], 0.0, level[k]
+        if like[k] >= 0:
+            tilt = known.shared[r] / level[like[k]]
+            left = max(left - tilt * known.shared[r], LEAST * left)
+        before, weight = known.pivot[r], 1.0 / left
+        if abs(left - before) > DRIFT * before:
+            if before > 0.0 and tilt == known.slope[r]:
+                weight -= 1.0 / before
+            elif before > 0.0:
+                enter(known, r, known.slope[r], -1.0 / before, own, where)
+            enter(known, r, tilt, weight, own, where)
+            known.slope[r], known.pivot[r] = tilt, left
+        slope[k], pivot[k] = known.slope[r], known.pivot[r]
     for i in range(f):
         for j in range(i + 1):
             factor[i, j] = gram[i, j] + gram[j, i]
         factor[i, i] += 1.0
     _factorise(factor)
-    return Preconditioner(
-        known.values, known.columns, known.starts, like, slope.copy(), pivot.copy(), rest + ridge, factor
-    )
+    return Preconditioner(known.values, known.columns, known.starts, seats, like, slope, pivot, level, factor)
 
 
 @kernel
@@ -106,7 +114,7 @@ def closed(M, opened):
             like[k], pivot[k] = -1, np.inf
         elif like[k] >= 0 and not opened[like[k]]:
             like[k], pivot[k] = -1, M.level[k]
-    return Preconditioner(M.values, M.columns, M.starts, like, M.slope, pivot, M.level, M.factor)
+    return Preconditioner(M.values, M.columns, M.starts, M.seats, like, M.slope, pivot, M.level, M.factor)
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
@@ -126,16 +134,16 @@ def _apart(M, r, half, out):
 @kernel(fastmath=SUMS)
 def preconditioned(M, r, out, half, sums):
     """Write ``M^-1 r`` to ``out``; ``half`` and ``sums`` are room for n and f numbers."""
-    values, columns, starts = M.values, M.columns, M.starts
+    values, columns, starts, seats = M.values, M.columns, M.starts, M.seats
     _apart(M, r, half, out)
     sums[:] = 0.0
     for k in range(r.size):
-        for q in range(at(starts[k]), at(starts[k + 1])):
+        for q in range(at(starts[seats[k]]), at(starts[seats[k] + 1])):
             sums[at(columns[q])] += values[q] * out[k]
     solve_factored(M.factor, sums)
     for k in range(r.size):
         total = r[k]
-        for q in range(at(starts[k]), at(starts[k + 1])):
+        for q in range(at(starts[seats[k]]), at(starts[seats[k] + 1])):
             total -= values[q] * sums[at(columns[q])]
         out[k] = total
     _apart(M, out, half, out)
@@ -229,20 +237,21 @@ def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit,
         if not curve > 0.0:  # solved, but for rounding
             break
         _advance(inner(residual, p) / curve, p, search, image, step, change, residual)
-    stored, count, indptr = 0, 0, X.indptr  # values, rows
+    stored, parts, count, indptr = 0, 0, 0, X.indptr  # values, those that the preconditioner reads, rows
     for k in range(n):
         stored += indptr[where[k] + 1] - indptr[where[k]] if X.sparse else change.size
+        parts += M.starts[M.seats[k] + 1] - M.starts[M.seats[k]]
         count += weights[k] > 0.0
-    return int(formed * count * (1.0 + M.values.size / max(stored, 1))), curve
+    return int(formed * count * (1.0 + parts / max(stored, 1))), curve
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     data, ends = np.ones(2), np.array([0, 1, 2])
     X = matrix_of((data, np.zeros(2, dtype=np.int32), ends))
-    rows, columns = np.arange(2), np.arange(1)
-    known = survey(X, data, columns, 1)
-    M = precondition(surveyed(known, rows, X, data, rows, columns, 2), data)
+    rows, signs = np.arange(2), np.ones(2, dtype=np.int8)
+    known, _, seats = surveyed(*nothing_known(), X, rows, signs, rows, rows, data, 2, 1)
+    M = precondition(known, seats, data)
     diagonal(data)
     closed(M, np.full(2, True))
     preconditioned(M, data, np.empty(2), np.empty(2), np.empty(M.factor.shape[0]))

@@ -1,6 +1,7 @@
 """What a preconditioner is told of sparse rows: their frequent columns, which rows are alike, and what they add up to.
 
-Most of a step's rows are those of the step before, and what is known of these is taken over.
+Most of a step's rows are those of the step before, and what is known of these is taken over, as long as it is not too
+much else.
 """
 
 from typing import NamedTuple
@@ -9,35 +10,39 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import borrowed, dot, matrix_of
+from screenpath.kernels.pool import COLUMNS, PARTED, SEATS, STEPS, Pool, admitted, copies, longer, no_rows
 
 FREQUENT = 200  # columns that enter as they are, at most
 FEWER = 8  # and at most one for so many rows
 HEAVY = 1.0  # sum of the squares of a column of rows of norm 1, from which it is one of them
 ALIKE = 0.2  # cosine, without the frequent columns, from which two rows are alike
-KEYS, DEEP = 3, 8  # a row's heaviest columns (`_part` knows how many), and rows with one of them that are looked at
+KEYS, DEEP = 6, 8  # a row's heaviest columns, and rows with one of them that are looked at
 HALVINGS = 20  # of a range of weights
+KNOWN = 0.5  # share of the rows that the last step must have had, for the frequent columns to be theirs
+MOST, LONG = 1.3, 32  # rows of a pool, times those of the step, and steps, after which it is begun anew
 SIZE, SPOT = 0x7FFFFFFFFFF00000, 0xFFFFF  # bits of a value that say how large it is, and of its spot within the row
 
 
 class Survey(NamedTuple):
-    """What is known of rows: whatever the ridge, but for ``slope``, ``pivot`` and ``gram``.
+    """What is known of a pool's rows, by their seats: whatever the ridge, but for ``slope``, ``pivot`` and ``gram``.
 
     Attributes
     ----------
     values, columns, starts : ndarray
-        ``A`` by rows, of ``frequent`` columns.
-    like : ndarray of int64 of shape (n,)
-        The row that a row is linked to, -1 where there is none. The links make trees.
-    shared, rest : ndarray of shape (n,)
+        ``A`` by rows, of frequent columns.
+    like : ndarray of int64
+        The seat of the row that a row is linked to, -1 where there is none. The links make trees.
+    shared, rest : ndarray of float64
         The product with that row, and the squared norm, without the frequent columns.
-    frequent : int
+    keys : ndarray of int64, ``KEYS`` for each row
+        The heaviest of its other columns, -1 where there are not as many.
+    slope, pivot : ndarray of float64
+        The entry of ``T`` and that of ``D`` with which a row has entered ``gram``; a pivot of 0 where it has not.
+    spot : ndarray of int64
+        Which of the rows of the last step it is, -1 where it is none of them.
     place : ndarray of int32
         Numbers of the frequent columns, -1 for all others.
-    keys : ndarray of int64 of shape (n, KEYS)
-        The heaviest of each row's other columns, -1 where there are not as many.
-    slope, pivot : ndarray of shape (n,)
-        The entry of ``T`` and that of ``D`` with which a row has entered ``gram``; a pivot of 0 where it has not.
-    gram : ndarray of shape (frequent, frequent)
+    gram : ndarray of shape (f, f)
         ``A' (L D L')^-1 A`` of the rows that have entered, in halves: each pair of entries on either side of the
         diagonal, and half of it.
     """
@@ -48,11 +53,11 @@ class Survey(NamedTuple):
     like: np.ndarray
     shared: np.ndarray
     rest: np.ndarray
-    frequent: int
-    place: np.ndarray
     keys: np.ndarray
     slope: np.ndarray
     pivot: np.ndarray
+    spot: np.ndarray
+    place: np.ndarray
     gram: np.ndarray
 
 
@@ -99,16 +104,17 @@ def _number(X, n, sqnorms, place):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def _part(X, sizes, r, place, columns, values, numbers, count, keys):
+def _part(X, sizes, r, place, values, numbers, count, keys, heavy):
     """Write a row's part of ``A`` from ``count`` on, to one place behind it too, and its heaviest other columns to its
-    ``keys``; return where the part ends, and its squared norm.
+    ``keys``; return where the part ends, and its squared norm. ``heavy`` is room for ``KEYS`` numbers.
 
     Without branches, since which columns are frequent is hard to guess. ``sizes`` are the bits of the values: those of
     the sign and the last digits make room for the spot within the row, and the largest such number is the heaviest.
     """
     _, data, indices, indptr, _ = X
     square, begin, first, spot = 0.0, at(count), at(indptr[r]), np.int64(0)
-    most, more, some = np.int64(0), np.int64(0), np.int64(0)
+    for key in range(KEYS):
+        heavy[key] = 0
     for q in range(first, at(indptr[r + 1])):
         j = np.int64(place[at(indices[q])])
         rare = j >> 63  # all ones, or 0
@@ -116,16 +122,13 @@ def _part(X, sizes, r, place, columns, values, numbers, count, keys):
         count += rare + 1
         size = ((sizes[q] & SIZE) | (spot & SPOT)) & rare
         spot += 1
-        less = size if size < most else most
-        most = size if size > most else most
-        least = less if less < more else more
-        more = less if less > more else more
-        some = least if least > some else some
+        for key in range(KEYS):  # the smaller one of two goes on down the list
+            other = heavy[key]
+            heavy[key], size = (size, other) if size > other else (other, size)
     for q in range(begin, at(count)):
         square += values[q] * values[q]
-    keys[r, 0] = columns[at(indices[first + at(most & SPOT)])] if most > SPOT else -1
-    keys[r, 1] = columns[at(indices[first + at(more & SPOT)])] if more > SPOT else -1
-    keys[r, 2] = columns[at(indices[first + at(some & SPOT)])] if some > SPOT else -1
+    for key in range(KEYS):
+        keys[KEYS * r + key] = indices[first + at(heavy[key] & SPOT)] if heavy[key] > SPOT else -1
     return count, square
 
 
@@ -148,26 +151,28 @@ def _tree(over, r):
 
 
 @kernel(fastmath=SUMS)
-def _compare(X, place, d, keys, fresh, like, shared, rest):
+def _compare(X, place, seats, keys, fresh, like, shared, rest):
     """Find for fresh rows the one that each is most like, among the others and the fresh rows before it.
 
     Rows alike share one of their heaviest columns. No row is like itself by way of others: these are trees.
     """
-    n, line, first, over = fresh.size, np.zeros(place.size), np.full(d, -1, dtype=np.int64), np.arange(fresh.size)
-    following = np.empty(KEYS * n, dtype=np.int64)
-    for r in range(n):
-        if not fresh[r]:
-            _list(keys, r, first, following)
+    n, line, first = seats.size, np.zeros(place.size), np.full(place.size, -1, dtype=np.int64)
+    following, over = np.empty(KEYS * n, dtype=np.int64), np.arange(rest.size)
+    for k in range(n):
+        r = seats[k]
+        if not fresh[k]:
+            _list(keys, r, k, first, following)
         if like[r] >= 0:
             over[_tree(over, r)] = _tree(over, like[r])
-    for r in range(n):
-        if not fresh[r]:
+    for k in range(n):
+        if not fresh[k]:
             continue
-        most, laid = ALIKE * ALIKE, False
-        for k in range(KEYS):
-            entry, left = first[keys[r, k]] if keys[r, k] >= 0 else -1, DEEP
+        r, most, laid = seats[k], ALIKE * ALIKE, False
+        for key in range(KEYS):
+            heavy = keys[KEYS * r + key]
+            entry, left = first[heavy] if heavy >= 0 else -1, DEEP
             while entry >= 0 and left > 0:
-                other = entry // KEYS
+                other = seats[entry // KEYS]
                 if not laid:
                     _lay(X, place, r, line, True)
                     laid = True
@@ -180,48 +185,16 @@ def _compare(X, place, d, keys, fresh, like, shared, rest):
             _lay(X, place, r, line, False)
         if like[r] >= 0:
             over[_tree(over, r)] = _tree(over, like[r])
-        _list(keys, r, first, following)
+        _list(keys, r, k, first, following)
 
 
 @kernel
-def _list(keys, r, first, following):
+def _list(keys, r, k, first, following):
     """List a row under its heaviest columns."""
-    for k in range(KEYS):
-        if keys[r, k] >= 0:
-            following[KEYS * r + k], first[keys[r, k]] = first[keys[r, k]], KEYS * r + k
-
-
-@kernel
-def survey(X, sqnorms, columns, d):
-    """Return what is known of sparse rows.
-
-    Parameters
-    ----------
-    X : Matrix
-        Of n rows, and of some of ``d`` columns.
-    sqnorms : ndarray of shape (n,)
-        Their squared norms, none of which is 0.
-    columns : ndarray of int64
-        Which these are.
-    d : int
-    """
-    X, n, place, stored = borrowed(X), sqnorms.size, np.empty(columns.size, dtype=np.int32), X.data.size
-    sizes = X.data.view(np.int64)
-    values, numbers = np.empty(stored + 1), np.empty(stored + 1, dtype=np.int32)
-    starts = np.zeros(n + 1, dtype=np.int64)
-    like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
-    keys, everywhere = np.empty((n, KEYS), dtype=np.int64), np.full(d, -1, dtype=np.int32)
-    frequent, count = _number(X, n, sqnorms, place), 0
-    everywhere[columns] = place
-    for r in range(n):
-        count, square = _part(X, sizes, r, place, columns, values, numbers, count, keys)
-        starts[r + 1], rest[r] = count, max(sqnorms[r] - square, 0.0)
-    _compare(X, place, d, keys, np.full(n, True), like, shared, rest)
-    nothing, gram = np.zeros(n), np.zeros((frequent, frequent))
-    return Survey(
-        values[:count], numbers[:count], starts, like, shared, rest, frequent, everywhere, keys, nothing,
-        nothing.copy(), gram,
-    )  # fmt: skip
+    for key in range(KEYS):
+        heavy = keys[KEYS * r + key]
+        if heavy >= 0:
+            following[KEYS * k + key], first[heavy] = first[heavy], KEYS * k + key
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -249,95 +222,145 @@ def enter(known, r, slope, weight, own, where):
 
 
 @kernel
-def room(known):
-    """Return room for the parts of two rows."""
+def room(known, rows):
+    """Return room for the parts of two of the first ``rows`` rows."""
     longest, starts = 0, known.starts
-    for r in range(starts.size - 1):
+    for r in range(rows):
         longest = max(longest, starts[r + 1] - starts[r])
     return np.empty(2 * longest), np.empty(2 * longest, dtype=np.int32)
 
 
-@kernel(fastmath=SUMS)
-def surveyed(known, before, X, sqnorms, rows, columns, size):
-    """Return what is known of sparse rows from the survey of others, which is used up.
+@kernel
+def _begun(pool, X, seats, sqnorms):
+    """Return the survey of none of the rows, whose frequent columns are those of the listed ones."""
+    ends, none, more = np.zeros(1, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64)
+    place = np.empty(pool.counts[COLUMNS], dtype=np.int32)
+    frequent = _number(X, seats.size, sqnorms, place)
+    few, gram = np.empty(0, dtype=np.int32), np.zeros((frequent, frequent))
+    return Survey(none, few, ends, more, none, none, more, none, none, more, place, gram)
 
-    Parameters
-    ----------
-    known : Survey
-        Of the rows ``before``. Its ``gram`` is handed on, less what these entered that are gone.
-    before, rows : ndarray of int64
-        Numbers of rows, below ``size``.
-    X : Matrix
-        The ``rows``, with some of the columns.
-    sqnorms : ndarray
-        Their squared norms.
-    columns : ndarray of int64
-        Which these are.
-    size : int
-    """
-    X, n, count, stored = borrowed(X), rows.size, 0, known.values.size
-    indptr, sizes = X.indptr, X.data.view(np.int64)
-    seat, moved = np.full(size, -1, dtype=np.int64), np.full(before.size, -1, dtype=np.int64)
-    for p in range(before.size):
-        seat[before[p]] = p
-    for r in range(n):
-        p = seat[rows[r]]
-        if p >= 0:
-            moved[p] = r
-        else:
-            stored += indptr[r + 1] - indptr[r]
-    values, numbers = np.empty(stored + 1), np.empty(stored + 1, dtype=np.int32)
-    starts = np.zeros(n + 1, dtype=np.int64)
-    like, shared, rest = np.full(n, -1, dtype=np.int64), np.zeros(n), np.empty(n)
-    keys, place, fresh = np.empty((n, KEYS), dtype=np.int64), known.place[columns], np.full(n, True)
-    slope, pivot = np.zeros(n), np.zeros(n)
-    own, where = room(known)
-    for p in range(before.size):
-        r, other = moved[p], known.like[p]
-        if r >= 0 and (other < 0 or moved[other] >= 0):
-            slope[r], pivot[r] = known.slope[p], known.pivot[p]
-        elif known.pivot[p] > 0.0:
-            enter(known, p, known.slope[p], -1.0 / known.pivot[p], own, where)
-    for r in range(n):
-        p = seat[rows[r]]
-        if p < 0:
-            count, square = _part(X, sizes, r, place, columns, values, numbers, count, keys)
-            rest[r] = max(sqnorms[r] - square, 0.0)
-        else:
-            other = known.like[p]
-            fresh[r] = other >= 0 and moved[other] < 0  # what it was like is gone
-            rest[r], keys[r] = known.rest[p], known.keys[p]
-            if other >= 0 and not fresh[r]:
-                like[r], shared[r] = moved[other], known.shared[p]
-            for q in range(at(known.starts[p]), at(known.starts[p + 1])):
-                values[at(count)], numbers[at(count)] = known.values[q], known.columns[q]
-                count += 1
-        starts[r + 1] = count
-    _compare(X, place, known.place.size, keys, fresh, like, shared, rest)
+
+@kernel
+def _with_room(known, pool):
+    """Return the survey with room for all rows and columns of the pool, those that it lacks being in no step."""
+    counts, place = pool.counts, known.place
+    done, rows, columns, stored = counts[PARTED], counts[SEATS], place.size, known.starts[counts[PARTED]]
+    needed = stored + pool.indptr[rows] - pool.indptr[done] + 1
+    if columns < counts[COLUMNS]:
+        place = np.full(counts[COLUMNS], -1, dtype=np.int32)
+        for j in range(columns):
+            place[j] = known.place[j]
+    like, slope = longer(known.like, done, rows), longer(known.slope, done, rows)
+    pivot, spot = longer(known.pivot, done, rows), longer(known.spot, done, rows)
+    for r in range(done, rows):
+        like[r], slope[r], pivot[r], spot[r] = -1, 0.0, 0.0, -1
     return Survey(
-        values[:count], numbers[:count], starts, like, shared, rest, known.frequent, known.place, keys, slope, pivot,
+        longer(known.values, stored, needed), longer(known.columns, stored, needed),
+        longer(known.starts, done + 1, rows + 1), like, longer(known.shared, done, rows),
+        longer(known.rest, done, rows), longer(known.keys, KEYS * done, KEYS * rows), slope, pivot, spot, place,
         known.gram,
     )  # fmt: skip
 
 
+@kernel(fastmath=SUMS)
+def _bring_up(known, pool, X, seats, sqnorms):
+    """Add what is not known of rows yet; let those that are gone leave, and find for each the row that it is like."""
+    n, counts, place, keys, starts = seats.size, pool.counts, known.place, known.keys, known.starts
+    sizes, done, rows, fresh = X.data.view(np.int64), counts[PARTED], counts[SEATS], np.full(seats.size, False)
+    like, pivot, spot, now = known.like, known.pivot, known.spot, np.full(rows, -1, dtype=np.int64)
+    heavy = np.empty(KEYS, dtype=np.int64)
+    for k in range(n):
+        r = seats[k]
+        now[r] = k
+        if r >= done:  # new ones have their seats in this order
+            count, square = _part(X, sizes, r, place, known.values, known.columns, starts[r], keys, heavy)
+            starts[r + 1], known.rest[r] = count, max(sqnorms[k] - square, 0.0)
+    own, where = room(known, rows)
+    for r in range(rows):
+        kept = now[r] >= 0 and spot[r] >= 0 and (like[r] < 0 or now[like[r]] >= 0)
+        if pivot[r] > 0.0 and not kept:  # it is gone, or what it was like is
+            enter(known, r, known.slope[r], -1.0 / pivot[r], own, where)
+            pivot[r] = 0.0
+        if not kept:
+            like[r] = -1
+        if now[r] >= 0:
+            fresh[now[r]] = not kept
+    for r in range(rows):
+        spot[r] = now[r]
+    counts[PARTED] = rows
+    _compare(X, place, seats, keys, fresh, like, known.shared, known.rest)
+
+
 @kernel
-def nameless(known):
-    """Return a survey as a plain tuple, for Python."""
-    values, columns, starts, like, shared, rest, frequent, place, keys, slope, pivot, gram = known
-    return values, columns, starts, like, shared, rest, frequent, place, keys, slope, pivot, gram
+def _stale(known, pool, names):
+    """Tell whether to begin anew: few of the rows were in the last step, or much is kept that is none of them."""
+    counts, seat, met, more = pool.counts, pool.seat, 0, 0
+    for k in range(names.size):
+        r = seat[names[k]]
+        met += r >= 0 and known.spot[r] >= 0
+        more += r < 0
+    return met < KNOWN * names.size or counts[SEATS] + more > MOST * names.size or counts[STEPS] >= LONG
 
 
-def nothing_known() -> Survey:
-    """Return the survey of no rows."""
+@kernel
+def surveyed(known, pool, X, where, signs, listed, names, sqnorms, size, d):
+    """Return what is known of the rows of a step from what was known before, which is used up.
+
+    Parameters
+    ----------
+    known, pool : Survey, Pool
+    X : Matrix
+        Sparse rows.
+    where, signs : ndarray of int64, and of int8
+        Where rows are in ``X``, and what each is multiplied by.
+    listed : ndarray of int64 of shape (n,)
+        Which of these are in the step. None is 0.
+    names : ndarray of int64 of shape (n,)
+        Numbers that they go by, the same in every step, below ``size``.
+    sqnorms : ndarray of shape (n,)
+        Their squared norms.
+    size, d : int
+        Number of rows of which a step may have some, and of columns.
+
+    Returns
+    -------
+    known, pool : Survey, Pool
+    seats : ndarray of int64 of shape (n,)
+        Of the rows, in the pool.
+    """
+    anew = pool.counts[STEPS] == 0 or _stale(known, pool, names)
+    if anew:
+        pool = no_rows(size, d)
+    pool, seats = admitted(pool, X, where, signs, listed, names)
+    rows = borrowed(copies(pool, X))
+    if anew:
+        known = _begun(pool, rows, seats, sqnorms)
+    known = _with_room(known, pool)
+    _bring_up(known, pool, rows, seats, sqnorms)
+    pool.counts[STEPS] += 1
+    return known, pool, seats
+
+
+@kernel
+def nameless(known, pool):
+    """Return both as plain tuples, for Python."""
+    values, columns, starts, like, shared, rest, keys, slope, pivot, spot, place, gram = known
+    data, indices, indptr, numbers, label, seat, counts = pool
+    return (
+        (values, columns, starts, like, shared, rest, keys, slope, pivot, spot, place, gram),
+        (data, indices, indptr, numbers, label, seat, counts),
+    )  # fmt: skip
+
+
+def nothing_known() -> tuple[Survey, Pool]:
+    """Return the survey of no rows, and a pool without any, in which the next step begins."""
     none, ends, few = np.empty(0), np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    keys, gram = np.empty((0, KEYS), dtype=np.int64), np.empty((0, 0))
-    return Survey(none, few, ends, ends[1:], none, none, 0, few, keys, none, none, gram)
+    known = Survey(none, few, ends, ends[1:], none, none, ends[1:], none, none, ends[1:], few, np.empty((0, 0)))
+    return known, Pool(none, few, ends, ends[1:], few, ends[1:], np.zeros(5, dtype=np.int64))
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
-    data, ends = np.ones(2), np.array([0, 1, 2])
-    X, rows, columns = matrix_of((data, np.zeros(2, dtype=np.int32), ends)), np.arange(2), np.arange(1)
-    known = survey(X, data, columns, 1)
-    enter(known, 0, 0.0, 1.0, *room(known))
-    surveyed(known, rows, X, data, rows, columns, 2)
+    X, rows, one = matrix_of((np.ones(2), np.zeros(2, dtype=np.int32), np.array([0, 1, 2]))), np.arange(2), np.ones(2)
+    known, pool, _ = surveyed(*nothing_known(), X, rows, np.ones(2, dtype=np.int8), rows, rows, one, 2, 1)
+    enter(known, 0, 0.0, 1.0, *room(known, 2))

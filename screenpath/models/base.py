@@ -101,8 +101,10 @@ class PathModel(Protocol):
         """Tell whether :meth:`held` will know what follows but for what the certificate's gap leaves to be desired."""
         return False
 
-    def after(self, certificate, reference) -> Any:
-        """Return the certificate as one that remembers the reference; asked where the solver looks ahead."""
+    def after(self, certificate, reference, faces=None) -> Any:
+        """Return the certificate as one that remembers the reference, and the solver's steps on the face; asked where
+        the solver looks ahead.
+        """
         return certificate
 
     # -- screening and the reduced problem -----------------------------------------------------------------------

@@ -29,6 +29,7 @@ from screenpath.kernels import partition
 from screenpath.models import box_rounding, ends
 from screenpath.models.base import RegionModel, Resumable
 from screenpath.models.box_types import Certificate, Screened
+from screenpath.models.faces import Faces
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, Point
 from screenpath.models.reduced import Reduced
 from screenpath.models.sharp import sharpened
@@ -226,6 +227,7 @@ class BoxModel(RegionModel, Resumable):
             "updates": certificate.updates,
             "sum_error": certificate.sum_error,
             **({} if certificate.before is None else dict(zip(BEFORE, certificate.before, strict=True))),
+            **({} if certificate.faces is None else certificate.faces.state()),
         }
 
     def restore(self, state) -> Certificate:
@@ -239,6 +241,7 @@ class BoxModel(RegionModel, Resumable):
         if BEFORE[0] in state:
             earlier = states.vector(state, BEFORE[1], self.size, self.lo, self.hi)
             certificate.before = states.positive(state, BEFORE[0]), earlier
+        certificate.faces = Faces.restored(state, self.size)
         return certificate
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error) -> Certificate:
@@ -320,10 +323,13 @@ class BoxModel(RegionModel, Resumable):
         error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
         return self._certificate(C, C * total, s, total, 0, C * slope, error)
 
-    def after(self, certificate: Certificate, reference: Certificate) -> Certificate:
-        """Let a certificate remember the dual point before it, from which :meth:`reduce` looks ahead."""
+    def after(self, certificate: Certificate, reference: Certificate, faces=None) -> Certificate:
+        """Let a certificate remember the dual point before it, from which :meth:`reduce` looks ahead, and the steps of
+        its solver.
+        """
         if reference.C < certificate.C:
             certificate.before = reference.C, reference.theta
+        certificate.faces = faces
         return certificate
 
     def losses(self, near: Certificate) -> Callable[[np.ndarray], tuple[float, float]]:
@@ -432,6 +438,8 @@ class BoxModel(RegionModel, Resumable):
             start_w=reference.point.vector,
             start_margins=margins,
             theta=theta,
+            fetch=self._fetch,
+            faces=reference.faces,
         )
 
     def _looking_ahead(self, C: float, reference: Certificate) -> tuple[np.ndarray, np.ndarray, float]:
@@ -445,6 +453,13 @@ class BoxModel(RegionModel, Resumable):
         theta = partition.box_line(*reference.before, reference.C, reference.theta, C, self.lo, self.hi)
         total = self.updated_sum(theta, reference)[0]
         return theta, total, float(np.einsum("i,i", self.c, theta))
+
+    def _fetch(self, index: np.ndarray) -> tuple:
+        """Return a copy of rows, and their norms, that a walk had before it was stopped: no work of the next point."""
+        touched = self.rows.touched
+        rows = self.take(index)
+        self.rows.touched = touched
+        return rows, self.norms[index]
 
     def _where(self, index: np.ndarray) -> np.ndarray:
         return index % self.rows.n if self.mirrored else index

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from screenpath.models.faces import Faces
 from screenpath.models.geometry import GAP_ROUNDING, Point
 from screenpath.numbers.rounding import Proven
 
@@ -49,6 +50,8 @@ class Certificate(Proven):
         With a free intercept: what an exact dual point may differ by in the sum over rows, and in ``slack``.
     before : tuple (float, ndarray of shape (N,)), optional
         C and ``theta`` of the grid point before, where a solver starts from the line through both.
+    faces : Faces, optional
+        Steps that the solver has taken, for those of the next grid point.
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -77,6 +80,7 @@ class Certificate(Proven):
     shift: float = 0.0
     cost: float = 0.0
     before: tuple[float, np.ndarray] | None = None
+    faces: Faces | None = None
     relative: float = GAP_ROUNDING
 
     @property

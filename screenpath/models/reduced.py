@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from screenpath.kernels.matrix import listed_products, matrix_of, products
+from screenpath.models.faces import Faces
 
 
 @dataclass(slots=True)
@@ -38,7 +39,9 @@ class Reduced:
     # shape (k,): products of the survivors with ``start_w``, known from the reference's certificate
     start_margins: np.ndarray
     theta: np.ndarray  # shape (N,); dual variables (theta scale): of the fixed rows, and where the survivors start
-    kept: dict = field(default_factory=dict)  # what a solver knows of the rows, for further problems that have them
+    # ``fetch(numbers)`` returns a copy of rows of the full problem, as ``take()`` does, and their norms
+    fetch: Callable | None = None
+    faces: Faces | None = None  # what a solver knows of rows from steps that it took before
     _rows: np.ndarray | tuple | None = None
 
     @property

@@ -74,6 +74,14 @@ def codes(state: dict, name: str, sizes: tuple, highest: int) -> np.ndarray:
     return value.astype(np.uint8, copy=False)
 
 
+def marks(state: dict, name: str, rows: int, size: int) -> np.ndarray:
+    """Return ``rows`` times as many bits as ``size``, packed, some of which are set in each row."""
+    value = _array(state, name, "u", (rows, (size + 7) // 8))
+    if value.dtype != np.uint8 or not np.unpackbits(value, axis=1, count=size).any(axis=1).all():
+        raise ValueError(f"{name} holds marks that there are not")
+    return value
+
+
 def _array(state: dict, name: str, kinds: str, shape: tuple | None) -> np.ndarray:
     if name not in state:
         raise ValueError(f"there is no {name}")

@@ -71,4 +71,5 @@ class Auto(Solver):
             max(first.screened, second.screened),
             f"{first.solver}+newton",
             second.decided,
+            first.faces,
         )

@@ -10,6 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from screenpath.models.faces import Faces
+
 
 @dataclass(slots=True)
 class Pulse:
@@ -105,6 +107,8 @@ class Solution:
     decided : callable, optional
         Returns what the dynamic rule fixed while solving, an ndarray of int8 of shape (k,): -1 at the lower end, +1 at
         the upper end, 0 undecided. Only an audit asks for it.
+    faces : Faces, optional
+        Steps that the solver has taken, for those of the next grid point.
     """
 
     w: Any
@@ -115,6 +119,7 @@ class Solution:
     screened: int
     solver: str
     decided: Callable[[], np.ndarray] | None = None
+    faces: Faces | None = None
 
 
 @runtime_checkable

@@ -13,7 +13,10 @@ import time
 import numpy as np
 
 from screenpath.kernels import face as kernels
+from screenpath.kernels.matrix import matrix_of
+from screenpath.kernels.pool import STEPS
 from screenpath.kernels.survey import nothing_known
+from screenpath.models.faces import Faces
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.cd import Descent
@@ -68,7 +71,10 @@ class FaceDescent(Solver):
             if last <= CLOSE * target and left + (1.0 - share) * last <= SURE * target:
                 converged = True
                 break
-        return Solution(run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided)
+        return Solution(
+            run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided,
+            reduced.faces,
+        )  # fmt: skip
 
     def _round(self, run: Descent, tol: float, prox: float, near: bool, sweeps: int, budget: Budget) -> tuple:
         """Sweep where it pays, then step; return the sweeps, 1 at least, the part of the step that was taken, and what
@@ -85,12 +91,30 @@ class FaceDescent(Solver):
             sweeps = 1
         if face.size == 0:
             return sweeps, 1.0, np.inf
-        before, known = r.kept.get(self.name) or (np.empty(0, dtype=np.int64), tuple(nothing_known()))
-        touched, share, left, known = kernels.face_step(
+        names, size, faces = r.index[face], r.theta.size, r.faces
+        known = _recalled(r, faces)
+        touched, share, left, *known = kernels.face_step(
             run.rows, run.where, run.signs, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, run.margins, run.moved,
-            face, before, known, prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0,
+            face, names, size, *known, prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0,
             run.gap <= FINAL * tol * abs(run.primal), PRODUCTS,
         )  # fmt: skip
-        r.kept[self.name] = face, known
+        if r.sparse:
+            r.faces = (faces or Faces()).then(names, size, prox, int(known[1][-1][STEPS]), known)
         run.touched += touched
         return sweeps, share, left
+
+
+def _recalled(reduced: Reduced, faces: Faces | None) -> tuple:
+    """Return what is known of rows from the steps before; it is made again where a path is resumed."""
+    known = None if faces is None else faces.take()
+    if known is not None:
+        return known
+    size, known = reduced.theta.size, tuple(map(tuple, nothing_known()))
+    for names, prox in () if faces is None else faces.steps(size):
+        assert reduced.fetch is not None  # the model that has kept them has it
+        rows, norms = reduced.fetch(names)
+        every, signs = np.arange(names.size), np.ones(names.size, dtype=np.int8)
+        known = kernels.recalled(
+            matrix_of(rows), every, signs, names, norms**2, size, reduced.start_w.size, *known, prox
+        )  # fmt: skip
+    return known

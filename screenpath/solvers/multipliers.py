@@ -18,6 +18,7 @@ import numpy as np
 
 from screenpath.kernels.matrix import matrix_of, products, taken, weighted_sum
 from screenpath.kernels.multiplier import EXACT, next_multiplier
+from screenpath.models.faces import Faces
 from screenpath.models.reduced import Reduced
 from screenpath.numbers.csr import with_constant
 from screenpath.solvers.base import Budget, Solver
@@ -45,7 +46,7 @@ class Multipliers:
             self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, math.sqrt(self.rho)
         )
         self.norms = np.sqrt(np.square(norms) + self.rho)
-        self.kept: dict = {}
+        self.faces: Faces | None = None
         run.touched += size
 
     @property
@@ -75,7 +76,7 @@ class Multipliers:
             take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
             norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, start_alpha=run.alpha,
             start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
-            kept=self.kept,
+            faces=self.faces,
         )  # fmt: skip
 
     def solve(self, solver: Solver, *, tol: float, budget: Budget, rank: int) -> bool:
@@ -88,6 +89,7 @@ class Multipliers:
             left = replace(budget, epochs=budget.epochs - run.iterations, touched=budget.touched + run.touched)
             aim = (TIGHT if k else LOOSE) * tol
             found = solver.solve(self.problem(mu), tol=aim, budget=left, dynamic=False, rank=rank)
+            self.faces = found.faces
             run.iterations, run.touched = run.iterations + found.epochs, run.touched + found.touched
             run.w, run.v, run.alpha = found.w[:d].copy(), found.w[:d], found.alpha
             now = mu, self.missing

@@ -204,7 +204,7 @@ def solve_point(
     screened = screening.before(model, reference, parameter)
     first_screened = screened
     decided = screened.status.copy() if options.audit else None
-    epochs, rounds, touched, name, settled = 0, 0, 0.0, CLOSED, False
+    epochs, rounds, touched, name, settled, faces = 0, 0, 0.0, CLOSED, False, None
     target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
@@ -219,7 +219,7 @@ def solve_point(
             needs.ask_before_solving(model, reduced, solver)
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
-            settled = solution.converged
+            settled, faces = solution.converged, solution.faces
             w, theta = model.lift(parameter, reduced, solution)
             if decided is not None and solution.decided is not None:
                 status = solution.decided()
@@ -263,7 +263,7 @@ def solve_point(
     if options.audit:
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     if solver.looks_ahead(model.rows):
-        certificate = model.after(certificate, reference)
+        certificate = model.after(certificate, reference, faces)
     step = steps.at_point(
         model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent,
         settled=settled, solver=name, epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds,

@@ -174,11 +174,10 @@ class Steps(Sequence[Step]):
     @property
     def coefficients(self) -> np.ndarray:
         """Return the coefficients of all steps, shape (n_steps, d)."""
-        found = [
-            np.array([step.coefficients for step in batch]) if isinstance(batch, list) else batch.coefficients
-            for batch in self._batches
-        ]
-        return np.concatenate(found)
+        found: list = []  # rows of single steps, and of batches: copied once
+        for batch in self._batches:
+            found += [step.coefficients for step in batch] if isinstance(batch, list) else [batch.coefficients]
+        return np.concatenate([np.atleast_2d(np.asarray(rows)) for rows in found])
 
 
 @dataclass(eq=False)

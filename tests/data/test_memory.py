@@ -5,11 +5,13 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from screenpath.data.memory import MARGIN, MB, MemoryLimit, parse_bytes, private_bytes
 from screenpath.data.needs import solving
 from screenpath.errors import ResourceError
-from screenpath.kernels import newton
+from screenpath.kernels import newton, survey
+from screenpath.kernels.matrix import matrix_of
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.solvers import make_solver
@@ -97,3 +99,24 @@ def test_a_solver_takes_no_more_room_than_was_asked_for(k, d, sparse):
     most = min(k, d // 2)  # rows whose Gram matrix is formed in place of a Hessian
     within = d * d + most * (most + (0 if sparse else d)) if d <= newton.DIRECT else 0  # and the Hessian's factor
     assert sum(part.nbytes for part in newton.workspace(k, d, sparse)) + 8 * within <= asked
+
+
+def test_steps_on_the_face_keep_no_more_than_was_asked_for():
+    """Step after step on other rows, most of which were there before."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 900), density=0.02, format="csr", random_state=1) + sp.eye_array(400, 900, format="csr")
+    X = matrix_of((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)))
+    known, most = survey.nothing_known(), 0
+    for _ in range(2 * survey.LONG):
+        rows = np.flatnonzero(rng.random(400) < 0.9)
+        *known, seats = survey.surveyed(
+            *known, X, np.arange(400), np.ones(400, dtype=np.int8), rows, rows, np.ones(rows.size), 400, 900
+        )  # fmt: skip
+        most = max(
+            most, known[1].data.nbytes + known[1].indices.nbytes, known[0].values.nbytes + known[0].columns.nbytes
+        )
+    sizes = dict(dense=False, copied=False, newton=True)
+    kept = solving(400, 900, X.data.size, **sizes, faces=True) - solving(400, 900, X.data.size, **sizes)
+    assert 0.2 * kept < most <= 0.51 * kept
+    every = sum(array.nbytes for part in known for array in part)
+    assert every <= solving(400, 900, X.data.size, **sizes, faces=True)

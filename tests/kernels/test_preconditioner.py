@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from screenpath.kernels import preconditioner, survey
 from screenpath.kernels.face import face_step
 from screenpath.kernels.matrix import matrix_of
+from screenpath.kernels.pool import ADDED, SEATS, STEPS
 from screenpath.kernels.rows import csr_products
 
 RIDGE = 1e-3
@@ -56,18 +57,35 @@ def rows():
     return G, preconditioned_rows(G)
 
 
-def surveyed_alone(G):
-    return survey.survey(matrix(G), np.sum(G * G, axis=1), np.arange(G.shape[1]), G.shape[1])
+def surveyed(G, rows, known=None, pool=None):
+    """Return the survey of some rows, their pool, and their seats; after another one if there is one."""
+    n, d = G.shape
+    if known is None:
+        known, pool = survey.nothing_known()
+    return survey.surveyed(
+        known, pool, matrix(G), np.arange(n), np.ones(n, dtype=np.int8), rows, rows, np.sum(G[rows] ** 2, axis=1), n, d
+    )  # fmt: skip
 
 
 def preconditioned_rows(G):
-    known = surveyed_alone(G)
-    return preconditioner.precondition(known, np.full(len(G), RIDGE))
+    known, _, seats = surveyed(G, np.arange(len(G)))
+    return preconditioner.precondition(known, seats, np.full(len(G), RIDGE))
+
+
+def parts(M):
+    """Return ``A``, the rows' parts of the frequent columns."""
+    return np.array([part_of(M, r, M.factor.shape[0]) for r in M.seats])
+
+
+def part_of(known, seat, frequent):
+    part, own = np.zeros(frequent), slice(known.starts[seat], known.starts[seat + 1])
+    np.add.at(part, known.columns[own], known.values[own])
+    return part
 
 
 def test_the_inverse_is_that_of_the_matrix_in_the_docstring(rows):
     G, M = rows
-    A = sp.csr_array((M.values, M.columns, M.starts), shape=(120, M.factor.shape[0])).toarray()
+    A = parts(M)
     alike, L = links(M)
     assert alike.size >= 6 and np.any(M.like[M.like[alike]] >= 0)  # more than stars
     full = L @ np.diag(M.pivot) @ L.T + A @ A.T
@@ -76,64 +94,111 @@ def test_the_inverse_is_that_of_the_matrix_in_the_docstring(rows):
     np.testing.assert_allclose(full[alike, M.like[alike]], (G @ G.T)[alike, M.like[alike]], rtol=1e-10)
 
 
-def compact(G, listed):
-    """Return listed rows without the columns that none of them has, and which columns are left."""
-    columns = np.flatnonzero(np.any(G[listed] != 0.0, axis=0))
-    return matrix(G[np.ix_(listed, columns)]), columns
+def frequent_columns(known, pool):
+    """Return the frequent columns in the order of their numbers."""
+    columns = pool.columns[: known.place.size][known.place >= 0]
+    return columns[np.argsort(known.place[known.place >= 0])]
 
 
-def of(known):
-    """Return what a survey says, in the form of arrays that can be compared."""
-    A = sp.csr_array((known.values, known.columns, known.starts), shape=(known.rest.size, known.frequent)).toarray()
-    return A, known.rest, known.keys
+def heaviest(known, pool, seats):
+    """Return the columns that each row is looked for by, -1 where there are not as many."""
+    keys = known.keys[: survey.KEYS * (known.keys.size // survey.KEYS)].reshape(-1, survey.KEYS)[seats]
+    return np.where(keys < 0, -1, pool.columns[keys])
 
 
 def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_columns():
     G = text(120, 300, 3)
     before = np.setdiff1d(np.arange(120), np.arange(4, 120, 30))  # rows that others are like, and others, are missing
     rows = np.setdiff1d(np.arange(120), np.arange(15, 120, 35))
-    X, columns = compact(G, before)
-    known = survey.survey(X, np.sum(G[before] ** 2, axis=1), columns, 300)
-    X, columns = compact(G, rows)
-    found = survey.surveyed(known, before, X, np.sum(G[rows] ** 2, axis=1), rows, columns, 120)
-    frequent = np.flatnonzero(known.place >= 0)
-    assert frequent.size == known.frequent == found.frequent > 0
-    A, rest, keys = of(found)
-    np.testing.assert_array_equal(A, G[np.ix_(rows, frequent)])
-    rare = G[rows].copy()
+    known, pool, _ = surveyed(G, before)
+    first = frequent_columns(known, pool)
+    known, pool, seats = surveyed(G, rows, known, pool)
+    assert pool.counts[STEPS] == 2 and pool.counts[ADDED] == np.setdiff1d(rows, before).size > 0
+    frequent = frequent_columns(known, pool)
+    assert np.array_equal(first, frequent) and frequent.size == known.gram.shape[0] > 0
+    np.testing.assert_array_equal([part_of(known, r, frequent.size) for r in seats], G[np.ix_(rows, frequent)])
+    rare, rest = G[rows].copy(), known.rest[seats]
     rare[:, frequent] = 0.0
     np.testing.assert_allclose(rest, np.sum(rare * rare, axis=1), rtol=1e-12)
-    heaviest = np.sort(np.take_along_axis(rare, keys, axis=1))
-    np.testing.assert_array_equal(heaviest, np.sort(rare)[:, -keys.shape[1] :])
-    alike, _ = links(found)
+    keys = heaviest(known, pool, seats)
+    assert np.all(keys >= 0)
+    found = np.sort(np.take_along_axis(rare, keys, axis=1))
+    np.testing.assert_array_equal(found, np.sort(rare)[:, -survey.KEYS :])
+    like = np.where(known.like[seats] >= 0, known.spot[known.like[seats]], -1)
+    alike = np.flatnonzero(like >= 0)
     assert alike.size >= 6
-    np.testing.assert_allclose(found.shared[alike], np.sum(rare[alike] * rare[found.like[alike]], axis=1), rtol=1e-12)
+    shared = known.shared[seats]
+    np.testing.assert_allclose(shared[alike], np.sum(rare[alike] * rare[like[alike]], axis=1), rtol=1e-12)
     # Every row that stands twice among these has found its like, also where one of the two is new.
     product = rare @ rare.T / np.sqrt(np.outer(rest, rest))
     twice = np.argwhere(np.triu(product, 1) > 0.99)
-    assert twice.size and all(found.like[k] == j or found.like[j] == k for j, k in twice.tolist())
-    ridge = np.full(rows.size, RIDGE)
-    M = preconditioner.precondition(found, ridge)
+    assert twice.size and all(like[k] == j or like[j] == k for j, k in twice.tolist())
+    M = preconditioner.precondition(known, seats, np.full(rows.size, RIDGE))
+    links(M)
     assert np.linalg.eigvalsh(inverse(M, rows.size)).min() > 0.0
 
 
-def test_rows_that_nobody_surveyed_before_are_surveyed_alone():
-    G = text(60, 200, 4)
-    known = surveyed_alone(G)
-    again = survey.surveyed(known, np.arange(60), matrix(G), np.sum(G * G, axis=1), np.arange(60), np.arange(200), 60)
-    for one, other in zip(known, again, strict=True):
+def test_rows_that_were_all_there_bring_nothing_new():
+    G, rows = text(60, 200, 4), np.arange(60)
+    known, pool, seats = surveyed(G, rows)
+    before = [array.copy() for array in (*known, *pool[:-1], seats)]
+    known, pool, seats = surveyed(G, rows, known, pool)
+    assert pool.counts[ADDED] == 0 and pool.counts[STEPS] == 2
+    for one, other in zip(before, (*known, *pool[:-1], seats), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("why", ["few of them were there", "too many are kept", "it is long ago"])
+def test_a_pool_is_begun_anew(why):
+    """... and is then that of a first step."""
+    G, n = text(120, 300, 8), 120
+    known, pool, _ = surveyed(G, np.arange(60 if why == "few of them were there" else n))
+    for _ in range(survey.LONG - 1 if why == "it is long ago" else 0):
+        known, pool, _ = surveyed(G, np.arange(n), known, pool)
+    rows = {"few of them were there": np.arange(35, n), "too many are kept": np.arange(0, 90)}.get(why, np.arange(n))
+    made = []
+    for before in ((known, pool), ()):
+        known, pool, seats = surveyed(G, rows, *before)
+        assert pool.counts[STEPS] == 1 and pool.counts[ADDED] == pool.counts[SEATS] == rows.size
+        M = preconditioner.precondition(known, seats, np.full(rows.size, RIDGE))
+        made.append((copied(pool, seats, 300), parts(M), seats, M.like, M.slope, M.pivot, M.level, np.tril(M.factor)))
+    for one, other in zip(*made, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def copied(pool, seats, d):
+    """Return the copies of rows as an array."""
+    rows = np.zeros((seats.size, d))
+    for k, seat in enumerate(seats):
+        own = slice(*pool.indptr[seat : seat + 2])
+        rows[k, pool.columns[pool.indices[own]]] = pool.data[own]
+    return rows
+
+
+def test_signed_rows_are_copied_once():
+    """Row by row as they come, whatever sign each has, and whatever stands before."""
+    G, rng = text(120, 300, 9), np.random.default_rng(0)
+    signs, where = np.where(rng.random(50) < 0.5, -1, 1).astype(np.int8), rng.permutation(120)[:50]
+    squares = np.sum(G[where] ** 2, axis=1)
+    known, pool = survey.nothing_known()
+    for rows in (np.arange(40), np.arange(5, 45), np.arange(50)):
+        known, pool, seats = survey.surveyed(
+            known, pool, matrix(G), where, signs, rows, rows, squares[rows], 50, 300
+        )  # fmt: skip
+        np.testing.assert_array_equal(copied(pool, seats, 300), signs[rows, None] * G[where[rows]])
+    assert pool.counts[SEATS] == 50 and pool.counts[STEPS] == 3
 
 
 def test_the_size_of_a_row_does_not_matter_for_what_is_frequent():
     """A column counts by its share of each row; few of them count as much as a row does, and the heaviest are taken."""
     G = text(120, 300, 5)
     shares = np.sum(G * G, axis=0)
-    found = np.flatnonzero(surveyed_alone(G).place >= 0)
+    rows = np.arange(120)
+    found = np.sort(frequent_columns(*surveyed(G, rows)[:2]))
     assert 0 < found.size <= 120 // survey.FEWER and np.all(shares[found] > survey.HEAVY)
     assert np.setdiff1d(np.flatnonzero(shares > shares[found].min()), found).size == 0
     sizes = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=120)
-    np.testing.assert_array_equal(np.flatnonzero(surveyed_alone(sizes[:, None] * G).place >= 0), found)
+    np.testing.assert_array_equal(np.sort(frequent_columns(*surveyed(sizes[:, None] * G, rows)[:2])), found)
 
 
 def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
@@ -237,17 +302,19 @@ def test_a_product_of_four_sums_is_the_product(length):
 
 
 def test_a_row_knows_its_heaviest_columns_that_are_not_frequent():
-    G = text(120, 300, 7)
-    known = surveyed_alone(G)
-    rare = np.where(known.place < 0, np.abs(G), 0.0)
+    G, rows = text(120, 300, 7), np.arange(120)
+    known, pool, _ = surveyed(G, rows)
+    rare = np.abs(G)
+    rare[:, frequent_columns(known, pool)] = 0.0
     rare[5, np.argsort(rare[5])[:-2]] = 0.0  # the row of fewer columns than there are keys
-    known = surveyed_alone(np.where((np.arange(120) == 5)[:, None] & (rare == 0.0), 0.0, G))
-    rare = np.where(known.place < 0, rare, 0.0)
-    for row, keys in zip(rare, known.keys, strict=True):
+    known, pool, seats = surveyed(np.where((rows == 5)[:, None] & (rare == 0.0), 0.0, G), rows)
+    rare[:, frequent_columns(known, pool)] = 0.0
+    found = heaviest(known, pool, seats)
+    for row, keys in zip(rare, found, strict=True):
         best = [j for j in np.argsort(-row, kind="stable")[: keys.size] if row[j] > 0.0]
         assert sorted(row[best].tolist(), reverse=True) == row[keys[: len(best)]].tolist()
         assert keys[len(best) :].tolist() == [-1] * (keys.size - len(best))
-    assert (known.keys[5] >= 0).sum() <= 2
+    assert (found[5] >= 0).sum() <= 2
 
 
 def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
@@ -255,13 +322,13 @@ def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
     G, n = text(120, 300, 4), 120
     squares, half, one = np.sum(G * G, axis=1), np.full(n, 0.8), np.ones(n)
     rows, signs = np.arange(n), np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
-    X, none = matrix(signs[:, None] * G), (np.empty(0, dtype=np.int64), survey.nothing_known())
+    X = matrix(signs[:, None] * G)
     kept = {}
     for final in (False, True):
         alpha, w, margins = np.zeros(n), np.zeros(300), np.full(n, np.nan if final else 0.0)  # as `moved` says
-        _, share, left, _ = face_step(
-            X, rows, signs, one, -half, half, squares, alpha, w, margins, final, rows, *none, 1e-4, 1e-7, 0.1, 0.05,
-            final, 80,
+        _, share, left, *_ = face_step(
+            X, rows, signs, one, -half, half, squares, alpha, w, margins, final, rows, rows, n,
+            *survey.nothing_known(), 1e-4, 1e-7, 0.1, 0.05, final, 80,
         )  # fmt: skip
         assert np.any(alpha == half) and np.any(np.abs(alpha) < half)  # so the set was not known
         t = one - G @ w
@@ -276,11 +343,10 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     face, one = np.arange(3, n - 2), np.ones(n)
     alpha = np.zeros(n)
     w = G.T @ alpha
-    none = np.empty(0, dtype=np.int64), survey.nothing_known()
     squares = np.sum(G * G, axis=1)
-    touched, share, left, _ = face_step(
+    touched, share, left, *_ = face_step(
         matrix(G), np.arange(n), np.ones(n, dtype=np.int8), one, -half * one, half * one, squares, alpha, w, w[:n],
-        True, face, *none, 1e-4, 0.0, 1e-6, 1.0, False, 80,
+        True, face, face, n, *survey.nothing_known(), 1e-4, 0.0, 1e-6, 1.0, False, 80,
     )  # fmt: skip
     assert 0.0 < share <= 1.0 and touched > 0 and np.all(np.abs(alpha) <= half)
     np.testing.assert_allclose(w, G.T @ alpha, atol=1e-12)
@@ -296,24 +362,20 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
 
 def test_what_rows_have_entered_is_kept_as_they_come_and_go():
     """The matrix that is kept is that of the rows there are, whatever the steps and the ridges before."""
-    G = text(120, 300, 6)
-    squares, rng = np.sum(G * G, axis=1), np.random.default_rng(0)
-    before = np.arange(100)
-    X, columns = compact(G, before)
-    known = survey.survey(X, squares[before], columns, 300)
-    preconditioner.precondition(known, np.full(before.size, 0.1))
+    G, rng = text(120, 300, 6), np.random.default_rng(0)
+    known, pool, seats = surveyed(G, np.arange(100))
+    preconditioner.precondition(known, seats, np.full(100, 0.1))
     for ridge in (0.1, 1e-3, 1e-3, 0.05):
-        rows = np.flatnonzero(rng.random(120) < 0.8)
-        X, columns = compact(G, rows)
-        known = survey.surveyed(known, before, X, squares[rows], rows, columns, 120)
-        M = preconditioner.precondition(known, np.full(rows.size, ridge))
-        own = known.rest + ridge
+        rows = np.flatnonzero(rng.random(120) < 0.85)
+        known, pool, seats = surveyed(G, rows, known, pool)
+        M = preconditioner.precondition(known, seats, np.full(rows.size, ridge))
+        own = known.rest[seats] + ridge
         alike, _ = links(M)
-        own[alike] -= M.slope[alike] * known.shared[alike]
+        own[alike] -= M.slope[alike] * known.shared[seats][alike]
         assert alike.size >= 6 and np.all(np.abs(M.pivot - own) <= 1.001 * preconditioner.DRIFT * M.pivot)
-        A = sp.csr_array((M.values, M.columns, M.starts), shape=(rows.size, known.frequent)).toarray()
-        A[alike] -= M.slope[alike, None] * A[M.like[alike]]
-        W = np.eye(known.frequent) + (A / M.pivot[:, None]).T @ A
+        A = parts(M)
+        A[alike] -= M.slope[alike, None] * parts(M)[M.like[alike]]
+        W = np.eye(A.shape[1]) + (A / M.pivot[:, None]).T @ A
         factor = np.tril(M.factor)
         np.testing.assert_allclose(factor @ factor.T, W, rtol=1e-9, atol=1e-9 * W.max())
-        before = rows
+    assert pool.counts[STEPS] == 5  # it has not been begun anew

@@ -235,7 +235,7 @@ def test_rows_read_in_place_give_the_numbers_of_their_copy(solver, sparse, dynam
     data[where] = signs[:, None] * G
     csr = sp.csr_array(data)
     stored = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64)) if sparse else data
-    placed = replace(copied, take=None, place=(stored, where, signs), kept={})
+    placed = replace(copied, take=None, place=(stored, where, signs), faces=None)
     one, other = (solver.solve(r, tol=1e-9, budget=PLENTY, dynamic=dynamic) for r in (copied, placed))
     np.testing.assert_array_equal(placed.products(one.w), copied.products(one.w))
     assert one.converged and one.epochs == other.epochs and one.touched == other.touched
