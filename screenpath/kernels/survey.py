@@ -14,7 +14,8 @@ from screenpath.kernels.pool import COLUMNS, PARTED, SEATS, STEPS, Pool, admitte
 
 FREQUENT = 200  # columns that enter as they are, at most
 FEWER = 8  # and at most one for so many rows
-HEAVY = 1.0  # sum of the squares of a column of rows of norm 1, from which it is one of them
+# Sum of the squares of a column of rows of norm 1, less what reading its entries costs, from which it is one of them.
+HEAVY, COST = 1.0, 0.001
 ALIKE = 0.2  # cosine, without the frequent columns, from which two rows are alike
 KEYS, DEEP = 6, 8  # a row's heaviest columns, and rows with one of them that are looked at
 HALVINGS = 20  # of a range of weights
@@ -90,7 +91,7 @@ def _number(X, n, sqnorms, place):
     for r in range(n):
         scale = 1.0 / sqnorms[r]
         for q in range(at(indptr[r]), at(indptr[r + 1])):
-            weights[at(indices[q])] += scale * data[q] * data[q]
+            weights[at(indices[q])] += scale * data[q] * data[q] - COST
     for j in range(place.size):
         heavy[size] = weights[j]  # kept where the next one does not overwrite it
         size += weights[j] > HEAVY

@@ -23,9 +23,9 @@ from screenpath.solvers.cd import Descent
 
 # Of a round. Where the relative gap is below NEAR they would do more harm than good, but after a step cut short.
 SWEEPS, NEAR = 3, 3e-3
-PRODUCTS, FORCING = 80, 0.1  # of conjugate gradients: most of a system, and the relative residual to reach
+PRODUCTS, FORCING = 80, 0.2  # of conjugate gradients: most of a system, and the relative residual to reach
 CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
-PROX, LEAST, MOST = 1e-2, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
+PROX, LEAST, MOST = 3e-3, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
 WAY, HARDER, SOFTER = 0.5, 0.01, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
 SHARE = 0.6  # of the target, which the free rows may keep where nothing else is asked
 # Where the free rows keep less than SURE of the target, after a round that began within CLOSE targets, hardly any other
