@@ -27,6 +27,8 @@ def weighted_signs(signs, weights) -> np.ndarray:
 class KeptProducts(FeatureColumns):
     """Columns whose inner products are kept: solvers ask for those of nearly the same features again and again."""
 
+    touched: float
+
     def forget(self) -> None:
         """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""
         self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
