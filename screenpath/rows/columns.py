@@ -27,8 +27,6 @@ def weighted_signs(signs, weights) -> np.ndarray:
 class KeptProducts(FeatureColumns):
     """Columns whose inner products are kept: solvers ask for those of nearly the same features again and again."""
 
-    touched: float
-
     def forget(self) -> None:
         """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""
         self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
@@ -43,16 +41,20 @@ class KeptProducts(FeatureColumns):
         """Keep the inner products of these columns alone; a walk that goes on here has counted them already."""
         if np.array_equal(index, self._known):
             return
-        touched = self.touched
         self.forget()
-        self.inner_products(index)
-        self.touched = touched
+        self._keep(index)
 
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples.
 
         What was computed once is kept, for up to ``KEPT`` columns; where these do not suffice it starts anew.
         """
+        self.touched += self._keep(index)
+        chosen = self._position[index]
+        return self._gram[chosen[:, None], chosen], self._sums[chosen]
+
+    def _keep(self, index: np.ndarray) -> int:
+        """Compute what is not kept of these columns' inner products; return how many columns that touches."""
         position = self._position
         fresh = index[position[index] < 0]
         if self._known.size + fresh.size > max(KEPT, index.size):
@@ -70,9 +72,7 @@ class KeptProducts(FeatureColumns):
             before, new = np.arange(known.size), np.arange(known.size, total)
             newton.full_products(*self.slices(self._known), self.signs, before, new, self._gram, self._sums)
             position[fresh] = new
-            self.touched += total
-        chosen = position[index]
-        return self._gram[chosen[:, None], chosen], self._sums[chosen]
+        return total if fresh.size else 0
 
 
 class Columns(MemoryRows, KeptProducts):
