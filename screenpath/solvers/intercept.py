@@ -87,7 +87,7 @@ class FreeNewton(Solver):
 
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        name, known, first = self.name, False, None
+        name, known, first, faces = self.name, False, None, None
         wide = reduced.sparse and reduced.start_w.size > DIRECT
         if reduced.size and not wide:
             first = self._penalised(reduced, tol, budget, dynamic)
@@ -97,7 +97,8 @@ class FreeNewton(Solver):
         if first is not None:
             run.iterations, run.touched = first.epochs, first.touched
         elif wide and self.faces is not None and 0 < reduced.size <= FEW_ROWS:
-            done = Multipliers(run).solve(self.faces, tol=tol, budget=budget, rank=rank)
+            problems = Multipliers(run)
+            done, faces = problems.solve(self.faces, tol=tol, budget=budget, rank=rank), problems.faces
             name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
         while not run.stops(tol, budget, known):
             known = False
@@ -113,7 +114,7 @@ class FreeNewton(Solver):
 
         return Solution(
             run.w, alpha, run.iterations, run.touched, run.gap <= tol * abs(run.primal),
-            int(np.count_nonzero(fixed)), name, decided,
+            int(np.count_nonzero(fixed)), name, decided, faces,
         )  # fmt: skip
 
     def _penalised(self, reduced: FreeReduced, tol: float, budget: Budget, dynamic: bool) -> Solution:

@@ -23,7 +23,7 @@ from screenpath.models.reduced import Reduced
 from screenpath.numbers.csr import with_constant
 from screenpath.solvers.base import Budget, Solver
 
-RHO = 0.1  # times the mean squared norm of the rows
+RHO = 0.1  # times the square of a typical distance of the rows from their middle: the same at all grid points
 LOOSE, TIGHT = 3.0, 0.9  # times the tolerance: of the first problem, whose multiplier is a guess, and of those after it
 MOST = 8  # problems
 
@@ -40,14 +40,17 @@ class Multipliers:
     def __init__(self, run):
         self.run, size = run, run.c.size
         self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size), 0.0, 0)
-        norms = run.reduced.norms
-        self.rho = RHO * (float(np.square(norms).mean()) or 1.0)
-        self.rows = with_constant(
-            self.plain.data, self.plain.indices, self.plain.indptr, run.w.size, math.sqrt(self.rho)
-        )
-        self.norms = np.sqrt(np.square(norms) + self.rho)
-        self.faces: Faces | None = None
+        self.rho = RHO * (run.reduced.typical**2 or 1.0)
+        plain = self.plain.data, self.plain.indices, self.plain.indptr
+        self.rows, self.norms = self._augmented(plain, run.reduced.norms)
+        self.faces: Faces | None = run.reduced.faces
         run.touched += size
+
+    def _augmented(self, rows: tuple, norms: np.ndarray) -> tuple:
+        """Return rows with the column of the intercept, and their norms."""
+        data, indices, indptr = rows
+        longer = with_constant(data, indices, indptr, self.run.w.size, math.sqrt(self.rho))
+        return longer, np.sqrt(np.square(norms) + self.rho)
 
     @property
     def missing(self) -> float:
@@ -76,7 +79,7 @@ class Multipliers:
             take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
             norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, start_alpha=run.alpha,
             start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
-            faces=self.faces,
+            fetch=lambda numbers: self._augmented(*run.reduced.fetch(numbers)), faces=self.faces,
         )  # fmt: skip
 
     def solve(self, solver: Solver, *, tol: float, budget: Budget, rank: int) -> bool:

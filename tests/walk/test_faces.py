@@ -13,7 +13,9 @@ from screenpath.models.grid import log_grid
 from screenpath.models.losses import SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
+from screenpath.rules.intercept import parse_free_rule
 from screenpath.solvers import make_solver
+from screenpath.solvers.intercept import make_free_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
 
@@ -32,11 +34,21 @@ def texts(n=160, d=900, seed=0):
 
 def model_of(kind="svm"):
     X, y = texts()
-    return SVM.model(MemoryRows(X), y) if kind == "svm" else SVR.model(MemoryRows(X), y + X[:, [0]].toarray().ravel())
+    if kind == "svr":
+        return SVR.model(MemoryRows(X), y + X[:, [0]].toarray().ravel())
+    return SVM.model(MemoryRows(X), y, intercept="free" if kind == "free" else "none")
+
+
+def rule_of(model):
+    return (parse_rule if model.free is None else parse_free_rule)("dvi+gap")
+
+
+def solver_of(model):
+    return (make_solver if model.free is None else make_free_solver)("auto")
 
 
 def walked(model, reference=None, first=0):
-    return list(walk(model, GRID, parse_rule("dvi+gap"), make_solver("auto"), OPTIONS, reference, first))
+    return list(walk(model, GRID, rule_of(model), solver_of(model), OPTIONS, reference, first))
 
 
 def numbers(found):
@@ -55,17 +67,17 @@ def stored(state: dict) -> dict:
         return {name: arrays[name] for name in arrays.files}
 
 
-@pytest.mark.parametrize("kind", ["svm", "svr"])
+@pytest.mark.parametrize("kind", ["svm", "svr", "free"])
 def test_a_path_resumed_anywhere_has_the_numbers_of_the_path(kind):
-    model, screening = model_of(kind), parse_rule("dvi+gap")
+    model = model_of(kind)
     whole = walked(model)
     faces = [certificate.faces for _, certificate in whole]
     assert sum(step.solver.startswith("cd+cg") for step, _ in whole) > 12
     assert max(len(one.rows) for one in faces if one is not None) > 8  # more than one point's
     for first in (2, 9, 15, 20):
-        state = stored(walk_state(model, screening, whole[first - 1][1]))
+        state = stored(walk_state(model, rule_of(model), whole[first - 1][1]))
         fresh = model_of(kind)
-        reference = restore_walk(fresh, parse_rule("dvi+gap"), state, GRID[first - 1])
+        reference = restore_walk(fresh, rule_of(model), state, GRID[first - 1])
         assert reference.faces is None or reference.faces.made is None
         rest = walked(fresh, reference, first)
         assert [numbers(one) for one in rest] == [numbers(one) for one in whole[first:]]
