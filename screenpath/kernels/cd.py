@@ -97,9 +97,40 @@ def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrin
     return touched, violation
 
 
+@kernel
+def parted(status, alive, lo, hi, decided):
+    """Part rows that a rule has decided from those that stay alive.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (m,)
+        Of the alive rows: -1 at the lower end, +1 at the upper end, 0 undecided.
+    alive : ndarray of int64 of shape (m,)
+    lo, hi : ndarray of shape (k,)
+    decided : ndarray of int8 of shape (k,)
+        Updated.
+
+    Returns
+    -------
+    kept, fresh : ndarray of int64
+        The alive rows that are undecided, and the others.
+    values : ndarray of float64
+        The ends that the latter are at.
+    """
+    kept, fresh, values, n, m = np.empty_like(alive), np.empty_like(alive), np.empty(alive.size), 0, 0
+    for r in range(alive.size):  # without branches: which are decided is hard to guess
+        i, found = alive[r], status[r] != 0
+        kept[n], fresh[m], values[m] = i, i, lo[i] if status[r] < 0 else hi[i]  # unless overwritten by the next one
+        decided[i] = status[r]
+        n += not found
+        m += found
+    return kept[:n].copy(), fresh[:m].copy(), values[:m].copy()
+
+
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one, where, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
     X, active, random = matrix_of(np.eye(2)), np.arange(2), np.ones(1, dtype=np.uint64)
     cd_sweeps(X, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
     placed_sweeps(X, where, signs, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    parted(np.zeros(2, dtype=np.int8), np.arange(2), np.zeros(2), np.ones(2), np.zeros(2, dtype=np.int8))

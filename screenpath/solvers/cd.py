@@ -146,17 +146,13 @@ class Descent:
         ball = Ball(Point(self.w, margins, w_sq), float(np.sqrt(squared_radius)))
         status = np.empty(alive.size, dtype=np.int8)
         norms = r.norms if alive.size == r.size else r.norms[alive]
-        box_kernels.box_decide_ball(margins, 1.0, norms, ball.radius, ball.extent, c, ROUNDING, status, 0, alive.size)
-        found = status != 0
-        fresh = alive[found]
-        if fresh.size == 0:
+        shape = ball.radius, ball.extent, c, ROUNDING, status, 0, alive.size
+        if not any(box_kernels.box_decide_ball(margins, 1.0, norms, *shape)):
             return
-        values = np.where(status[found] < 0, r.lo[fresh], r.hi[fresh])
+        self.alive, fresh, values = kernels.parted(status, alive, r.lo, r.hi, self.decided)
         self._move(fresh, values)
         self.offset += float(r.c[fresh] @ values)
-        self.alive = alive[~found]
         self.screened += fresh.size
-        self.decided[fresh] = status[found]
 
     def _products(self) -> np.ndarray:
         """Return the margins of what is alive; they are noted too."""
