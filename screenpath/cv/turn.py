@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.runs.choose import Choice
+from screenpath.runs.choose import Choice, one_se_above
 
 LEAST = 3  # points on which anything is founded: one alone may be chance
 PATIENCE = 0.2  # share of a grid for which the best has to stand before it is believed
@@ -33,7 +33,7 @@ def turned(choice: Choice, higher: bool) -> bool:
         return True
     loss = -choice.mean if higher else choice.mean
     beyond = loss[max(choice.best + 1, last - LEAST + 1) :]
-    return beyond.size == LEAST and bool(np.all(beyond > loss[choice.best] + choice.se[choice.best]))
+    return beyond.size == LEAST and bool(np.all(beyond > one_se_above(loss, choice.se, choice.best)))
 
 
 def grown(first: np.ndarray, folds, most: int, further, has_turned, walk) -> tuple[np.ndarray, Any]:

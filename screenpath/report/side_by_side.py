@@ -18,6 +18,7 @@ from screenpath.models.specs import SPECS
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import folds_of, read_cv
 from screenpath.report.show import folded, support_vectors
+from screenpath.runs.choose import levelled
 from screenpath.runs.new_data import read_new
 from screenpath.runs.open import Run
 from screenpath.runs.parts import stretch
@@ -239,7 +240,7 @@ def _compared(sides, score: str, basis: str, factor: float, notes) -> RunCompari
     """Return the comparison; ``factor`` times the spread of paired differences is their mean's standard error."""
     sign = 1.0 if SCORES[score].higher else -1.0
     values = [sign * side.score for side in sides]
-    best = int(np.argmax(values))
+    best = int(np.argmax(levelled(values)))  # of equal ones the first that was named
     found = []
     for place, side in enumerate(sides):
         if place == best:

@@ -9,14 +9,18 @@ import numpy as np
 
 from screenpath.errors import ResourceError
 
+# Means that differ by less, relatively, are equal: sums over folds of rounded fractions differ by some ulps where the
+# counts behind them are the same. The scores themselves are of solutions that are far less accurate.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Choice:
     """Scores over a grid and what follows from them."""
 
     # mean, se: shape (steps,): mean over the folds (of all repeats) and its standard error, ``std(ddof=1) / sqrt(number
-    # of folds)``. nan where a fold has no score. Folds share training samples, so that the standard error is a
-    # convention, not a guarantee.
+    # of folds)``. nan where a fold has no score; means that are equal but for rounding are the same number. Folds share
+    # training samples, so that the standard error is a convention, not a guarantee.
     mean: np.ndarray
     se: np.ndarray
     best: int  # step of the best mean; of equal ones the first in the order of the walk, the most regularised
@@ -31,7 +35,7 @@ def choose(scores, higher: bool) -> Choice:
     alpha, as the more regularised. ``scores``, shape (folds, steps), are nan where a fold did not get to the step.
     """
     scores = np.asarray(scores, dtype=np.float64)
-    mean = scores.mean(axis=0)
+    mean = levelled(scores.mean(axis=0))
     one = scores.shape[0] == 1  # the part of a job array: nothing is known of its uncertainty
     se = np.full(mean.shape, np.nan) if one else scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
     if not np.isfinite(mean).any():
@@ -41,9 +45,27 @@ def choose(scores, higher: bool) -> Choice:
 
 def best_and_one_se(mean, se, higher: bool) -> tuple[int, int]:
     """Return the best step and the first within one standard error of it; nan means are passed over."""
+    mean = levelled(mean)
     loss = np.where(np.isfinite(mean), -mean if higher else mean, np.inf)
     best = int(loss.argmin())
-    return best, int(np.flatnonzero(loss <= loss[best] + np.nan_to_num(se[best]))[0])
+    return best, int(np.flatnonzero(loss <= one_se_above(loss, se, best))[0])
+
+
+def one_se_above(loss, se, best: int) -> float:
+    """Return the largest loss within one standard error of the best, none without a standard error."""
+    return loss[best] + np.nan_to_num(se[best]) + ROUNDING * abs(loss[best])
+
+
+def levelled(means) -> np.ndarray:
+    """Return means of shape (steps,), those that are equal but for rounding as the same number."""
+    means = np.array(means, dtype=np.float64)
+    order = np.argsort(means, kind="stable")
+    ranked = means[order]
+    with np.errstate(invalid="ignore"):  # nan and infinities stay what they are
+        apart = ~(np.diff(ranked) <= ROUNDING * np.minimum(np.abs(ranked[1:]), np.abs(ranked[:-1])))
+    first = np.maximum.accumulate(np.where(np.append(True, apart), np.arange(means.size), 0))
+    means[order] = ranked[first]
+    return means
 
 
 def at_boundary(grid: list[dict], best: int) -> str | None:

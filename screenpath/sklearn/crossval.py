@@ -118,7 +118,7 @@ class CrossValidated(PathEstimator):
         scores = scored(folds)
         choice = choose(scores, higher)
         at = choice.best if self.step == "best" else choice.one_se
-        self._note(problem, grid, scores if higher else -scores, choice, at, folds)
+        self._note(problem, grid, scores, higher, choice, at, folds)
         self._take(problem.paths(grid), at, 5)
         self._after(problem, folds, splits)
 
@@ -196,10 +196,11 @@ class CrossValidated(PathEstimator):
         self.n_splits_ = len(found)
         return found
 
-    def _note(self, problem: Problem, grid, scores, choice: Choice, at: int, folds: list) -> None:
-        """Set the tables of the search."""
+    def _note(self, problem: Problem, grid, scores, higher: bool, choice: Choice, at: int, folds: list) -> None:
+        """Set the tables of the search, in which more is better."""
+        scores = scores if higher else -scores
         points = [self._named(problem, parameter) for parameter in grid]
-        mean = scores.mean(axis=0)
+        mean = choice.mean if higher else -choice.mean
         met = [[row["status"] == CERTIFIED for row in fold.rows] for part in folds for fold in part]
         self.cv_results_ = {
             "params": points,

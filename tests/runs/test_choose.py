@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from screenpath.errors import ResourceError
-from screenpath.runs.choose import at_boundary, choose
+from screenpath.runs.choose import at_boundary, choose, levelled
 from screenpath.runs.hints import wider
 
 
@@ -20,6 +20,30 @@ def test_errors_are_better_when_lower():
     scores = np.array([[3.0, 1.0, 2.0], [3.0, 1.2, 2.0]])
     found = choose(scores, higher=False)
     assert (found.best, found.one_se) == (1, 1)
+
+
+def test_means_that_are_equal_but_for_rounding_are_equal():
+    """Of ten folds of 57 rows, the second step is right on one more row of a fold and on one fewer of another."""
+    counts = np.array([56, 53, 53, 51, 52, 50, 52, 54, 55, 55])
+    right = np.array([counts, counts + np.eye(10, dtype=int)[3] - np.eye(10, dtype=int)[0]]).T / 57.0
+    means = right.mean(axis=0)
+    assert 0 < abs(means[0] - means[1]) < 1e-15  # by rounding alone
+    for scores in (right, right[:, ::-1]):
+        for sign, higher in ((1, True), (-1, False)):
+            found = choose(sign * scores, higher)
+            assert found.best == 0 and found.mean[0] == found.mean[1]
+
+
+def test_one_standard_error_is_reached_by_a_mean_just_there():
+    scores = np.array([[10, 13], [10, 10], [10, 10]]) / 57.0
+    found = choose(scores, higher=True)
+    assert found.mean[1] - found.mean[0] == pytest.approx(found.se[1], rel=1e-14)
+    assert (found.best, found.one_se) == (1, 0)
+
+
+def test_levelled_means_differ_as_they_did():
+    means = levelled([0.3, np.nan, 0.1 + 0.2, -1.0, np.inf, 0.3 + 1e-9, 0.0, 0.0])
+    np.testing.assert_array_equal(means, [0.3, np.nan, 0.3, -1.0, np.inf, 0.3 + 1e-9, 0.0, 0.0])
 
 
 def test_steps_that_a_fold_did_not_reach_are_passed_over():
