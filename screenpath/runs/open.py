@@ -156,6 +156,11 @@ class Run:
         validated = [name for name in columns if f"{name}_se" in columns]
         return next((name for name in (*validated, *columns) if name.startswith(("cv_", "test_"))), None)
 
+    @property
+    def cross_validated(self) -> bool:
+        """Tell whether the steps have scores of a cross-validation, which chooses one of them."""
+        return (self.score_column or "").startswith("cv_")
+
     def describe(self, step: dict) -> str:
         """Return a step in words: ``step 3 (C = 0.1)``."""
         values = ", ".join(f"{name} = {step[name]:.6g}" for name in self.parameters)
@@ -194,8 +199,10 @@ class Run:
     def _best(self, one_se: bool = False) -> dict:
         column = self.score_column
         scored = [row for row in self.steps if column and row[column] is not None]
-        if one_se and not (column or "").startswith("cv_"):
+        if one_se and not self.cross_validated:
             raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
+        if not scored and self.cross_validated:
+            raise UsageError(f"{self.path}: no step has a score of all folds yet", "let the run go on with `resume`")
         if not scored:
             raise UsageError(
                 f"{self.path} was computed without `test`: no step is known to be the best",

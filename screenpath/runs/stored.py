@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from screenpath.data.dataset import FileLike
+from screenpath.data.dataset import FileLike, RowsLike
 from screenpath.data.labels import NamedLabel, label_text
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
@@ -17,6 +17,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.runs.open import Run, open_run
 from screenpath.runs.predict import decision_values
 from screenpath.runs.result import Result
+from screenpath.walk.step import Step
 
 if TYPE_CHECKING:
     from screenpath.runs.duals import Duals
@@ -81,6 +82,68 @@ class StoredPath(Result):
         """Return the run folder."""
         return self.run.path
 
+    def position(self, step: int | str | None = None, **parameters: float) -> int:
+        """Return the place of a step, named as in Python or as the commands name it.
+
+        Parameters
+        ----------
+        step : int or str, optional
+            Its place (negative: from the end), or as ``--step`` has it: ``best``, ``one-se``, ``C=0.1``. By default the
+            best one of a cross-validation, as of the commands; of a run without one the last.
+        **parameters : float
+            For example ``C=0.1``: the step whose parameters are nearest, if they agree to six digits.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such step.
+        """
+        if step is None and not parameters and self.run.cross_validated:
+            step = "best"
+        if isinstance(step, str) and not parameters:
+            return self.run.choose(step)["step"]
+        return super().position(cast(int | None, step), **parameters)  # which refuses a name beside parameters
+
+    def solved(self, step: int | str | None = None, **parameters: float) -> Step:
+        """Return the step at a position, see :meth:`position`."""
+        return super().solved(self.position(step, **parameters))
+
+    def support(self, step: int | str | None = None, **parameters: float) -> np.ndarray:
+        """Return the numbers (from 0) of the features, or samples, with a weight in a step, see :meth:`position`."""
+        return super().support(self.position(step, **parameters))
+
+    def predict(self, X: RowsLike, step: int | str | None = None, **parameters: float) -> np.ndarray:
+        """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
+
+        A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR. Without a step named the best one of a
+        cross-validation decides, of a run without one the last.
+        """
+        return super().predict(X, self.position(step, **parameters))
+
+    def decision_function(self, X: RowsLike, step: int | str | None = None, **parameters: float) -> np.ndarray:
+        """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
+
+        Parameters
+        ----------
+        X : ndarray, scipy.sparse or table of shape (m, d)
+            Columns of a table are found by their names, where the run had some: in any order, others are ignored with a
+            warning.
+        step, **parameters
+            See :meth:`position`; by default the best step of a cross-validation, of a run without one the last.
+
+        Returns
+        -------
+        ndarray of shape (m,), or (m, classes) with more than two labels
+
+        Raises
+        ------
+        UsageError
+            For a step that was not reached.
+        DataError
+            For rows of another width, or a table without some column.
+        """
+        return super().decision_function(X, self.position(step, **parameters))
+
     @property
     def model(self) -> str:
         """Return the name of the model."""
@@ -111,12 +174,12 @@ class StoredPath(Result):
             return [self._widened(some) for some in weights]
         return spread(np.atleast_2d(weights), self.run.numbers - 1, self.run.n_features)
 
-    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
+    def coef(self, step: int | str | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
         weights = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[0]
         return self._widened(weights if self.run.classes else weights[0])
 
-    def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
+    def intercept(self, step: int | str | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step, or one for each class, see :meth:`position`."""
         found = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[1]
         return found if self.run.classes else float(found[0])
@@ -136,7 +199,7 @@ class StoredPath(Result):
         """
         return self.run.choose("one-se" if one_se else "best")["step"]
 
-    def duals(self, step: int | None = None, **parameters: float) -> Duals:
+    def duals(self, step: int | str | None = None, **parameters: float) -> Duals:
         """Return the dual variables of a step: value, side and proof of every row, see :meth:`position`.
 
         Of ``svm`` (with or without a kernel), ``lad``, ``quantile``, ``svr``, and ``sparse-svm`` of two labels. A run
@@ -173,7 +236,8 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     Returns
     -------
     StoredPath
-        Of a run that was stopped: with a step ``skipped`` for each grid point that it did not reach.
+        Of a run that was stopped: with a step ``skipped`` for each grid point that it did not reach. Where no step is
+        named, its methods are of the best one of a cross-validation, of a run without one of the last.
 
     Raises
     ------
@@ -185,6 +249,7 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     >>> import screenpath
     >>> path = screenpath.load_run("runs/svm-breast_cancer")  # doctest: +SKIP
     >>> path.predict(X, C=0.1)  # doctest: +SKIP
+    >>> screenpath.load_run("runs/cv-svm-breast_cancer").predict(X, step="one-se")  # doctest: +SKIP
     """
     run = open_run(folder_of(folder))
     steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]

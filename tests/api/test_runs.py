@@ -176,6 +176,30 @@ def test_cross_validation_is_the_command(here, call):  # noqa: F811
     assert path.certified and path[0].cv_accuracy > 0.5 and np.isfinite(path[0].cv_accuracy_se)
 
 
+def test_the_step_of_a_cross_validation_is_the_best_as_in_the_shell(here, call):  # noqa: F811
+    X, y = clouds(60, 4, seed=6)
+    X = np.round(X, 6)
+    (here / "data").write_text(libsvm_text(X, y))
+    path = screenpath.cross_validate("svm", "data", grid=6, cmin=1e-4, cmax=100.0, folds=3, out="r", **QUIET)
+    best, one_se, last = path.best(), path.best(one_se=True), len(path) - 1
+    assert len({best, one_se, last}) == 3
+    forms = [path.decision_function(X, step=k) for k in (best, one_se)]
+    for found, step in ((path, {}), (screenpath.load_run("r"), {"step": "best"})):
+        assert np.array_equal(found.decision_function(X, **step), forms[0])
+        assert np.array_equal(found.coef(**step), path.coef(best)) and found.intercept(**step) == path.intercept(best)
+        assert np.array_equal(found.duals(**step).values, path.duals(best).values)
+    assert np.array_equal(path.decision_function(X, "one-se"), forms[1])
+    assert path.position(f"C={path[0].C:.8g}") == 0 and path.position("3") == 3 == path.position(3)
+    printed = call("predict", "r", "data", "--quiet", "-o", "-").out.split()
+    assert printed[1:] == [f"{label:g}" for label in path.predict(X)]
+    with pytest.raises(UsageError, match="leave one of the two out"):
+        path.predict(X, "best", C=1.0)
+    plain = screenpath.run("svm", "data", grid=3, out="plain", **QUIET)
+    assert plain.position() == 2
+    with pytest.raises(UsageError, match="no step is known to be the best"):
+        plain.predict(X, step="best")
+
+
 def test_weights_and_tests_may_be_arrays(here, call):  # noqa: F811
     X, y = problem("svm")
     weights = np.arange(y.size) % 3 + 1.0
