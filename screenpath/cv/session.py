@@ -16,6 +16,7 @@ from screenpath.cv.refine import refine
 from screenpath.cv.run import COLUMNS, Processes, Samples, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.cv.tables import chosen, csv_text, scores_text
 from screenpath.cv.turn import check_spacing, grown, turn_line, turned
+from screenpath.cv.unmet import unmet_line
 from screenpath.data.labels import label_text
 from screenpath.data.memory import in_force, private_size
 from screenpath.data.needs import DASK_WORKER
@@ -317,12 +318,8 @@ class CvSession(Session):
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
         names = list(self.parameters[0])
         self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, len(self.folds)))
-        cells = [
-            {"repeat": fold.split.repeat, "fold": fold.split.fold, "step": k, **row}
-            for fold in self.folds
-            for k, row in enumerate(fold.rows)
-        ]
-        self.sink.write_output("folds.csv", csv_text(("repeat", "fold", "step", *names, "score", *COLUMNS), cells))
+        columns = ("repeat", "fold", "step", *names, "score", *COLUMNS)
+        self.sink.write_output("folds.csv", csv_text(columns, self.fold_cells()))
         if self.certified is not None:
             whole = self.certified.denominator
             bounds = [
@@ -331,6 +328,14 @@ class CvSession(Session):
             ]
             self.sink.write_output("bounds.csv", csv_text(("C_from", "C_to", "lower", "upper"), bounds))
         self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
+
+    def fold_cells(self) -> list[dict]:
+        """Return the rows of folds.csv."""
+        return [
+            {"repeat": fold.split.repeat, "fold": fold.split.fold, "step": k, **row}
+            for fold in self.folds
+            for k, row in enumerate(fold.rows)
+        ]
 
     def cv_record(self) -> dict:
         """Return the content of cv.json."""
@@ -378,10 +383,11 @@ class CvSession(Session):
             done = sum(len(fold.rows) == len(self.grid) for fold in self.folds)
             more = "no grid point was reached by all. What is done is kept: go on with `resume`"
             return [("folds", f"{done} of {len(self.folds)} done, {more}"), *super().summary(status)]
+        unmet = unmet_line(self.fold_cells(), len(self.folds) * len(self.grid))
+        lines = [] if unmet is None else [("warning", unmet)]
         if self.options["part"] is not None:
             folds = f"{len(self.folds)} of {len(self.drawn)}; the choice is made by screenpath merge"
-            return [("folds", folds), *super().summary(status)]
-        lines = []
+            return [("folds", folds), *lines, *super().summary(status)]
         for what, step in (("best", self.choice.best), ("one standard error", self.choice.one_se)):
             where = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters[step].items())
             mean, se = self.choice.mean[step], self.choice.se[step]

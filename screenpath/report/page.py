@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from screenpath.cv.turn import turn_line
 from screenpath.data.labels import label_text
+from screenpath.errors import flags
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.hover import add_areas, titled
@@ -174,7 +175,9 @@ def _certificate(run) -> str:
     pairs += [(f"{name}, in all", seconds_text(float(s.sum()))) for name, s in series.times(run)]
     if run.record["options"].get("audit"):
         pairs.append(("unsafe decisions (audit)", (run.record.get("totals") or {}).get("unsafe", "?")))
-    return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + _pairs(pairs)
+    unmet = series.unmet_folds(run)
+    folds = "" if unmet is None else f'<p class="no">{escape(flags(unmet))}.</p>'
+    return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + folds + _pairs(pairs)
 
 
 def _choice(run) -> list:

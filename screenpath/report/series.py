@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.cv.unmet import unmet_line
 from screenpath.data.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.models.scores import SCORES
@@ -169,6 +170,19 @@ def read_cv(run) -> CrossValidation:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise RunFolderError(f"{file} is damaged: {why}", "compute the cross-validation again with `force`") from None
     return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
+
+
+def unmet_folds(run) -> str | None:
+    """Return what is to be said of the steps of folds that are not certified; None where all are."""
+    if not (run.has("cv.json") and run.has("folds.csv")):
+        return None
+    cv, file = read_cv(run), run.path / "folds.csv"
+    try:
+        names = ("repeat", "fold", "step")
+        rows = [{"status": row["status"], **{name: int(row[name]) for name in names}} for row in _rows(file)]
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
+    return unmet_line(rows, folds_of(cv.record)[0] * len(cv.steps))
 
 
 def _check_cv(record, run, n_steps: int) -> None:

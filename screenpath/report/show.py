@@ -15,11 +15,11 @@ import numpy as np
 
 from screenpath.cv.turn import turn_line
 from screenpath.data.labels import label_text
-from screenpath.errors import shown
+from screenpath.errors import flags, shown
 from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
-from screenpath.report.series import folds_of, read_cv
+from screenpath.report.series import folds_of, read_cv, unmet_folds
 from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of
 from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
@@ -160,6 +160,8 @@ class RunSummary:
         asked = self.run.record["options"].get("tol")
         lines = [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
         lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
+        unmet = unmet_folds(self.run)
+        lines += [] if unmet is None else [flags(unmet)]
         if self.run.record["options"].get("audit"):
             lines.append(f"unsafe decisions (audit): {(self.run.record.get('totals') or {}).get('unsafe', '?')}")
         if self.run.record["options"].get("certificate") is True and self.run.record["status"] == COMPLETE:

@@ -104,6 +104,14 @@ class StoredPath(Result):
             return self.run.choose(step)["step"]
         return super().position(cast(int | None, step), **parameters)  # which refuses a name beside parameters
 
+    @property
+    def certified(self) -> bool:
+        """Tell whether every grid point that was asked for met its gap target, in all folds of a cross-validation, too.
+
+        The targets are on the full data of each path. Folds of which nothing is known yet are not certified.
+        """
+        return super().certified and bool(self.run.record.get("folds_certified", True))
+
     def solved(self, step: int | str | None = None, **parameters: float) -> Step:
         """Return the step at a position, see :meth:`position`."""
         return super().solved(self.position(step, **parameters))

@@ -258,6 +258,26 @@ def test_an_uncertified_fold_is_told_by_the_exit_code(call, data, tmp_path):
     assert "budget" in {r["status"] for r in read_csv(tmp_path / "run" / "folds.csv")}
 
 
+@pytest.mark.parametrize("part", [(), ("--part", "1/2")])
+def test_uncertified_folds_are_told_where_the_path_is_certified(call, data, tmp_path, part):
+    budget = ("--folds", 4, "--repeats", 2, "--max-epochs", 23, "--tol", 1e-8)
+    found = call("cv", "svm", data, *GRID, *budget, *part, "--out", "run")
+    cells = read_csv(tmp_path / "run/folds.csv")
+    unmet = [row for row in cells if row["status"] != "certified"]
+    assert found.code == 3 and unmet and "3 of 3 steps" in found.err
+    first = "repeat {repeat}, fold {fold}, step {step}".format(**unmet[0]).removeprefix("repeat 0, " if part else "")
+    assert f"{len(unmet)} of {len(cells)} steps of the folds are not certified ({first}" in found.err
+    assert "raise --max-epochs" in found.err
+    said = " ".join(call("show", "run").out.split())
+    assert f"{len(unmet)} of {len(cells)} steps of the folds are not certified ({first}" in said
+    path = screenpath.load_run("run")
+    assert all(step.status == "certified" for step in path) and not path.certified
+    assert call("report", "run", "--out", "report.html").code == 0
+    assert "steps of the folds are not certified" in (tmp_path / "report.html").read_text()
+    assert call("cv", "svm", data, *GRID, "--out", "good").code == 0
+    assert screenpath.load_run("good").certified and "steps of the folds" not in call("show", "good").out
+
+
 def test_best_needs_scores(call, data):
     assert call("svm", data, *GRID, "--out", "run", "--test", data).code == 0
     assert "no standard errors" in call("predict", "run", data, "--step", "one-se").err
