@@ -28,7 +28,7 @@ def heat_map(figure, panel, grid, values, name: str, parameters, share: bool) ->
     limits = {"vmin": 0.0, "vmax": 1.0} if share else {}
     panel.set_facecolor(f.LIGHT)  # where the grid has no point
     mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, edgecolors="face", linewidth=0.3, **limits)
-    panel.invert_yaxis()
+    panel.yaxis.set_inverted(True)  # the first row, the largest, on top: panels share the axis, which a turn would undo
     for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
         every = max(1, -(-len(names) // 5))
         setter(np.arange(0, len(names), every) + 0.5, names[::every])

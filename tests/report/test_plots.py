@@ -67,6 +67,19 @@ def test_heat_maps_hold_the_table(runs):
     assert np.allclose(np.asarray(mesh.get_array()).ravel(), series.column(runs["grid"], "scaling_ratio"))
 
 
+def test_the_largest_beta_is_on_top_of_any_number_of_heat_maps(runs, tmp_path):
+    validated, _ = write_cv(runs["grid"], tmp_path / "cv", certified=False)
+    validated.record["columns"] = [*validated.record["columns"], "cv_accuracy", "cv_accuracy_se"]
+    for row in validated.steps:
+        row.update(cv_accuracy=0.5, cv_accuracy_se=0.1)
+    figures = draw(runs["grid"], "grid"), draw(validated, "grid"), draw(validated, "cv")
+    betas = series.grid(validated).rows
+    assert betas[0] == max(betas)
+    maps = [[axes for axes in figure.axes if axes.get_title()] for figure in figures]
+    assert [len(panels) for panels in maps] == [3, 4, 2]
+    assert all(axes.yaxis_inverted() for panels in maps for axes in panels)
+
+
 def test_steps_without_certificate_are_told_apart(runs):
     run = runs["path"]
     before = run.steps[4]["status"]
