@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from html import escape
+from itertools import pairwise
 from pathlib import PurePath
 
 from screenpath.cv.turn import turn_line
@@ -14,9 +15,11 @@ from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.hover import add_areas, titled
 from screenpath.report.show import SCALED, RunSummary, summary_of
-from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of
+from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of, values_words
+from screenpath.walk.step import CERTIFIED
 
 ROWS = 40  # longer step tables are folded away
+RANGES = 12  # of steps that are named beside a reason
 COLUMNS = (
     "status", "primal", "dual", "rel_gap", "n_R", "n_L", "n_E", "rejection_ratio", "n_features_screened", "nnz_w",
     "epochs", "passes",
@@ -154,10 +157,7 @@ def _problem(run) -> list:
     pairs.append(("scaling", preparation.get("scaling") or "none"))
     if not run.kernel or intercept_words(run) != "none":
         pairs.append(("intercept", intercept_words(run)))
-    for name in run.parameters:
-        values = [row[name] for row in run.steps]
-        shown = f"{values[0]:.6g}" if min(values) == max(values) else f"{min(values):.6g} to {max(values):.6g}"
-        pairs.append((name, f"{shown}, {len(set(values))} values"))
+    pairs += [(name, values_words(run, name)) for name in run.parameters]
     options = record["options"]
     pairs += [(name, options[name]) for name in ("rule", "solver") if options.get(name)]
     return pairs
@@ -177,7 +177,29 @@ def _certificate(run) -> str:
         pairs.append(("unsafe decisions (audit)", (run.record.get("totals") or {}).get("unsafe", "?")))
     unmet = series.unmet_folds(run)
     folds = "" if unmet is None else f'<p class="no">{escape(flags(unmet))}.</p>'
-    return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + folds + _pairs(pairs)
+    return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + _reasons(run) + folds + _pairs(pairs)
+
+
+def _reasons(run) -> str:
+    """Return why steps are not certified, and which: one line a reason, however many they are."""
+    found: dict[str, list[int]] = {}
+    for row in run.table:
+        if row["status"] != CERTIFIED:
+            reason = row.get("reason")
+            found.setdefault(f"{row['status']}: {reason}" if reason else row["status"], []).append(row["step"])
+    return _pairs((why, f"{_counted(steps)} {_ranges(steps)}") for why, steps in found.items()) if found else ""
+
+
+def _counted(steps: list[int]) -> str:
+    return "step" if len(steps) == 1 else f"{len(steps):,} steps:"
+
+
+def _ranges(steps: list[int]) -> str:
+    """Return increasing numbers in words, neighbours together: ``3, 5 to 9``; of many only the first."""
+    breaks = [k for k in range(1, len(steps)) if steps[k] != steps[k - 1] + 1]
+    runs = [(steps[a], steps[b - 1]) for a, b in pairwise([0, *breaks, len(steps)])]
+    words = [f"{low}" if low == high else f"{low} to {high}" for low, high in runs[:RANGES]]
+    return ", ".join(words) + (", ..." if len(runs) > RANGES else "")
 
 
 def _choice(run) -> list:

@@ -20,7 +20,7 @@ from screenpath.models.losses import LOSSES
 from screenpath.models.options import INTERVAL
 from screenpath.models.specs import SPECS
 from screenpath.report.series import folds_of, read_cv, unmet_folds
-from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of
+from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of, values_words
 from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
 
@@ -271,11 +271,7 @@ def _fitted(run) -> list:
         lines.append(f"labels {low} (-1) and {high} (+1)")
     lines.append(str(record.get("objective") or ""))
     lines += [f"{letter} = {value:g}" for letter, value in loss_values(run)]
-    for name in run.parameters:
-        values = [row[name] for row in run.table]
-        low, high = min(values), max(values)
-        across = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}, {len(set(values))} values"
-        lines.append(f"{name} = {across}")
+    lines += [f"{name} = {values_words(run, name)}" for name in run.parameters]
     options = record["options"]
     if run.kernel:
         lines.append(f"kernel {kernel_words(record['kernel'])}")

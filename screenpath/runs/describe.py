@@ -27,6 +27,17 @@ def description(run: Run, step: dict) -> dict:
     }
 
 
+def values_words(run: Run, name: str) -> str:
+    """Return which values of a parameter were asked for and, of a run that has not reached all, which are done."""
+    asked, done = (_across([row[name] for row in rows]) for rows in (run.table, run.steps))
+    return asked if done == asked else f"{asked}; done: {done}"
+
+
+def _across(values: list) -> str:
+    low, high = min(values), max(values)
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}, {len(set(values)):,} values"
+
+
 def title_of(run: Run) -> str:
     """Return what the solutions of a run are, in the plural."""
     if run.model == SPARSE_SVM.name:

@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -94,6 +95,26 @@ def test_it_begins_in_plain_words(runs, drawn):
         assert "11 of them are certified" in page(run)
     finally:
         row["status"] = before
+
+
+def test_it_says_why_steps_are_not_certified_and_what_was_asked_and_done(runs):
+    run = runs["path"]
+    table = [dict(row) for row in run.table]
+    for k, status, reason in (
+        (2, "budget", "used <up>"), (4, "budget", "used <up>"), (5, "budget", "used <up>"), (6, "rounding", None),
+        *((k, "skipped", "a signal") for k in (9, 10, 11)),
+    ):  # fmt: skip
+        table[k].update(status=status, reason=reason)
+    cut = replace(run, table=table, steps=[row for row in table if row["status"] != "skipped"])
+    text = page(cut)
+    assert "the others say below why" in text
+    assert '<th scope="row">budget: used &lt;up&gt;</th><td>3 steps: 2, 4 to 5</td>' in text
+    assert '<th scope="row">rounding</th><td>step 6</td>' in text
+    assert '<th scope="row">skipped: a signal</th><td>3 steps: 9 to 11</td>' in text
+    done = f"0.01 to {table[8]['C']:.6g}, 9 values"
+    assert f'<th scope="row">C</th><td>0.01 to 10, 12 values; done: {done}</td>' in text
+    assert f"C = 0.01 to 10, 12 values; done: {done}" in " ".join(str(summary_of(cut)).split())
+    assert "done:" not in page(run) and "budget" not in page(run)
 
 
 def test_the_largest_coefficients_are_named(runs):
