@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from screenpath.errors import UsageError
+from screenpath.models.option import Option
 from screenpath.models.options import CERTIFY, FOLDS, UNTIL_TURN
 from screenpath.models.spec import Spec
 
 # Options of a path that make no sense on folds, and what they are then.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "certificate": False}
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
+
+# Which option a number of points to add serves, and the number where none is given.
+BUDGETS = {"certify_points": ("certify_to", 1000), "turn_points": ("until_turn", 100)}
 
 
 def cv_spec(spec: Spec) -> Spec:
@@ -23,7 +27,7 @@ def cv_spec(spec: Spec) -> Spec:
 
 def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     """Return the model that the options describe, and all options of the run, those that depend on others filled in."""
-    options = {**WITHOUT_MORE, **WITHOUT, **options, **dict(spec.fixed)}
+    options = {**WITHOUT_MORE, **WITHOUT, **counted(options), **dict(spec.fixed)}
     if options["fold_file"] is not None:
         for name in ("folds", "repeats", "stratify"):
             if options[name] is not None:
@@ -39,6 +43,24 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     if options["until_turn"]:
         check_open_end(options)
     return spec.resolved(spec, options), options
+
+
+def counted(options: dict) -> dict:
+    """Return options with the numbers of points that may be added; one given for nothing is an error."""
+    options = dict(options)
+    for name, (serves, most) in BUDGETS.items():
+        if name not in options:  # not an option of this model
+            continue
+        if options[name] is None:
+            options[name] = most
+        elif options[serves] is None or options[serves] is False:
+            raise UsageError(f"`{name}` serves `{serves}` alone", f"add `{serves}`, or leave it out")
+    return options
+
+
+def budget_of(options: tuple[Option, ...], name: str) -> Option:
+    """Return the option of a number of points for those who have its default, and do not take None for it."""
+    return replace(next(one for one in options if one.name == name), default=BUDGETS[name][1])
 
 
 def check_open_end(options: dict) -> None:

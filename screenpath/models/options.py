@@ -300,7 +300,7 @@ UNTIL_TURN = grouped(
         "Go on past the end of the grid, as it is spaced, until the mean score over the folds has turned.",
     ),
     Option(
-        "turn_points", 100, "whole", "Grid points that `until_turn` may add.", least=1, stated=True, metavar="N"
+        "turn_points", None, "whole", "Grid points that `until_turn` may add.  [default: 100]", least=1, metavar="N"
     ),
 )  # fmt: skip
 CERTIFY = grouped(
@@ -315,6 +315,6 @@ CERTIFY = grouped(
         help="Refine the grid until no C of the range can be better than the best one found by more than this.",
     ),
     Option(
-        "certify_points", 1000, "whole", "Grid points that `certify_to` may add.", least=0, stated=True, metavar="N"
+        "certify_points", None, "whole", "Grid points that `certify_to` may add.  [default: 1000]", least=0, metavar="N"
     ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from screenpath.cv.certify import ErrorBounds
+from screenpath.cv.options import budget_of
 from screenpath.cv.refine import refine
 from screenpath.models.options import CERTIFY
 from screenpath.sklearn.base import C_VALUE
@@ -18,7 +19,8 @@ from screenpath.sklearn.classifiers import L1SVM, SVM, SparseSVM
 from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms
 from screenpath.sklearn.problem import Problem
 
-TARGET, POINTS = (next(one for one in CERTIFY if one.name == name) for name in ("certify_to", "certify_points"))
+TARGET = next(one for one in CERTIFY if one.name == "certify_to")
+POINTS = budget_of(CERTIFY, "certify_points")
 
 
 @dataclass(eq=False, repr=False)

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
+from screenpath.cv.options import budget_of
 from screenpath.cv.run import FoldPath, Processes, fold_paths
 from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.errors import UsageError
@@ -35,7 +36,7 @@ SCORERS = {
     "balanced_accuracy": "balanced-accuracy", "roc_auc": "auc", "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
 }  # fmt: skip
-MOST = next(one for one in UNTIL_TURN if one.name == "turn_points")
+MOST = budget_of(UNTIL_TURN, "turn_points")
 STEPS = ("best", "one-se")
 
 

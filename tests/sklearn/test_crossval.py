@@ -311,6 +311,7 @@ def test_a_grid_goes_on_as_by_the_library(cancer, tmp_path):
     for wrong, said in (
         ({"grid": GRID}, "give their number"),
         ({"rule": "ssnsv"}, "`rule=ssnsv` needs"),
+        ({"turn_points": None}, "`turn_points` must be a whole number"),
         ({"grid": 1}, "2 or"),
     ):
         with pytest.raises(ValueError, match=said):
