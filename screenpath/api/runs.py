@@ -226,7 +226,9 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
     return summary_of(_opened(path).run, None if step is None else str(step), shown)
 
 
-def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileLike | None = None) -> RunComparison:
+def compare_runs(
+    paths: Sequence[RunLike], step: int | str = "best", test: FileLike | None = None, target: str | None = None
+) -> RunComparison:
     """Compare runs on the folds or the test data that they share, as ``screenpath runs RUN RUN`` does.
 
     Parameters
@@ -236,6 +238,8 @@ def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileL
         As of :func:`export_run`, for every run.
     test : path-like, optional
         Data on which all runs are scored.
+    target : str, optional
+        Column of labels in ``test``, where it is not called as in the training data.
 
     Returns
     -------
@@ -251,9 +255,8 @@ def compare_runs(paths: Sequence[RunLike], step: int | str = "best", test: FileL
     """
     from screenpath.report.side_by_side import compare_runs as compared
 
-    return compared(
-        [_opened(path).run for path in _several(paths)], str(step), None if test is None else file_name(test, "test")
-    )
+    named = None if test is None else file_name(test, "test")
+    return compared([_opened(path).run for path in _several(paths)], str(step), named, target)
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:

@@ -17,8 +17,11 @@ from screenpath.errors import tell
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
 @click.option("--step", metavar="STEP", default="best", show_default=True, help="Of every run: best, one-se, a number.")
 @click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
+@click.option(
+    "--target", metavar="COLUMN", help="CSV, Parquet: column of labels in --test FILE, if not as in training."
+)
 @quiet_option
-def command(runs, step, test, quiet):
+def command(runs, step, test, target, quiet):
     """Compare the runs in several folders RUN: models, scores, sizes and times, in words.
 
     They are scored on the folds that they share, else on the test data that they share, or on --test FILE. Differences
@@ -29,7 +32,7 @@ def command(runs, step, test, quiet):
     from screenpath.runs.open import open_run
 
     opened = [open_run(run) for run in runs]
-    found = compare_runs(opened, step, test)
+    found = compare_runs(opened, step, test, target)
     if not quiet:
         for run in opened:
             for notice in run.notices:

@@ -157,7 +157,9 @@ def _size(side: Side) -> str:
     return ", ".join([*parts, seconds_text(side.seconds)])
 
 
-def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = None) -> RunComparison:
+def compare_runs(
+    runs: Sequence[Run], step: str = "best", test: str | None = None, target: str | None = None
+) -> RunComparison:
     """Compare a step of each of several runs on what they have in common.
 
     Parameters
@@ -168,6 +170,8 @@ def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = Non
         As of :meth:`Run.choose`, for every run.
     test : str, optional
         Data on which all runs are scored; by default the folds that they share, else their test data.
+    target : str, optional
+        Column of labels in ``test``, where it is not called as in the training data.
 
     Raises
     ------
@@ -178,7 +182,9 @@ def compare_runs(runs: Sequence[Run], step: str = "best", test: str | None = Non
     _check(runs)
     rows = [run.choose(step) for run in runs]
     if test is not None:
-        return _on_rows(runs, rows, test, step)
+        return _on_rows(runs, rows, test, step, target)
+    if target is not None:
+        raise UsageError("`target` names a column of the data that all runs are scored on", "name them: `test=FILE`")
     why_not = _no_common_folds(runs)
     if why_not is None:
         return _on_folds(runs, rows, step)
@@ -312,13 +318,13 @@ def _fold_scores(run, step: int) -> np.ndarray:
 # -- on the same test data ---------------------------------------------------------------------------------------------
 
 
-def _on_rows(runs, rows, test: str | None, step: str) -> RunComparison:
+def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None) -> RunComparison:
     score = SPECS[runs[0].model].score
     column = SPECS[runs[0].model].score_columns[-1]
     notes: list[str] = []
     parts: list = [None] * len(runs)
     try:
-        found = [_row_parts(run, row, test, score) for run, row in zip(runs, rows, strict=True)]
+        found = [_row_parts(run, row, test, score, target) for run, row in zip(runs, rows, strict=True)]
         parts = [scores for scores, _ in found]
         notes += dict.fromkeys(note for _, note in found if note)
     except DataError as error:
@@ -339,7 +345,7 @@ def _on_rows(runs, rows, test: str | None, step: str) -> RunComparison:
     return _compared(sides, score, f"the same {count:,} rows of {name}", factor, notes)
 
 
-def _row_parts(run, row: dict, test: str | None, score: str) -> tuple[np.ndarray, str | None]:
+def _row_parts(run, row: dict, test: str | None, score: str, target: str | None) -> tuple[np.ndarray, str | None]:
     """Return the part of every labelled row of the test data in the score of a step, and what to say of the others."""
     path = test
     if path is None:
@@ -347,7 +353,7 @@ def _row_parts(run, row: dict, test: str | None, score: str) -> tuple[np.ndarray
         if named in (ARRAYS, "-"):
             raise DataError("the test data of a run were arrays, or standard input")
         path = found_path(run, named)
-    data = read_new(run, path)
+    data = read_new(run, path, target=target)
     if test is None and data.fingerprint() != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]

@@ -121,6 +121,20 @@ def test_any_runs_on_one_file(folder):
     assert len(found) == 2 and found.differences[0].error is not None
 
 
+def test_the_column_of_labels_can_be_named(folder, tmp_path):
+    X, y = clouds(80, 5, seed=7)
+    lines = [",".join([*map(repr, row), f"{label:g}"]) for row, label in zip(X.tolist(), y.tolist(), strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e,group", *lines]) + "\n")
+    runs = [folder / "run-a", folder / "run-b"]
+    with pytest.raises(UsageError, match="`target=COLUMN`"):
+        screenpath.compare_runs(runs, step=2, test=tmp_path / "t.csv")
+    found = screenpath.compare_runs(runs, step=2, test=tmp_path / "t.csv", target="group")
+    same = screenpath.compare_runs(runs, step=2, test=folder / "new")
+    assert [side.score for side in found] == [side.score for side in same]
+    with pytest.raises(UsageError, match="`test=FILE`"):
+        screenpath.compare_runs(runs, step=2, target="group")
+
+
 def test_regressions_are_better_when_lower(folder):
     screenpath.run(
         "lad", folder / "two", c=1e-4, out=folder / "lad-2", quiet=True, test=str(folder / "new"), force=True
