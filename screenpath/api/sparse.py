@@ -190,7 +190,7 @@ def sparse_svm_path(
         **({"beta_min_ratio": beta_min_ratio} if np.ndim(betas) == 0 else {}),
         **({"alpha_min_ratio": alpha_min_ratio} if np.ndim(alphas) == 0 else {}),
     }  # fmt: skip
-    labels = data.texts or tuple(classes.tolist())
+    labels = data.two_labels if data.truths else data.texts or tuple(classes.tolist())
     origin = Origin("sparse-svm", data.X, data.written, asked, data.mark())
     steps = completed([found], grid, pairs, blank)
     return SparsePathResult(steps, preparation, labels, origin=origin, feature_names=data.names)

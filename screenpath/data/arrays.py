@@ -38,6 +38,12 @@ def texts_of(y) -> tuple[str, ...] | None:
     return tuple(sorted(set(map(str, y.ravel().tolist()))))
 
 
+def are_truths(y) -> bool:
+    """Tell whether labels are True and False."""
+    y = np.asarray(y)
+    return y.dtype.kind == "b" or y.dtype.kind == "O" and all(isinstance(one, bool | np.bool_) for one in y.ravel())
+
+
 def numbered(y, names: tuple[str, ...] | None):
     """Return labels that are texts as their places among ``names``; numbers as they are."""
     if names is None:
@@ -149,13 +155,15 @@ class Given:
     names: tuple[str, ...] | None  # of the columns
     texts: tuple[str, ...] | None  # the different labels, sorted, where these are texts
     written: Any  # array_like; ``y`` as a run folder keeps it: texts where labels are texts
+    truths: bool = False  # whether labels are True and False
 
     @classmethod
     def of(cls, X, y, what: str = "labels") -> Given:
         """Return data and labels as they were passed in, checked; see :func:`check_data`."""
         names, texts = names_of(X), texts_of(y)
         X, numbers = check_data(X, numbered(y, texts), what)
-        return cls(X, numbers, names, texts, numbers if texts is None else y)
+        truths = texts is None and are_truths(y)
+        return cls(X, numbers, names, texts, numbers if texts is None else y, truths)
 
     def mark(self) -> int:
         """Return a checksum of all values: what is passed in is not copied, and its owner may write to it."""
@@ -173,6 +181,8 @@ class Given:
     def two_labels(self) -> tuple:
         """Return the labels of a classifier of two classes, the one behind -1 first."""
         low, high = float(self.y.min()), float(self.y.max())
+        if self.truths:
+            return bool(low), bool(high)
         return (low, high) if self.texts is None else (self.texts[int(low)], self.texts[int(high)])
 
     def class_weight(self, weights):

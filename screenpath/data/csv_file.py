@@ -12,8 +12,9 @@ from itertools import chain, islice
 import numpy as np
 
 from screenpath.data.faults import Fault
+from screenpath.data.labels import TRUTH
 from screenpath.data.source import BUFFER, Rejoined
-from screenpath.data.table import MISSING, NOT_FINITE, Texts
+from screenpath.data.table import ENCODE, MISSING, NOT_FINITE, Texts, is_number
 from screenpath.errors import DataError
 
 DELIMITERS = ",;\t"
@@ -22,7 +23,6 @@ HEADER = 1 << 20  # bytes in which the header line ends
 # index:value of LIBSVM text, or a label with a comment behind it
 ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
 COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
-TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def header_of(text: bytes) -> tuple[str, list[str]] | None:
@@ -36,7 +36,7 @@ def header_of(text: bytes) -> tuple[str, list[str]] | None:
         return None
     found = max(DELIMITERS, key=lambda delimiter: len(_fields(line, delimiter)))
     names = _fields(line, found)
-    if len(names) < 2 or all(not name or _is_number(name) for name in names):
+    if len(names) < 2 or all(not name or is_number(name) for name in names):
         return None
     return found, names
 
@@ -46,14 +46,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return [name.strip() for name in next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])]
     except csv.Error:
         return []
-
-
-def _is_number(token: str) -> bool:
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
 
 
 def first_line(stream) -> tuple[bytes, io.BufferedReader]:
@@ -77,7 +69,8 @@ class CsvFile:
 
     def __init__(self, stream, name: str, delimiter: str):
         self.name, self.delimiter = name, delimiter
-        self._text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        # bytes that are no text come as surrogates: the decoder, which reads ahead, could not tell their line
+        self._text = self._checked(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="", errors="surrogateescape"))
         self._line = 0  # that has been read
         header = next(rows for _, rows in self._rows(self._text, 1) if rows[0])
         self.columns = tuple(cell.strip() for cell in header[0])
@@ -89,26 +82,30 @@ class CsvFile:
             while rows := list(islice(reader, count)):
                 self._line = before + reader.line_num
                 yield self._line - sum(map(_span, rows)), rows
-        except UnicodeDecodeError:
-            raise self._no_text(before + reader.line_num) from None
         except csv.Error as error:
             raise DataError(
                 f"{self.name}, line {before + reader.line_num}: this is not CSV ({error})",
-                'write cells with quotes as the rest of the world does: "a ""quoted"" word"',
+                'a cell that begins with " ends with one, and a quote inside of it is doubled: "a ""quoted"" word"',
             ) from None
 
-    def _no_text(self, line: int) -> DataError:
-        return DataError(f"{self.name}, behind line {line}: bytes that are no text", "save the file as UTF-8")
+    def _checked(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines, up to one that holds bytes that are no text."""
+        for number, line in enumerate(lines, start=1):
+            if not line.isascii():
+                try:
+                    line.encode()
+                except UnicodeEncodeError:
+                    raise DataError(
+                        f"{self.name}, line {number}: bytes that are no UTF-8 text", "save the file as UTF-8"
+                    ) from None
+            yield line
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[CsvBatch]:
         """Yield the rows in order."""
         width = len(self.columns)
         rows = max(1, min(rows, CELLS // width))
         while True:
-            try:
-                lines = list(islice(self._text, rows))
-            except UnicodeDecodeError:
-                raise self._no_text(self._line) from None
+            lines = list(islice(self._text, rows))
             if not lines:
                 return
             if '"' in "".join(lines):  # a cell may go on in the next line: from here on nothing is cut into lines
@@ -180,13 +177,14 @@ class CsvBatch:
         self.line(0)
         return self._lines.index(fault.line)  # type: ignore[union-attr]
 
-    def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         cells = self.cells(name)
         try:
             values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
         except ValueError:
-            values = np.array([_number(cell) for cell in cells])
+            known = TRUTH if truth else {}
+            values = np.array([_number(cell, known) for cell in cells])
         wrong = np.flatnonzero(~np.isfinite(values))
         return values, [self.fault(int(k), name, cells[k].strip(), *_words(cells[k].strip(), name)) for k in wrong]
 
@@ -221,10 +219,10 @@ class LineBatch(CsvBatch):
             return None
         return found if np.isfinite(found).all() else None
 
-    def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         found = self.block([name])
-        return super().numbers(name) if found is None else (found[:, 0], [])
+        return super().numbers(name, truth) if found is None else (found[:, 0], [])
 
     def cells(self, name: str) -> tuple[str, ...]:
         """Return the cells of a column."""
@@ -235,19 +233,19 @@ class LineBatch(CsvBatch):
         return tuple(line.rsplit(delimiter, behind)[-behind] for line in self._text)
 
 
-def _number(cell: str) -> float:
+def _number(cell: str, known: dict[str, float]) -> float:
     try:
         return float(cell)
     except ValueError:
-        return TRUTH.get(cell.strip().lower(), math.nan)
+        return known.get(cell.strip().lower(), math.nan)
 
 
 def _words(cell: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a cell that holds no finite number, and what to do."""
     if not cell:
         return MISSING
-    if _is_number(cell):
+    if is_number(cell):
         return NOT_FINITE
     if COMMAS.fullmatch(cell):
         return "a number with a comma", "write a decimal point, and nothing between thousands: 1234.5"
-    return "this is not a number", f"write a number, leave the column out, or encode its texts: `one_hot={name}`"
+    return "this is not a number", f"write a number, leave the column out, {ENCODE.format(name)}"

@@ -16,6 +16,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr
 
 if TYPE_CHECKING:
+    from screenpath.data.faults import Fault
     from screenpath.data.table import Form
 
 FileLike: TypeAlias = str | os.PathLike[str]
@@ -47,6 +48,8 @@ class Dataset:
         Of the labels 0, 1, ..., where they are texts.
     form : table.Form, optional
         What the columns of a file with named columns are.
+    text_label : faults.Fault, optional
+        The first label of a table that is no number where others are, for who wants numbers.
     """
 
     stored: Csr | sp.csr_array
@@ -58,6 +61,7 @@ class Dataset:
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     form: Form | None = None
+    text_label: Fault | None = None
 
     def __post_init__(self):
         if self.width is None:

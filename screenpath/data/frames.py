@@ -21,7 +21,7 @@ def names_of(X) -> tuple[str, ...] | None:
     """Return the names of the columns of a table, each once; None for data without names."""
     if not is_table(X):
         return None
-    names = tuple(map(str, getattr(X, "column_names", None) or X.columns))
+    names = tuple(str(name).strip() for name in getattr(X, "column_names", None) or X.columns)  # blanks: as in CSV
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
         raise DataError(f"two columns of the table have the name '{twice}'", "rename one of them")
@@ -71,6 +71,7 @@ def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> li
     """
     if given is None or names is None or given == names:
         return None
+    names = tuple(name.strip() for name in names)  # runs from before blanks around names were left out have them
     places = {name: k for k, name in enumerate(given)}
     missing = [name for name in names if name not in places]
     if missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from screenpath.data import checks
 from screenpath.data.column_shards import ColumnFolder, open_folder
-from screenpath.data.dataset import FileLike
+from screenpath.data.dataset import Dataset, FileLike
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
 from screenpath.data.read import opened, refuse_columns, refuse_indices
@@ -220,7 +220,16 @@ def inspect(
             return _inspect_text(stream, name, max_faults, zero_based)
         refuse_indices(name, zero_based, None)
         data, faults = read_table(table, form_of(table, target, one_hot), max_faults=max_faults)
+        data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))
         return Inspection(data, faults, len(faults) < max_faults, False)
+
+
+def _mixed_labels(data: Dataset) -> tuple[str, ...]:
+    """Return what to say where some labels are texts and others numbers: to a regression, a text is a fault."""
+    text = data.text_label
+    if text is None:
+        return ()
+    return (f"{text}; other labels are numbers: lad, svr and quantile want all to be, to classifiers it is a label",)
 
 
 def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> ShardInspection:

@@ -11,6 +11,7 @@ from screenpath.errors import DataError, UsageError, shown
 SHOWN = 8  # labels named in a message
 MANY = 100  # different labels from which they are no classes, most likely
 SEVERAL = 30  # ... and from which they may be none
+TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class NamedLabel(float):
@@ -89,10 +90,13 @@ def recoded(y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | N
     where = np.isfinite(y)
     found, codes = np.unique(y[where], return_inverse=True)
     texts = [names[int(v)] for v in found] if names is not None else [label_text(v) for v in found]
+    truths = _truths(known)
     numbers = []
     for text in texts:
         if known is not None and text in known:
             numbers.append(float(known.index(text)))
+        elif text.lower() in truths:
+            numbers.append(truths[text.lower()])
         elif known is not None and names is None and text == "0":  # what files without labels have in their place
             numbers.append(np.nan)
         else:
@@ -104,6 +108,17 @@ def recoded(y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | N
     out = np.full(y.size, np.nan)
     out[where] = np.array(numbers)[codes.ravel()] if numbers else np.nan
     return out
+
+
+def _truths(known: Sequence[str] | None) -> dict[str, float]:
+    """Return the numbers of true and false, however they are written; none where the training data has other labels."""
+    if known is None:  # labels that are numbers: those of runs from before true and false were names
+        return TRUTH
+    numbers = {TRUTH[name.lower()]: float(k) for k, name in enumerate(known) if name.lower() in TRUTH}
+    if len(numbers) < len(known):
+        return {}
+    texts = {**TRUTH, "0": 0.0, "1": 1.0}
+    return {text: numbers[value] for text, value in texts.items() if value in numbers}
 
 
 def label_text(value: float | str, names: Sequence[str] | None = None) -> str:

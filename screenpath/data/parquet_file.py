@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.faults import Fault
-from screenpath.data.table import MISSING, NOT_FINITE, Texts
+from screenpath.data.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.errors import DataError, UsageError
 
 MAGIC = b"PAR1"
@@ -44,7 +44,8 @@ class ParquetFile:
             self._file = pyarrow.parquet.ParquetFile(path, buffer_size=PAGES, pre_buffer=False)
             schema = self._file.schema_arrow
             index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
-            self.columns = tuple(name for name in schema.names if name not in index)
+            self._found = {name.strip(): name for name in schema.names if name not in index}  # blanks: as in CSV
+            self.columns = tuple(name.strip() for name in schema.names if name not in index)
         except (OSError, ValueError, AttributeError, TypeError, pyarrow.ArrowException) as error:
             raise damaged(self.name, error) from None
         self.notices = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
@@ -54,7 +55,7 @@ class ParquetFile:
         import pyarrow
 
         first = 0
-        found = self._file.iter_batches(rows, columns=list(wanted), use_threads=False)
+        found = self._file.iter_batches(rows, columns=[self._found[name] for name in wanted], use_threads=False)
         while True:
             try:
                 batch = next(found, None)
@@ -63,7 +64,7 @@ class ParquetFile:
             if batch is None:
                 return
             if batch.num_rows:
-                yield ParquetBatch(self.name, first, batch)
+                yield ParquetBatch(self.name, first, batch.rename_columns([n.strip() for n in batch.schema.names]))
                 first += batch.num_rows
 
 
@@ -88,12 +89,13 @@ class ParquetBatch:
         return fault.line - self.first - 1
 
     def is_text(self, name: str) -> bool:
-        """Tell whether the file says that a column holds texts."""
+        """Tell whether the file says that a column holds texts, or as labels would: true and false."""
         import pyarrow.types as types
 
         kind = self.batch.column(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        return types.is_string(kind) or types.is_large_string(kind) or kind == "string_view"
+        texts = types.is_string(kind) or types.is_large_string(kind) or kind == "string_view"
+        return texts or types.is_boolean(kind)
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
         """Return columns of numbers together; None where a cell is missing, or a column is not plain numbers."""
@@ -105,7 +107,7 @@ class ParquetBatch:
             out[:, j] = column.to_numpy(zero_copy_only=False)
         return out if np.isfinite(out).all() else None
 
-    def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         import pyarrow.types as types
 
@@ -117,8 +119,9 @@ class ParquetBatch:
             column = column.cast("float64" if types.is_decimal(kind) else "uint8")
         elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
             hint = "write numbers, or leave the column out"
-            hint = f"{hint}, or encode its texts: `one_hot={name}`" if self.is_text(name) else hint
-            return np.zeros(self.size), [self.fault(0, name, "", f"the column holds {kind}, not numbers", hint)]
+            hint = f"{hint}, {ENCODE.format(name)}" if self.is_text(name) else hint
+            held = f"dates and times ({kind})" if types.is_temporal(kind) else kind
+            return np.zeros(self.size), [self.fault(0, name, "", f"the column holds {held}, not numbers", hint)]
         if types.is_null(kind):
             values = np.full(self.size, np.nan)
         else:

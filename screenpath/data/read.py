@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +18,7 @@ from screenpath.data.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.parquet_file import ParquetFile, is_parquet
 from screenpath.data.source import Kept, open_source
-from screenpath.data.table import Form, TableFile, form_by_place, form_like, form_of, read_table
+from screenpath.data.table import ENCODE, Form, TableFile, form_by_place, form_like, form_of, read_table
 from screenpath.errors import DataError, UsageError, file_name
 
 
@@ -141,11 +142,14 @@ def read_like(
             found = form_of(table, target) if width is None else form_by_place(table, width, target)
         if labels == GIVEN and found.target is None:
             raise DataError(f"{name} has no column of labels", "name it: `target=COLUMN`")
-        return _whole(table, found, given=labels == GIVEN, notices=notices, limit=limit)
+        return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit)
 
 
-def _whole(table: TableFile, form: Form, **how) -> Dataset:
+def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Dataset:
+    """Return the data of a table; which of its columns are encoded is ``settled`` by others that were read before."""
     data, faults = read_table(table, form, **how)
+    if faults and settled and ENCODE.format(faults[0].column) in faults[0].hint:
+        faults = [replace(faults[0], hint="write a number, as in the training data, or leave the row out")]
     if faults:
         raise faults[0].error()
     if data is None:

@@ -41,6 +41,7 @@ _FOREIGN = (
     (b"\x89HDF", "an HDF5 file"),
     (b"PAR1", "a Parquet file"),
 )
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # its marks; the other half of plain letters is 0
 FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first"
 BUFFER = 1 << 16  # bytes read at once from an archive
 _HEAD = 6  # bytes that tell them apart
@@ -83,6 +84,8 @@ def _decompressed(raw, name: str):
             if head.startswith(magic):
                 hint = "name the file: Parquet is not read from a stream" if magic == b"PAR1" else FOREIGN
                 raise DataError(f"{name} is {what}, not LIBSVM text", hint)
+        if head.startswith(UTF16) and b"\0" in head:
+            raise DataError(f"{name} is UTF-16 text, not UTF-8", "save it as UTF-8 (in Excel: CSV UTF-8)")
         opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
         buffered = io.BufferedReader(Rejoined(head, raw), BUFFER)
         yield (buffered if opener is None else opener(buffered)), name

@@ -25,6 +25,8 @@ CLASSES = 100  # with more different numbers in front of it, a text in the targe
 UNKNOWN = ("", "?")  # stand for a label that is not known
 MISSING = ("the value is missing", "fill it in, or leave the row out")
 NUMBERS = "write a number, or leave the row out"
+NAMED = "name a column of numbers: `target=COLUMN`, or write these as numbers"
+ENCODE = "or encode its texts: `one_hot={}`"  # what to do about a feature of texts, while one_hot is free to choose
 NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
 BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 CELLS = 1 << 18  # of a batch that is read into memory
@@ -46,14 +48,17 @@ class Batch(Protocol):
     def block(self, names: Sequence[str]) -> np.ndarray | None:
         """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
 
-    def numbers(self, name: str) -> tuple[np.ndarray, list[Fault]]:
-        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these.
+
+        Without ``truth``, the texts true and false are no numbers. A fault of the whole column has no token.
+        """
 
     def texts(self, name: str) -> Texts:
         """Return a column as texts."""
 
     def is_text(self, name: str) -> bool:
-        """Tell whether the file says that a column holds texts; in CSV no column does."""
+        """Tell whether the file says that a column holds texts (or truth values); in CSV no column does."""
 
     def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
         """Return a fault of a cell of the batch, rows from 0."""
@@ -90,6 +95,11 @@ class Form:
             for name in self.columns
             for value in self.one_hot.get(name, ("",))
         )
+
+    def stripped(self) -> Form:
+        """Return the form without blanks around names: those of runs that were written before tables lost theirs."""
+        hot = {name.strip(): values for name, values in self.one_hot.items()}
+        return Form(self.target and self.target.strip(), tuple(name.strip() for name in self.columns), hot)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -151,6 +161,7 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     The columns are found by their names: their order is free. A table without the target has no labels.
     """
     _check_columns(table)
+    known = known.stripped()
     if target is not None and target not in table.columns:
         raise UsageError(
             f"{table.name} has no column '{target}' (`target={target}`)", f"there are {_listed(table.columns)}"
@@ -239,6 +250,7 @@ class Target:
         self.name, self.given = name, given
         self.numbers = Growing(np.float64)
         self.vocabulary = None if names is None else Vocabulary(names, UNKNOWN)
+        self.text: Fault | None = None  # the first cell that is no number, where labels are texts
 
     def take(self, batch: Batch) -> list[Fault]:
         """Append the cells of a batch; return the faults of cells that hold no label."""
@@ -246,8 +258,10 @@ class Target:
             self.numbers.extend(np.full(batch.size, np.nan))
             return []
         if self.vocabulary is None and not batch.is_text(self.name):
-            values, faults = batch.numbers(self.name)
+            values, faults = batch.numbers(self.name, truth=False)
             unknown = [fault for fault in faults if fault.token in UNKNOWN]
+            if any(fault.message != MISSING[0] and not fault.token for fault in unknown):  # of the whole column
+                return [replace(fault, hint=NAMED) for fault in faults]
             texts = any(fault.token not in UNKNOWN and fault.message != NOT_FINITE[0] for fault in faults)
             if not texts:
                 self.numbers.extend(values)
@@ -261,8 +275,19 @@ class Target:
         if not batch.is_text(self.name):  # the same name whether a number came before or behind the first text
             found = Texts(found.codes, [_as_number(value) for value in found.values])
         codes = self.vocabulary.numbers(found)
+        if self.text is None:
+            self.text = self._first_text(batch, found)
         self.numbers.extend(np.where(codes >= 0, codes, np.nan))
         return [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero(codes < 0)] if self.given else []
+
+    def _first_text(self, batch: Batch, found: Texts) -> Fault | None:
+        """Return the first cell of a batch that is a label and no number, as the fault that it is for a regression."""
+        texts = [value not in UNKNOWN and not is_number(value) for value in found.values]
+        rows = np.flatnonzero(np.array([*texts, False])[found.codes])
+        if not rows.size or self.name is None:
+            return None
+        token = found.values[found.codes[rows[0]]]
+        return batch.fault(int(rows[0]), self.name, token, "this is not a number", NUMBERS)
 
     def _become_texts(self, coming=()) -> bool:
         """Take what has come so far for texts too, unless that and what is coming look like a regression's targets."""
@@ -282,6 +307,15 @@ class Target:
         if self.vocabulary is None:
             return y, None
         return sorted_labels(y, list(self.vocabulary.places))
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, finite or not."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_number(text: str) -> str:
@@ -425,4 +459,7 @@ def read_table(
     notices = (*table.notices, *notices, *reader.notices())
     if not y.size:
         return None, found
-    return Dataset(X, y, table.name, notices, names=settled.names, label_names=names, form=settled), found
+    text = target.text if any(map(is_number, names or ())) else None
+    return Dataset(
+        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text
+    ), found

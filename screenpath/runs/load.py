@@ -72,7 +72,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
     options = coded(options, data.label_names)
-    targets, labels = targets_of(spec, options, data.y, source)
+    targets, labels = targets_of(spec, options, data.y, source, data.text_label)
     many = "classes" in (labels or {}) and data.label_names is None and are_targets(np.array(labels["classes"]))
     if tell is not None and many:
         tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")

@@ -37,10 +37,11 @@ def read_new(
         return data
     if run.labels is None:
         if data.label_names is not None:
-            raise DataError(
-                f"{path}: {run.model} is a regression, the targets are texts: {data.label_names[0]}, ...",
-                "leave a target empty, or write ?, where it is not known; or say `no_labels`",
-            )
+            hint = "leave a target empty, or write ?, where it is not known; or say `no_labels`"
+            if data.text_label is not None:
+                raise replace(data.text_label, hint=f"{run.model} is a regression: {hint}").error()
+            what = f"{run.model} is a regression, the targets are texts: {data.label_names[0]}, ..."
+            raise DataError(f"{path}: {what}", hint)
         return data
     known = run.label_names
     return replace(data, y=recoded(data.y, data.label_names, known, str(path)), label_names=known)

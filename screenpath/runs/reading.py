@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from screenpath.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from screenpath.data.column_shards import ColumnFolder
+    from screenpath.data.faults import Fault
     from screenpath.data.shards import ShardFolder
 
 ARRAYS = "arrays"  # in place of a file's name
@@ -131,10 +133,18 @@ def read_weights(path):
     return np.array(weights)
 
 
-def targets_of(spec, options: dict, y: np.ndarray, source: str) -> tuple[np.ndarray, dict | None]:
-    """Return the targets of a model and the map of labels, those that have names with their names."""
+def targets_of(
+    spec, options: dict, y: np.ndarray, source: str, text: Fault | None = None
+) -> tuple[np.ndarray, dict | None]:
+    """Return the targets of a model and the map of labels, those that have names with their names.
+
+    ``text`` is the first target that is no number, if its place is known.
+    """
     names = options["label_names"]
     targets, labels = spec.targets(y, options)
+    if names is not None and labels is None and text is not None:
+        hint = f"{spec.name} is a regression: write a number, leave the row out, or name a column: `target=COLUMN`"
+        raise replace(text, hint=hint).error()
     if names is not None and labels is None:
         raise DataError(
             f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ...",

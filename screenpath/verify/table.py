@@ -27,10 +27,10 @@ class TableSource(Source):
     def __init__(self, path, header: dict, rows: int):
         super().__init__(path, header, rows)
         table = header["data"]["table"]
-        self.target, hot, self.cells, at = table["target"], table["one_hot"], [], 0
+        self.target, hot, self.cells, at = table["target"].strip(), table["one_hot"], [], 0
         for name in table["columns"]:  # the feature of a number; the features of each value
             values = {value: at + k for k, value in enumerate(hot[name])} if name in hot else None
-            self.cells.append((name, at, values))
+            self.cells.append((name.strip(), at, values))
             at += 1 if values is None else len(values)
 
     def _blocks(self):
@@ -121,11 +121,12 @@ class ParquetSource(TableSource):
         names = [name for name, _, _ in self.cells]
         try:
             file = pyarrow.parquet.ParquetFile(self.path)
-            if not {self.target, *names} <= set(file.schema_arrow.names):
+            found = {name.strip(): name for name in file.schema_arrow.names}
+            if not {self.target, *names} <= set(found):
                 raise self._other()
-            for batch in file.iter_batches(1 << 14, columns=[self.target, *names]):
-                cells = [self._column(batch.column(name), places) for name, _, places in self.cells]
-                labels = batch.column(self.target).to_pylist()
+            for batch in file.iter_batches(1 << 14, columns=[found[name] for name in (self.target, *names)]):
+                cells = [self._column(batch.column(found[name]), places) for name, _, places in self.cells]
+                labels = batch.column(found[self.target]).to_pylist()
                 for k, label in enumerate(labels):
                     y = self.label(str(label)) if self.places else number(label)
                     yield y, [column[k] for column in cells]

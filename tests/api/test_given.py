@@ -334,3 +334,15 @@ def test_runs_on_arrays(tmp_path, monkeypatch):
     assert "write_libsvm" in found.value.hint
     with pytest.raises(UsageError, match="no picture of the kind 'foo'"):
         screenpath.plot_run("kernel", "foo")
+
+
+def test_labels_true_and_false_stay_so():
+    X = np.array([[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]])
+    y = np.array([True, True, False, False])
+    for labels in (y, y.astype(object)):
+        for path in (
+            screenpath.svm_path(X, labels, grid=[1.0], class_weight={True: 2.0}),
+            screenpath.sparse_svm_path(X, labels, betas=2, alphas=2),
+        ):
+            assert path.labels == (False, True) and path.predict(X, step=-1).dtype == bool
+    assert (screenpath.svm_path(X, y, grid=[1.0]).predict(X) == y).all()

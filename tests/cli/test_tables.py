@@ -82,7 +82,7 @@ def test_names_of_features_of_any_kind(call, tmp_path):
     assert call("svm", "odd", *GRID, "--bias", "1", "--certificate", "-o", "run").code == 0
     with open("run/coefficients.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert {row["name"] for row in rows} == {"intercept", "a,b", 'said "so"', "two\\nlines", "ünïcode", " x"}
+    assert {row["name"] for row in rows} == {"intercept", "a,b", 'said "so"', "two\\nlines", "ünïcode", "x"}
     run = screenpath.load_run("run")
     for step in (0, 2):
         want = {int(row["feature"]): float(row["value"]) for row in rows if row["step"] == str(step)}

@@ -61,6 +61,15 @@ def test_new_labels_get_the_numbers_of_the_training_data():
         recoded(np.array([0.0]), ("d",), None, "f")
 
 
+def test_true_and_false_are_found_however_they_are_written():
+    y, names = np.array([1.0, 0.0, np.nan]), ("FALSE", "TRUE")
+    for known in (None, names, ("false", "true")):  # None: of a run from before they had names
+        assert recoded(y, ("False", "True"), known, "new").tolist()[:2] == [1.0, 0.0]
+    assert recoded(y, None, names, "new").tolist()[:2] == [1.0, 0.0]
+    with pytest.raises(DataError, match="has the label False"):
+        recoded(y, ("False", "True"), ("no", "yes"), "new")
+
+
 def test_cells_of_labels():
     assert label_cells([0.0, 1.5]) == ["0.0", "1.5"]
     for names, cells in (

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,7 +96,66 @@ def test_labels_that_are_texts(tmp_path):
         other = read_data(parquet(tmp_path / "a", a=[1.0, 2.0, 3.0], label=labels))
         assert other.fingerprint() == data.fingerprint() and other.label_names == data.label_names
     assert csv("a,label\n1,2\n2,other\n3,2\n").label_names == ("2", "other")
-    assert csv("a,label\n1,True\n2,False\n").y.tolist() == [1.0, 0.0]
+
+
+def test_labels_true_and_false_keep_their_names(tmp_path):
+    data = csv("a,label\n1,True\n2,False\n")
+    assert data.label_names == ("False", "True") and data.y.tolist() == [1.0, 0.0]
+    assert csv("on,label\nTrue,1\nFalse,2\n").X.toarray().ravel().tolist() == [1.0, 0.0]
+    pytest.importorskip("pyarrow")
+    other = read_data(parquet(tmp_path / "a", a=[1, 2], label=[True, False]))
+    assert other.label_names == data.label_names and other.fingerprint() == data.fingerprint()
+
+
+def test_bytes_that_are_no_utf8_have_their_line():
+    lines = ["a,city,class", *(f"{k},Graz,{k % 2}" for k in range(3000))]
+    lines[2500] = lines[2500].replace("Graz", "Gr\xe4z")
+    for first in ("0,Graz,0", '0,"Gr,z",0'):
+        lines[1] = first
+        with pytest.raises(DataError, match=r"line 2501: .*\n  save the file as UTF-8"):
+            read_data(io.BytesIO("\n".join(lines).encode("latin-1")), one_hot=["city"])
+
+
+def test_utf16_is_named():
+    for order in ("utf-16", "utf-16-le", "utf-16-be"):
+        text = PLAIN if order == "utf-16" else "\ufeff" + PLAIN
+        with pytest.raises(DataError, match=r"is UTF-16 text.*\n  save it as UTF-8"):
+            read_data(io.BytesIO(text.encode(order)))
+
+
+def test_the_text_among_numbers_is_known(tmp_path):
+    labels = ["3", "5", "n/a", "4"]
+    text = "\n".join(["a,class", *(f"1,{label}" for label in labels)])
+    found = csv(text).text_label
+    assert "line 4, column 'class': this is not a number: 'n/a'" in str(found)
+    assert csv("a,class\n1,yes\n2,no\n").text_label is None
+    (tmp_path / "t.csv").write_text(text)
+    assert any("line 4, column 'class'" in notice for notice in inspect(tmp_path / "t.csv").data.notices)
+    pytest.importorskip("pyarrow")
+    assert "row 3, column 'y'" in str(read_data(parquet(tmp_path / "a", a=[1, 2, 3, 4], y=labels)).text_label)
+
+
+def test_a_target_of_dates_is_not_missing(tmp_path):
+    pytest.importorskip("pyarrow")
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[s]")
+    with pytest.raises(DataError, match=r"row 1, column 'y': the column holds dates") as caught:
+        read_data(parquet(tmp_path / "a", a=[1, 2], y=days))
+    assert "`target=COLUMN`" in str(caught.value)
+
+
+def test_blanks_around_names_of_columns_are_none(tmp_path):
+    pytest.importorskip("pyarrow")
+    data = read_data(parquet(tmp_path / "a", **{" a ": [1, 2], "b": [3, 4], " y": [1, 2]}))
+    assert data.names == ("a", "b") and data.form.target == "y"
+    old = replace(data.form, columns=(" a ", "b"))  # of a run that has kept them
+    assert read_like(io.BytesIO(b"b,a,y\n3,1,1\n"), form=old).X.toarray().tolist() == [[1.0, 3.0]]
+
+
+def test_a_run_has_settled_what_is_encoded():
+    form = csv("a,class\n1,1\n2,2\n").form
+    with pytest.raises(DataError, match="write a number, as in the training data") as caught:
+        read_like(io.BytesIO(b"a,class\nhigh,1\n"), form=form)
+    assert "one_hot" not in str(caught.value)
 
 
 def test_labels_do_not_hang_on_where_the_first_text_stands(monkeypatch):
@@ -172,7 +232,7 @@ def test_faults_of_parquet(tmp_path):
         ({"a": [1.0, None]}, "row 2, column 'a': the value is missing"),
         ({"a": [1.0, float("nan")]}, "row 2, column 'a': nan or infinity"),
         ({"a": ["u", "v"]}, r"column 'a': the column holds string, not numbers[\s\S]*`one_hot=a`"),
-        ({"a": np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")}, "holds date32"),
+        ({"a": np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")}, "holds dates"),
     ):
         with pytest.raises(DataError, match=words):
             read_data(parquet(tmp_path / "a", **columns, y=[1, 2]))
@@ -339,6 +399,7 @@ def test_types_of_parquet_columns(tmp_path):
     )
     data = read_data(path, one_hot=["kinds"])
     assert data.names == ("money", "kinds=3", "kinds=4", "small", "large") and data.y.tolist() == [1.0, 0.0]
+    assert data.label_names == ("False", "True")
     assert data.X.toarray().tolist() == [[1.25, 1, 0, 1.5, 2.0**60], [0, 0, 1, 2.5, 0]]
     with pytest.raises(DataError, match="row 2, column 'b': the value is missing"):
         read_data(parquet(tmp_path / "b", b=pa.array([True, None]), y=[1, 2]))
