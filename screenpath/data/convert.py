@@ -31,7 +31,7 @@ from screenpath.data.labels import label_text
 from screenpath.data.libsvm import BLOCK, no_features
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.ours import remove_ours
-from screenpath.data.read import refuse_columns, refuse_indices
+from screenpath.data.read import opened, refuse_columns, refuse_indices
 from screenpath.data.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256
 from screenpath.data.write_shards import ShardWriter, partial_folder, shard_parts
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
@@ -154,6 +154,9 @@ def _convert(
     settled = settle(sources, target, one_hot)
     words: tuple[str, ...] = ()
     if settled is None:
+        if (target or one_hot) and isinstance(sources[0], str | os.PathLike) and os.path.isfile(sources[0]):
+            with opened(sources[0]) as (_, stream, _):
+                refuse_columns(str(names[0]), target, one_hot, stream)
         refuse_columns(str(names[0]), target, one_hot)
         words = label_words(sources, limit)
     else:

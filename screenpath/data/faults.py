@@ -31,6 +31,10 @@ _CSV = (
     "this looks like CSV, not LIBSVM text",
     "CSV is read where its first line has the names of its columns; in LIBSVM text " + _FORMAT,
 )
+_BARS = (
+    "this looks like a table with | between cells, not LIBSVM text",
+    "write CSV with a comma, a semicolon or a tab between cells; in LIBSVM text " + _FORMAT,
+)
 _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
@@ -112,6 +116,8 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
         message, hint = _NOT_FINITE
     elif code == parse.LABEL and b"," in token:
         message, hint = _MULTILABEL if b":" in whole else _CSV
+    elif code == parse.LABEL and b"|" in token:
+        message, hint = _BARS
     elif code == parse.LABEL and not (text.isprintable() and "\ufffd" not in text):
         message, hint = _NOT_ASCII
     elif code != parse.CONTROL and b"\r" in whole.rstrip() and b"\0" not in whole:  # binary files have them anywhere

@@ -216,7 +216,7 @@ def inspect(
         return inspect_shards(source, max_faults=max_faults, zero_based=zero_based)
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot)
+            refuse_columns(name, target, one_hot, stream)
             return _inspect_text(stream, name, max_faults, zero_based)
         refuse_indices(name, zero_based, None)
         data, faults = read_table(table, form_of(table, target, one_hot), max_faults=max_faults)

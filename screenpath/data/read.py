@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,7 +98,7 @@ def read_data(
     """
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot)
+            refuse_columns(name, target, one_hot, stream)
             return read_stream(
                 stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
             )
@@ -133,7 +134,7 @@ def read_like(
     """
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target)
+            refuse_columns(name, target, stream=stream)
             return read_stream(stream, name, zero_based=zero_based, n_features=n_features, labels=labels, limit=limit)
         notices: tuple[str, ...] = ()
         if form is not None:
@@ -157,8 +158,15 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     return data
 
 
-def refuse_columns(name: str, target: str | None, one_hot=()) -> None:
-    """Refuse options about columns for LIBSVM text."""
+def refuse_columns(name: str, target: str | None, one_hot=(), stream=None) -> None:
+    """Refuse options about columns for LIBSVM text; with its ``stream``, a table with another delimiter is told."""
+    first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
+    asked = {name for name in (target, *([one_hot] if isinstance(one_hot, str) else one_hot)) if name}
+    if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
+        raise DataError(
+            f"{name}: its first line has names of columns, but no delimiter between them that is read",
+            "write it with a comma, a semicolon or a tab between cells",
+        )
     for option, given in (("target", target), ("one_hot", one_hot)):
         if given:
             raise UsageError(

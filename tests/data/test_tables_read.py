@@ -116,6 +116,22 @@ def test_bytes_that_are_no_utf8_have_their_line():
             read_data(io.BytesIO("\n".join(lines).encode("latin-1")), one_hot=["city"])
 
 
+@pytest.mark.parametrize("delimiter", ["|", " "])
+def test_other_delimiters_are_told(tmp_path, delimiter):
+    path = tmp_path / "t.csv"
+    path.write_text(PLAIN.replace(",", delimiter))
+    for read in (read_data, inspect, lambda *a, **k: convert([a[0]], tmp_path / "shards", **k)):
+        with pytest.raises(DataError, match="a comma, a semicolon or a tab"):
+            read(path, target="class")
+    with pytest.raises(DataError, match="a comma, a semicolon or a tab" if delimiter == "|" else "without ':'"):
+        read_data(path)
+
+
+def test_a_quote_that_does_not_end():
+    with pytest.raises(DataError, match='begins with " ends with one'):
+        csv('a,class\n"1,1\n2,2\n')
+
+
 def test_utf16_is_named():
     for order in ("utf-16", "utf-16-le", "utf-16-be"):
         text = PLAIN if order == "utf-16" else "\ufeff" + PLAIN
