@@ -10,7 +10,7 @@ import click
 
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
-from screenpath.errors import flags
+from screenpath.errors import UsageError, flags
 from screenpath.models.losses import LOSSES
 from screenpath.models.option import Option
 from screenpath.models.options import FORCE, LOG_FORMAT, QUIET
@@ -80,10 +80,12 @@ def study_command(model: str) -> click.Command:
         "screenpath compare-rules lad targets.libsvm --repeats 5 --format csv -o table.csv",
     ),
 )
-@click.argument("model", type=click.Choice(list(LOSSES)))
+@click.argument("model", type=click.Choice([*LOSSES, *ABOUT]))
 @_options("svm")
 def command(model, **options):
     """Compare the rules of a box model, see :data:`RULES`."""
+    if model in ABOUT:  # only where it stands behind an option: else its own command has it
+        raise UsageError(f"{model} has options of its own", f"name it first: screenpath compare-rules {model} DATA ...")
     return run_study(model, **options)
 
 

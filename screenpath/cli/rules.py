@@ -35,5 +35,5 @@ def command(model):
         for rule, text in rules_of(name, kernel, free).items():
             head = f"  {rule:<{NAMES - 2}}"
             lines += textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * NAMES)
-    lines += textwrap.wrap("X+gap: X before each solve, gap inside it.", WIDTH)
+    lines += textwrap.wrap("X+gap (in either order, but for sparse-svm): X before each solve, gap inside it.", WIDTH)
     say("\n".join(lines) + "\n")

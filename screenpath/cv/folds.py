@@ -75,10 +75,11 @@ def read_fold_file(path, n: int) -> list[Split]:
     return [Split(0, rank, np.flatnonzero(member == name)) for rank, name in enumerate(names)]
 
 
-def check_count(n: int, k: int) -> None:
+def check_count(n: int, k: int, stratified: bool = False) -> None:
     """Refuse a number of folds that the samples cannot fill."""
     if k > n:
-        raise UsageError(f"`folds={k}` is more than the {n} samples", f"use `folds={n}` (leave one out) or fewer")
+        leave_one_out = f"`folds={n}`" + (" with `stratify=False`" if stratified else "")
+        raise UsageError(f"`folds={k}` is more than the {n} samples", f"use {leave_one_out} (leave one out), or fewer")
 
 
 def check_counts(classes, k: int, name=label_text) -> None:

@@ -83,7 +83,7 @@ class CvSession(Session):
             splits, drawn = drawing.read_fold_file(o["fold_file"], n), None
         else:
             drawn = o["folds"]
-            drawing.check_count(n, drawn)
+            drawing.check_count(n, drawn, self.stratified)
             targets = self.samples.targets if self.stratified else None
             if self.stratified:
                 drawing.check_counts(targets, drawn, self.class_name)

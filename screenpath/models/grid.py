@@ -39,7 +39,9 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
         if not (np.isfinite(value) and value > 0.0):
             raise UsageError(f"the {name} end of the grid must be positive and finite, not {value}")
     if low > high or (count > 1 and low == high):
-        raise UsageError(f"the grid's lower end {low:g} must be below its upper end {high:g}", "swap `cmin` and `cmax`")
+        one = f"give two ends apart; one point alone is `c_list={low:g}` (grid=[{low:g}] of svm_path and its like)"
+        hint = one if low == high else "swap `cmin` and `cmax`"
+        raise UsageError(f"the grid's lower end {low:g} must be below its upper end {high:g}", hint)
     if count == 1:
         return np.array([low])
     grid = np.geomspace(low, high, count)

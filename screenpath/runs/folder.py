@@ -151,7 +151,9 @@ class RunFolder:
 
     def refuse(self, previous: dict, hint: str = f"use {REPLACE}") -> None:
         """Explain that the folder holds a run already."""
-        what = "a finished run" if previous["status"] == COMPLETE else f"a run that ended as '{previous['status']}'"
+        # its lock is ours: who still called itself running was killed, unless another machine does not see the lock
+        known = {COMPLETE: "a finished run", RUNNING: "a run that was killed (or still runs on another machine)"}
+        what = known.get(previous["status"], f"a run that ended as '{previous['status']}'")
         raise RunFolderError(f"{self.path} holds {what} already", hint)
 
     def check_complete(self, previous: dict) -> None:

@@ -105,7 +105,9 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
 
 def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
     """Return the weights in the penalty of the features that have a column; None where there are none."""
-    return checked_penalties(read_weights(options.get("penalty_weights")), data.width or data.d, data.columns)
+    return checked_penalties(
+        read_weights(options.get("penalty_weights"), "feature"), data.width or data.d, data.columns
+    )
 
 
 def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) -> dict:

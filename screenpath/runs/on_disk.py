@@ -88,7 +88,7 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     targets, labels = targets_of(spec, options, y, source)
     given = checked_weights(y, read_weights(options.get("weights")))
     weights = row_weights(y, class_weights(options.get("class_weight"), folder.label_names), given)
-    penalties = checked_penalties(read_weights(options.get("penalty_weights")), folder.d, folder.numbers)
+    penalties = checked_penalties(read_weights(options.get("penalty_weights"), "feature"), folder.d, folder.numbers)
     columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
     classes = len((labels or {}).get("classes", (0,)))
     vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))

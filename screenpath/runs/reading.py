@@ -110,8 +110,8 @@ def class_weights(given, names=None):
     return weights
 
 
-def read_weights(path):
-    """Return the numbers of a weights file, one a line; arrays, and None, as they are."""
+def read_weights(path, unit: str = "sample"):
+    """Return the numbers of a weights file, one a line for each ``unit``; arrays, and None, as they are."""
     if path is None or not isinstance(path, str):
         return path
     weights = array("d")
@@ -123,12 +123,12 @@ def read_weights(path):
                 except ValueError:
                     raise DataError(
                         f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
-                        "one number a line, one line a sample",
+                        f"one number a line, one line a {unit}",
                     ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
-            "one number a line, one line a sample",
+            f"one number a line, one line a {unit}",
         ) from None
     return np.array(weights)
 

@@ -16,6 +16,7 @@ from screenpath.errors import DataError
 from screenpath.verify.exact import divided, fsum, two_product, two_sum
 
 OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
+OTHER = "name the LIBSVM text that the run was computed on: its certificate counts features as that file does"
 ENTRIES = 1 << 18  # values of one block, or some more
 
 
@@ -126,7 +127,7 @@ class Source:
                     tokens[0] = self.label(tokens[0].decode("utf-8", "replace"))
                 rows.extend(map(float, tokens))
             except ValueError:
-                raise DataError(f"{self.path}, line {number}: this is not LIBSVM text") from None
+                raise DataError(f"{self.path}, line {number}: this is not LIBSVM text", OTHER) from None
             counts.append(counts[-1] + len(tokens))
             if len(counts) > self.rows or counts[-1] > 2 * ENTRIES:
                 yield self._block(first, rows, counts, base)
@@ -138,7 +139,7 @@ class Source:
         numbers, starts = np.array(numbers), np.array(counts[:-1])
         lengths = np.diff(counts)
         if not np.all(lengths % 2) or not np.all(np.isfinite(numbers)):
-            raise DataError(f"{self.path}: rows {first + 1} to {first + starts.size} are not LIBSVM text")
+            raise DataError(f"{self.path}: rows {first + 1} to {first + starts.size} are not LIBSVM text", OTHER)
         entries = np.delete(numbers, starts).reshape(-1, 2)
         indptr = np.concatenate([[0], np.cumsum(lengths // 2)])
         return Block(first, numbers[starts], indptr, entries[:, 0].astype(np.int64) - base, entries[:, 1].copy())

@@ -178,4 +178,9 @@ def _written(folder: Path, cells: dict) -> dict:
 
 
 def _damaged(file: Path, error: Exception) -> RunFolderError:
-    return RunFolderError(f"{file} is damaged: {error}", "compute the path again with `certificate` and `force`")
+    again = "compute the path again with `certificate` and `force`"
+    if isinstance(error, FileNotFoundError):
+        return RunFolderError(
+            f"{file.parent} has lost its {file.name}", f"copy it from where the run was made, or {again}"
+        )
+    return RunFolderError(f"{file} is damaged: {error}", again)

@@ -11,6 +11,7 @@ from screenpath.errors import DataError
 from screenpath.verify.data import ENTRIES, Block, Source
 
 PARQUET = b"PAR1"
+SAME = "name the table that the run was computed on, or the same one in the other format"
 DELIMITERS = ",;\t"
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -58,7 +59,7 @@ class TableSource(Source):
     def _made(self, first, labels, counts, columns, values) -> Block:
         y, numbers = np.array(labels), np.array(values)
         if not np.all(np.isfinite(y)) or not np.all(np.isfinite(numbers)):
-            raise DataError(f"{self.path}: a cell of rows {first + 1} to {first + y.size} is no number")
+            raise DataError(f"{self.path}: a cell of rows {first + 1} to {first + y.size} is no number", SAME)
         return Block(first, y, np.array(counts), np.array(columns, dtype=np.int64), numbers)
 
     def _rows(self):
@@ -92,13 +93,13 @@ class CsvSource(TableSource):
                     ]
                     yield self.label(row[y].strip()), numbers
         except csv.Error as error:
-            raise DataError(f"{self.path} is not CSV: {error}") from None
+            raise DataError(f"{self.path} is not CSV: {error}", SAME) from None
 
     def _text(self, line_number: int, line: bytes) -> str:
         try:
             return line.decode()
         except UnicodeDecodeError:
-            raise DataError(f"{self.path}, line {line_number}: bytes that are no text") from None
+            raise DataError(f"{self.path}, line {line_number}: bytes that are no text", SAME) from None
 
     def label(self, text: str) -> float:
         """Return the number of a label; where labels are texts, one that looks like a number has the number's name."""

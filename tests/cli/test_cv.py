@@ -224,6 +224,8 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
 @pytest.mark.parametrize(("arguments", "message"), [
     (("svm", "--folds", 61), "class 1 has 60 samples, fewer than the 61 folds"),
     (("svm", "--folds", 121, "--no-stratify"), "--folds 121 is more than the 120 samples"),
+    (("svm", "--folds", 121), "use --folds 120 with --no-stratify (leave one out)"),
+    (("lad", "--folds", 121), "use --folds 120 (leave one out)"),
     (("svm", "--score", "mae"), "--score mae is for regression"),
     (("lad", "--score", "accuracy"), "--score accuracy is for classification"),
     (("lad", "--stratify"), "--stratify needs classes"),

@@ -96,6 +96,7 @@ def test_kill_keeps_steps_and_resume_gives_the_same_numbers(call, data, saved, k
     assert text.count("certified") == killed + 1
     assert not Path(f"cut/steps.{form}").exists()
     assert json.loads(Path("cut/run.json").read_text())["status"] == "running"
+    assert "holds a run that was killed" in call("svm", data, *more, "-o", "cut").err
     assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
     same_run("whole", "cut", f"steps.{form}")
 

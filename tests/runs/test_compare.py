@@ -129,6 +129,11 @@ def test_chunks_from_the_command_line(samples, capsys, intercept):
 
 def test_command_line_errors(samples, capsys):
     data = str(samples / "diabetes.libsvm")
+    assert run(["compare-rules"]) == 2
+    said = capsys.readouterr().err
+    assert "l1svm" in said and "sparse-svm" in said
+    assert run(["compare-rules", "--quiet", "l1svm", data]) == 2
+    assert "screenpath compare-rules l1svm DATA" in capsys.readouterr().err
     assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2
     assert "unknown rule 'fast'" in capsys.readouterr().err
     assert run(["compare", "lad", data, "--rules", ",", "--quiet"]) == 2

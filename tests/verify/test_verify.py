@@ -260,6 +260,14 @@ def test_missing_and_damaged_parts(call, data, tmp_path, name):  # noqa: F811
     (tmp_path / "r" / name).unlink()
     found = call("verify", "r")
     assert found.code == 1 and found.err.startswith("error: ")
+    assert f"r has lost its {name}" in found.err and "Errno" not in found.err
+
+
+def test_another_kind_of_data_has_a_next_step(call, data, tmp_path):  # noqa: F811
+    call("svm", data, *GRID, "--certificate", "-o", "r")
+    (tmp_path / "t.csv").write_text("age,class\n1,2\n")
+    found = call("verify", "r", "t.csv")
+    assert found.code == 1 and "this is not LIBSVM text\n  name the LIBSVM text that" in found.err
 
 
 def test_damaged_certificates_are_one_error(call, data, tmp_path):  # noqa: F811
