@@ -42,18 +42,19 @@ def command(run, step, top, duals, force, training, quiet):
     output = None if duals is None else Output(duals, force, inputs)
     step = step or default_step(run)
     summary = summary_of(run, step, top)
+    page = str(summary)  # which finds what is damaged, before anything is said
     if not quiet:
         for notice in run.notices:
             tell(notice)
         say_choice(run, step)
     if output is None:
-        say(str(summary))
+        say(page)
         return
     found = duals_of(run, summary.step, training)
     output.write(found.csv())
     if output.stdout:  # which is for the table alone
         return
-    say(str(summary))
+    say(page)
     if not quiet:
         sure = f"{int(found.certified.sum()):,} of {found.values.size:,} sides certified"
         tell(f"wrote {output.name}: {sure}, {found.support.size:,} rows with a part in the weights ({found.source})")

@@ -141,6 +141,15 @@ def fewer(how: str, result) -> bool:
     )
 
 
+@pytest.mark.parametrize("name", ["folds.csv", "cv.json"])
+def test_a_table_of_the_folds_that_is_lost_is_said_first(call, copy, name):
+    """Also of an unfinished run, of which there is something else to be said."""
+    for kind in ("cut-cv", "whole-cv"):
+        (copy(kind) / name).unlink()
+        result = call("show", "t")
+        assert one_error(result) and f"there is no {name}" in result.err, (kind, result)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_damage_at_random_is_noticed_or_harmless(call, copy, made, seed):
     """Many damaged folders: predict, export and plot end with one error, or write what they wrote before."""
