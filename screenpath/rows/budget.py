@@ -12,6 +12,7 @@ from screenpath.data.memory import as_option
 from screenpath.errors import ResourceError, UsageError
 
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
+MOST = 1 << 62  # bytes: a record may name any whole number of them
 BLOCK_SHARE, BLOCK_LEAST = 1 / 16, 1 << 20  # less where little is allowed
 SQUARE = 1024  # survivors whose square part must always fit
 LEAST_ROWS = 64  # rows below which a cache is pointless
@@ -100,7 +101,7 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: s
         raise UsageError(f"unknown way '{keep}' of keeping the kernel matrix", f"use one of {', '.join(CHOICES)}")
     given = max_memory if max_memory is not None else free_memory() // 2
     given = given if isinstance(given, Allowance) else Allowance(given)
-    allowed = given.size
+    allowed = min(given.size, MOST)
     row = n * itemsize
     block = _block(n, allowed)
     work = 2 * block + 8 * min(n, SQUARE) ** 2

@@ -196,7 +196,8 @@ POSSIBLE = {
     "totals.unsafe": is_whole(0),
     "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,
     "kernel.degree": is_whole(1), "kernel.coef0": lambda v: is_number(v) and v >= 0.0,
-    "kernel.constant": lambda v: is_number(v) and v >= 0.0,
+    "kernel.constant": lambda v: is_number(v) and v >= 0.0, "kernel.rows_kept": is_whole(0),
+    "kernel.bytes": is_whole(0),
 }  # fmt: skip
 
 
@@ -241,6 +242,7 @@ def _check_together(file: Path, record: dict) -> None:
     if record.get("kernel") is not None:
         needed = [("data", name) for name in ("n_samples", "path", "sha256", "storage")]
         needed += [("kernel", "kernel"), ("kernel", "constant"), ("preparation", "scaling")]
+        needed += [] if record["kernel"].get("rows_kept") is None else [("kernel", "bytes")]
         lost = [f"{a}.{b}" for a, b in needed if record[a].get(b) is None]
         if lost:
             raise damaged(file, f"there is no {lost[0]}")

@@ -151,6 +151,19 @@ def test_crafted_coefficients(call, copy, line):
     assert one_error(result) and "coefficients.csv is damaged" in result.err
 
 
+@pytest.mark.parametrize(
+    ("place", "new"), [("rows_kept", {}), ("rows_kept", 3.5), ("bytes", "x"), ("bytes", -1), ("bytes", None)]
+)
+def test_what_is_kept_of_a_kernel_matrix(call, copy, place, new):
+    folder = copy("whole-kernel")
+    reseal(folder, lambda record: put(record, ("kernel", place), new))
+    result = call("show", "t")
+    assert one_error(result) and f"kernel.{place}" in result.err
+    reseal(folder, lambda record: (put(record, ("kernel", place), 5), put(record, ("options", "max_memory"), 10**400)))
+    for result in read(call, "t", [*READERS[:1], SHOW]):
+        assert result.code == 0, result
+
+
 class Bomb:
     """Makes a file when it is unpickled."""
 
