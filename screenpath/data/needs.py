@@ -184,7 +184,7 @@ def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
 MORE_ROOM = "convert the data and walk the path on shards (screenpath convert)"
 SCREEN_MORE = "let more rows be screened: more grid points closer together, or a smaller `cmax`"
 
-MORE, MOST = 1.25, 1.3  # room for so many times what is kept, and that of so many times a step's rows: `kernels.pool`
+MORE, MOST = 1.25, 1.3  # room for so many times what is kept, and that of so many times a step's rows: `kernels.survey`
 SURVIVOR = 40  # float64 numbers a survivor: its part of the problem, and a solver's room for it
 NARROW = 600  # features up to which a Hessian is factorised (`kernels.newton_system.DIRECT`)
 

@@ -227,4 +227,5 @@ def warm_up():
         *map(tuple, nothing_known()), 1e-3, 0.0, 0.1, 0.1, True, 9,
     )  # fmt: skip
     ends = np.array([0, 1, 2])
-    recalled(matrix_of((one, np.zeros(2, np.int32), ends)), rows, signs, rows, one, 2, 1, *nothing_known(), 1e-3)
+    sparse, nothing = matrix_of((one, np.zeros(2, np.int32), ends)), map(tuple, nothing_known())
+    recalled(sparse, rows, signs, rows, one, 2, 1, *nothing, 1e-3)

@@ -139,23 +139,32 @@ def taken(X, where, signs, near, bias, column):
     return Matrix(X.dense, values, columns, starts, True)
 
 
+@kernel(leaf=True)
+def _number_on(indices, start, stop, label, columns, count):
+    """Number columns in the order of their first appearance, in place, after ``count`` that have their numbers.
+
+    ``label`` has the number of each column, -1 where it has none, and ``columns`` the columns in their order, with room
+    for one more than there are. Returns how many have numbers.
+    """
+    for q in range(at(start), at(stop)):  # without branches: which columns are new is hard to guess
+        j = at(indices[q])
+        before = label[j]
+        columns[at(count)] = j  # kept where the next one does not overwrite it
+        now = np.int32(count) if before < 0 else before
+        count += before < 0
+        label[j] = now
+        indices[q] = now
+    return count
+
+
 @kernel
 def _relabel(indices, d):
     """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
 
     Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
     """
-    label, count = np.full(d, -1, dtype=np.int32), 0
-    columns = np.empty(min(d, indices.size) + 1, dtype=np.int64)
-    for q in range(at(indices.size)):  # without branches: which columns are new is hard to guess
-        j = at(indices[q])
-        before = label[j]
-        columns[at(count)] = j
-        now = np.int32(count) if before < 0 else before
-        count += before < 0
-        label[j] = now
-        indices[q] = now
-    return columns[:count].copy()
+    label, columns = np.full(d, -1, dtype=np.int32), np.empty(min(d, indices.size) + 1, dtype=np.int64)
+    return columns[: _number_on(indices, 0, indices.size, label, columns, 0)].copy()
 
 
 def warm_up():

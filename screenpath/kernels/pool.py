@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.matrix import Matrix, borrowed, matrix_of
+from screenpath.kernels.matrix import Matrix, _number_on, borrowed, matrix_of
 
 # Counts: rows, columns, steps since it was begun, rows that are surveyed, and rows that the last step has added.
 SEATS, COLUMNS, STEPS, PARTED, ADDED = range(5)
@@ -92,19 +92,14 @@ def admitted(pool, X, where, signs, listed, names):
         if seats[k] >= 0:
             continue
         i, sign = where[listed[k]], signs[listed[k]]
-        for q in range(at(indptr[i]), at(indptr[i + 1])):  # without branches: which columns are new is hard to guess
-            j = at(indices[q])
-            before = label[j]
-            columns[at(named)] = j  # kept where the next one does not overwrite it
-            now = np.int32(named) if before < 0 else before
-            named += before < 0
-            label[j] = now
-            own[at(stored)], numbers[at(stored)] = sign * data[q], now
+        for q in range(at(indptr[i]), at(indptr[i + 1])):
+            own[at(stored)], numbers[at(stored)] = sign * data[q], indices[q]
             stored += 1
         seats[k] = seat[names[k]] = rows
         rows += 1
         ends[rows] = stored
-    counts[ADDED], counts[SEATS], counts[COLUMNS] = rows - counts[SEATS], rows, named
+    counts[COLUMNS] = _number_on(numbers, pool.indptr[counts[SEATS]], stored, label, columns, named)
+    counts[ADDED], counts[SEATS] = rows - counts[SEATS], rows
     return Pool(own, numbers, ends, columns, label, seat, counts), seats
 
 

@@ -457,7 +457,7 @@ class BoxModel(RegionModel, Resumable):
     def _fetch(self, index: np.ndarray) -> tuple:
         """Return a copy of rows, and their norms, that a walk had before it was stopped: no work of the next point."""
         touched = self.rows.touched
-        rows = self.take(index)
+        rows = self._take(index)
         self.rows.touched = touched
         return rows, self.norms[index]
 

@@ -295,13 +295,6 @@ class FreeModel(FreeIntercept):
             product=self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
 
-    def _fetch(self, index: np.ndarray) -> tuple:
-        """Return a copy of rows without their signs, and their norms, see :meth:`BoxModel._fetch`."""
-        touched = self.rows.touched
-        rows = self.signless_rows(index)
-        self.rows.touched = touched
-        return rows, self.norms[index]
-
     def _take(self, index: np.ndarray):
         """Return a copy of surviving rows without their signs; that of all rows is kept."""
         if index.size < self.size or self.mirrored:

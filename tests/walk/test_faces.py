@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import config
 
 from screenpath.kernels import face as kernels
 from screenpath.kernels.pool import STEPS
@@ -151,3 +152,14 @@ def test_memory_is_handed_on_in_one_place_at_a_time():
     assert all(len(one.rows) == len(one.prox) > 0 for one in solved)
     if last.faces is not None:
         assert last.faces.made[1][-1][STEPS] == len(last.faces.rows)
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_resumed_path_compiles_nothing_that_warming_up_has_not():
+    kernels.warm_up()
+    known = {kernel: len(kernel.signatures) for kernel in (kernels.recalled, kernels.face_step)}
+    model = model_of()
+    certificate = walked(model)[9][1]
+    state = stored(walk_state(model, rule_of(model), certificate))
+    walked(model, restore_walk(model, rule_of(model), state, GRID[9]), 10)
+    assert known == {kernel: len(kernel.signatures) for kernel in known}
