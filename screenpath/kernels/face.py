@@ -11,8 +11,8 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.newton_system import inner
-from screenpath.kernels.pool import ADDED, COLUMNS, Pool, copies
-from screenpath.kernels.preconditioner import closed, diagonal, gap_of, precondition, solve_rows
+from screenpath.kernels.pool import ADDED, COLUMNS, Pool, copies, frequent_add, frequent_dot, lent
+from screenpath.kernels.preconditioner import closed, diagonal, frequent_share, gap_of, precondition, solve_rows
 from screenpath.kernels.survey import Survey, nameless, nothing_known, surveyed
 
 SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
@@ -33,7 +33,7 @@ def movable(c, margins, lo, hi, alpha, sqnorms, alive):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def _clip(X, where, part, box, step, change):
+def _clip(rows, where, part, box, step, change):
     """Take a part of a step as far as the box goes; return how many variables have stopped at its ends.
 
     ``change`` is ``G'`` times the whole part, and is brought to what is taken.
@@ -45,7 +45,8 @@ def _clip(X, where, part, box, step, change):
         step[k] += value - box[AT, k]
         box[AT, k] = value
         if value != wanted:
-            add(X, where[k], value - wanted, change)
+            add(rows.rare, where[k], value - wanted, change)
+            frequent_add(rows, where[k], value - wanted, change)
             stopped += 1
     return stopped
 
@@ -62,7 +63,7 @@ def _open(residual, box, opened):
 
 
 @kernel(fastmath=SUMS)
-def _settle(X, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final, limit):
+def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final, limit):
     """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
 
     Returns
@@ -78,27 +79,28 @@ def _settle(X, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final,
     residual, part, more = t.copy(), np.empty(n), np.empty(d)
     step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
     goal, best, best_step, best_change, last = 0.0, 0.0, np.zeros(n), np.zeros(d), False
-    direction, search, image, curve = np.zeros(n), np.zeros(d), np.zeros(n), 0.0
+    direction, search, image, share, curve = np.zeros(n), np.zeros(d), np.zeros(n), np.zeros(n), 0.0
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
     for _ in range(SYSTEMS + MORE if final else SYSTEMS):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
         read, curve = solve_rows(
-            X, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim, direction, search,
-            image, curve,
+            rows, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim, direction,
+            search, image, share, curve,
         )  # fmt: skip
         touched += read
         for j in range(d):
             change[j] += more[j]
-        stopped, others = _clip(X, where, part, box, step, change), 0
+        stopped, others = _clip(rows, where, part, box, step, change), 0
         rise = inner(t, step) - 0.5 * inner(change, change)
         last = rise >= best  # equal where nothing was left to solve
         if last:
             best, best_step[:], best_change[:] = rise, step, change
         if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
             for k in range(n):
-                residual[k] = t[k] - dot(X, where[k], change) - ridge[k] * (step[k] - centre[k])
+                product = dot(rows.rare, where[k], change) + frequent_dot(rows, where[k], change)
+                residual[k] = t[k] - product - ridge[k] * (step[k] - centre[k])
             others = _open(residual, box, opened)
             curve = 0.0 if others > 0 else curve
             touched += stopped + n
@@ -115,7 +117,13 @@ def _settle(X, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final,
     for k in range(n):
         residual[k] += ridge[k] * (step[k] - centre[k])
         part[k] = 0.0
-    return best_step, best_change, touched, gap_of(box, part, residual) if last else np.inf
+    left = gap_of(box, part, residual) if last else np.inf
+    if M.factor.size > 0:  # what preconditioners have told is off by more than the rounding of a sum
+        best_change[: M.factor.shape[0]] = 0.0
+        for k in range(n):
+            frequent_add(rows, where[k], best_step[k], best_change)
+        touched += int(n * frequent_share(rows, where))
+    return best_step, best_change, touched, left
 
 
 @kernel(fastmath=SUMS)
@@ -169,18 +177,23 @@ def face_step(
         With the rows ``face``. Tuples without names: Python's code would make some with names, and raise what a
         signal's handler raises where numba looks for no error.
     """
-    X, n, survey, copied, squares = borrowed(X), face.size, Survey(*known), Pool(*pool), sqnorms[face]
-    ridge, added = prox * squares, 0
+    X, n, survey, copied, added = borrowed(X), face.size, Survey(*known), Pool(*pool), 0
     if X.sparse:
-        survey, copied, seats = surveyed(survey, copied, X, where, signs, face, names, squares, size, w.size)
-        rows, M, added = copies(copied, X), precondition(survey, seats, ridge), copied.counts[ADDED]
-        columns = copied.columns[: copied.counts[COLUMNS]].copy()
+        survey, copied, seats, order = surveyed(
+            survey, copied, X, where, signs, face, names, sqnorms[face], size, w.size
+        )  # fmt: skip
+        face, added, columns = face[order], copied.counts[ADDED], copied.columns[: copied.counts[COLUMNS]].copy()
+        squares = sqnorms[face]
+        ridge = prox * squares
+        M = precondition(survey, lent(copies(copied, X)), seats, ridge)
     else:
-        rows, M, seats, columns = X, diagonal(ridge + squares), where[face], np.arange(w.size)
-    t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], borrowed(rows)
+        squares, seats, columns = sqnorms[face], where[face], np.arange(w.size)
+        ridge = prox * squares
+        M = diagonal(ridge + squares)
+    t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], lent(copies(copied, X))  # `copied` is kept
     for k in range(n):
-        i = face[k]
-        t[k] = c[i] - (dot(rows, seats[k], own) if moved else margins[i])
+        i, r = face[k], seats[k]
+        t[k] = c[i] - (dot(rows.rare, r, own) + frequent_dot(rows, r, own) if moved else margins[i])
         box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
     step, change, touched, left = _settle(
         rows, seats, columns.size, t, M, ridge, squares, box, aim, forcing, closer, final, limit
@@ -210,10 +223,10 @@ def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
     d : int
         Number of columns.
     """
-    survey, copied, seats = surveyed(
+    survey, copied, seats, order = surveyed(
         Survey(*known), Pool(*pool), X, where, signs, np.arange(names.size), names, sqnorms, size, d
     )
-    precondition(survey, seats, prox * sqnorms)
+    precondition(survey, lent(copies(copied, X)), seats, prox * sqnorms[order])
     return nameless(survey, copied)
 
 

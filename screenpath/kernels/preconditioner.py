@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.matrix import add, dot, matrix_of
 from screenpath.kernels.newton_system import _factorise, inner, solve_factored
+from screenpath.kernels.pool import copies, frequent_add, frequent_dot, lent
 from screenpath.kernels.survey import enter, nothing_known, room, surveyed
 
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
@@ -22,49 +23,45 @@ DRIFT = 0.05  # share of a pivot by which it may be off, before it is brought up
 
 
 class Preconditioner(NamedTuple):
-    """What :func:`preconditioned` needs.
+    """What :func:`preconditioned` needs besides the rows.
 
     Attributes
     ----------
-    values, columns, starts : ndarray
-        As of the :class:`Survey`, by seats.
-    seats, like : ndarray of int64 of shape (n,)
-        The seat of each row, and the row that it is linked to, -1 where there is none.
+    like : ndarray of int64 of shape (n,)
+        The row that each is linked to, -1 where there is none.
     slope, pivot : ndarray of shape (n,)
         The entry of ``T`` that a row has, and ``D``.
     level : ndarray of shape (n,)
         The squared norms without the frequent columns, and the ridge.
     factor : ndarray of shape (f, f)
         Cholesky factor of ``W``.
+    whole : bool
+        Whether ``W`` is that of all rows, so that it tells ``A' z`` of what is solved for.
     """
 
-    values: np.ndarray
-    columns: np.ndarray
-    starts: np.ndarray
-    seats: np.ndarray
     like: np.ndarray
     slope: np.ndarray
     pivot: np.ndarray
     level: np.ndarray
     factor: np.ndarray
+    whole: bool
 
 
 @kernel
 def diagonal(pivot):
     """Return the preconditioner that divides by ``pivot``."""
-    n, none = pivot.size, np.empty(0)
-    like, starts, seats = np.full(n, -1, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    few, slope, factor = np.empty(0, dtype=np.int32), np.zeros(n), np.empty((0, 0))
-    return Preconditioner(none, few, starts, seats, like, slope, pivot, pivot, factor)
+    n = pivot.size
+    return Preconditioner(np.full(n, -1, dtype=np.int64), np.zeros(n), pivot, pivot, np.empty((0, 0)), True)
 
 
 @kernel(fastmath=SUMS)
-def precondition(known, seats, ridge):
+def precondition(known, rows, seats, ridge):
     """Return the preconditioner of rows' Gram matrix with ``diag(ridge)``.
 
     Parameters
     ----------
     known : Survey
+    rows : Parted
     seats : ndarray of int64 of shape (n,)
         Of the rows of its last step. Those that its ``gram`` lacks enter, and those whose pivot another ridge has left
         enter anew.
@@ -73,7 +70,7 @@ def precondition(known, seats, ridge):
     """
     n, f, gram = ridge.size, known.gram.shape[0], known.gram
     like, slope, pivot, level = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
-    factor, (own, where) = np.empty((f, f)), room(known, seats.max() + 1 if n > 0 else 0)
+    factor, (own, where) = np.empty((f, f)), room(rows.starts, seats.max() + 1 if n > 0 else 0)
     for k in range(n):
         r = seats[k]
         other = known.like[r]
@@ -88,8 +85,8 @@ def precondition(known, seats, ridge):
             if before > 0.0 and tilt == known.slope[r]:
                 weight -= 1.0 / before
             elif before > 0.0:
-                enter(known, r, known.slope[r], -1.0 / before, own, where)
-            enter(known, r, tilt, weight, own, where)
+                enter(known, rows, r, known.slope[r], -1.0 / before, own, where)
+            enter(known, rows, r, tilt, weight, own, where)
             known.slope[r], known.pivot[r] = tilt, left
         slope[k], pivot[k] = known.slope[r], known.pivot[r]
     for i in range(f):
@@ -97,7 +94,7 @@ def precondition(known, seats, ridge):
             factor[i, j] = gram[i, j] + gram[j, i]
         factor[i, i] += 1.0
     _factorise(factor)
-    return Preconditioner(known.values, known.columns, known.starts, seats, like, slope, pivot, level, factor)
+    return Preconditioner(like, slope, pivot, level, factor, True)
 
 
 @kernel
@@ -114,7 +111,7 @@ def closed(M, opened):
             like[k], pivot[k] = -1, np.inf
         elif like[k] >= 0 and not opened[like[k]]:
             like[k], pivot[k] = -1, M.level[k]
-    return Preconditioner(M.values, M.columns, M.starts, M.seats, like, M.slope, pivot, M.level, M.factor)
+    return Preconditioner(like, M.slope, pivot, M.level, M.factor, False)
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
@@ -132,21 +129,44 @@ def _apart(M, r, half, out):
 
 
 @kernel(fastmath=SUMS)
-def preconditioned(M, r, out, half, sums):
-    """Write ``M^-1 r`` to ``out``; ``half`` and ``sums`` are room for n and f numbers."""
-    values, columns, starts, seats = M.values, M.columns, M.starts, M.seats
+def preconditioned(M, rows, where, r, out, half, sums, share):
+    """Write ``z = M^-1 r`` to ``out``, and what ``W`` makes of it to ``sums`` and ``share``: ``A'z`` and ``A A'z``, if
+    it is that of all rows. ``half`` is room for n numbers.
+    """
     _apart(M, r, half, out)
     sums[:] = 0.0
     for k in range(r.size):
-        for q in range(at(starts[seats[k]]), at(starts[seats[k] + 1])):
-            sums[at(columns[q])] += values[q] * out[k]
+        frequent_add(rows, where[k], out[k], sums)
     solve_factored(M.factor, sums)
     for k in range(r.size):
-        total = r[k]
-        for q in range(at(starts[seats[k]]), at(starts[seats[k] + 1])):
-            total -= values[q] * sums[at(columns[q])]
-        out[k] = total
+        share[k] = frequent_dot(rows, where[k], sums)
+        out[k] = r[k] - share[k]
     _apart(M, out, half, out)
+
+
+@kernel(fastmath=SUMS)
+def _multiplied(M, rows, where, turn, p, sums, added, search, share):
+    """Bring ``search`` and ``share`` to ``G'p`` and its frequent columns' part of ``G G'p``.
+
+    Where the preconditioner has told of ``z``, by which ``p`` differs from ``turn`` times what it was, they follow from
+    what they were and from ``sums`` and ``added``, without a look at the rows' frequent columns.
+    """
+    f = sums.size
+    for j in range(f):
+        search[j] = sums[j] + turn * search[j] if M.whole else 0.0
+    search[f:] = 0.0
+    for k in range(p.size):
+        if p[k] != 0.0:
+            add(rows.rare, where[k], p[k], search)
+    if M.whole:
+        for k in range(p.size):
+            share[k] = added[k] + turn * share[k]
+        return
+    for k in range(p.size):
+        if p[k] != 0.0:
+            frequent_add(rows, where[k], p[k], search)
+    for k in range(p.size):
+        share[k] = frequent_dot(rows, where[k], search)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -179,20 +199,23 @@ def _advance(length, p, search, image, step, change, residual):
 
 
 @kernel(fastmath=SUMS)
-def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit, box, aim, p, search, image, curve):
+def solve_rows(
+    rows, where, M, ridge, residual, step, change, weights, goal, limit, box, aim, p, search, image, share, curve
+):  # fmt: skip
     """Solve ``(G G' + diag(ridge)) step = residual`` by preconditioned conjugate gradients.
 
     It may go on from the last direction of another system with nearly the same matrix, which it then knows of.
 
     Parameters
     ----------
-    X : Matrix
+    rows : Parted
     where : ndarray of int64 of shape (n,)
         Rows that ``G`` consists of.
     M : Preconditioner
     ridge : ndarray of shape (n,)
     residual, step, change : ndarray of shape (n,), (n,) and (d,)
-        The first is overwritten, the others are written: the solution, and ``G' step``.
+        The first is overwritten, the others are written: the solution, and ``G' step``. The latter's entries for
+        frequent columns follow from the preconditioner: they may be off by more than the rounding of a sum.
     weights, goal
         To be reached: ``sum weights residual^2 <= goal``. Rows of weight 0 are as if they were not listed.
     limit : int
@@ -201,19 +224,20 @@ def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit,
         Ends of the dual variables, and where they are; read where ``aim`` is not negative.
     aim : float
         Their share of the gap at which to stop as well.
-    p, search, image : ndarray of shape (n,), (d,) and (n,)
-        The last direction, ``G'`` times it, and the matrix times it; finite, and updated.
+    p, search, image, share : ndarray of shape (n,), (d,), (n,) and (n,)
+        The last direction, ``G'`` times it, the matrix times it, and the frequent columns' part of that; finite, and
+        updated.
     curve : float
-        The first times the last; 0 where there is no direction to go on from.
+        The first times the third; 0 where there is no direction to go on from.
 
     Returns
     -------
     touched : int
-        Rows; those that the preconditioner reads a part of count for that part.
+        Rows; those that are read in part count for that part.
     curve : float
     """
-    X, n, z = borrowed(X), ridge.size, np.empty(ridge.size)
-    half, sums = np.empty(n), np.empty(M.factor.shape[0])
+    rows, n, z = lent(rows), ridge.size, np.empty(ridge.size)
+    half, sums, added = np.empty(n), np.empty(M.factor.shape[0]), np.empty(n)
     step[:] = 0.0
     change[:] = 0.0
     formed = 0
@@ -222,40 +246,49 @@ def solve_rows(X, where, M, ridge, residual, step, change, weights, goal, limit,
     while formed < limit and _sized(weights, residual) > goal:
         if aim >= 0.0 and gap_of(box, step, residual) <= aim:
             break
-        preconditioned(M, residual, z, half, sums)
+        preconditioned(M, rows, where, residual, z, half, sums, added)
         turn = -inner(z, image) / curve if curve > 0.0 else 0.0
-        search[:] = 0.0
-        curve = 0.0
         for k in range(n):
             p[k] = z[k] + turn * p[k] if weights[k] > 0.0 else 0.0
-            if weights[k] > 0.0:
-                add(X, where[k], p[k], search)
+        _multiplied(M, rows, where, turn, p, sums, added, search, share)
+        curve = 0.0
         for k in range(n):
-            image[k] = dot(X, where[k], search) + ridge[k] * p[k] if weights[k] > 0.0 else 0.0
+            image[k] = dot(rows.rare, where[k], search) + share[k] + ridge[k] * p[k] if weights[k] > 0.0 else 0.0
             curve += p[k] * image[k]
         formed += 1
         if not curve > 0.0:  # solved, but for rounding
             break
         _advance(inner(residual, p) / curve, p, search, image, step, change, residual)
-    stored, parts, count, indptr = 0, 0, 0, X.indptr  # values, those that the preconditioner reads, rows
+    count = 0
     for k in range(n):
-        stored += indptr[where[k] + 1] - indptr[where[k]] if X.sparse else change.size
-        parts += M.starts[M.seats[k] + 1] - M.starts[M.seats[k]]
         count += weights[k] > 0.0
-    return int(formed * count * (1.0 + parts / max(stored, 1))), curve
+    # All parts are read twice, into a sum and against one; frequent columns twice more where not all rows are there.
+    again = 0.0 if M.whole else frequent_share(rows, where)
+    return int(formed * count * (1.0 + again)), curve
+
+
+@kernel
+def frequent_share(rows, where):
+    """Return the part of the stored values of sparse rows that is in frequent columns."""
+    often, rare, starts, indptr = 0, 0, rows.starts, rows.rare.indptr
+    for k in range(where.size if rows.rare.sparse else 0):
+        often += starts[where[k] + 1] - starts[where[k]]
+        rare += indptr[where[k] + 1] - indptr[where[k]]
+    return often / max(often + rare, 1)
 
 
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     data, ends = np.ones(2), np.array([0, 1, 2])
     X = matrix_of((data, np.zeros(2, dtype=np.int32), ends))
-    rows, signs = np.arange(2), np.ones(2, dtype=np.int8)
-    known, _, seats = surveyed(*nothing_known(), X, rows, signs, rows, rows, data, 2, 1)
-    M = precondition(known, seats, data)
+    index, signs, one = np.arange(2), np.ones(2, dtype=np.int8), np.empty(2)
+    known, pool, seats, _ = surveyed(*nothing_known(), X, index, signs, index, index, data, 2, 1)
+    rows = copies(pool, X)
+    M = precondition(known, lent(rows), seats, data)
     diagonal(data)
     closed(M, np.full(2, True))
-    preconditioned(M, data, np.empty(2), np.empty(2), np.empty(M.factor.shape[0]))
+    preconditioned(M, rows, seats, data, one, one.copy(), np.empty(M.factor.shape[0]), one.copy())
     solve_rows(
-        X, np.arange(2), M, data, data.copy(), data.copy(), np.empty(1), data, 0.1, 2, np.ones((3, 2)), -1.0,
-        data.copy(), np.empty(1), data.copy(), 0.0,
+        rows, seats, M, data, data.copy(), data.copy(), np.empty(1), data, 0.1, 2, np.ones((3, 2)), -1.0,
+        data.copy(), np.empty(1), data.copy(), data.copy(), 0.0,
     )  # fmt: skip

@@ -109,12 +109,11 @@ def test_steps_on_the_face_keep_no_more_than_was_asked_for():
     known, most = survey.nothing_known(), 0
     for _ in range(2 * survey.LONG):
         rows = np.flatnonzero(rng.random(400) < 0.9)
-        *known, seats = survey.surveyed(
+        *known, _, _ = survey.surveyed(
             *known, X, np.arange(400), np.ones(400, dtype=np.int8), rows, rows, np.ones(rows.size), 400, 900
         )  # fmt: skip
-        most = max(
-            most, known[1].data.nbytes + known[1].indices.nbytes, known[0].values.nbytes + known[0].columns.nbytes
-        )
+        pool = known[1]
+        most = max(most, sum(part.nbytes for part in (pool.data, pool.indices, pool.values, pool.places)))
     sizes = dict(dense=False, copied=False, newton=True)
     kept = solving(400, 900, X.data.size, **sizes, faces=True) - solving(400, 900, X.data.size, **sizes)
     assert 0.2 * kept < most <= 0.51 * kept

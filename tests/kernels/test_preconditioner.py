@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels import pool as pools
 from screenpath.kernels import preconditioner, survey
 from screenpath.kernels.face import face_step
 from screenpath.kernels.matrix import matrix_of
-from screenpath.kernels.pool import ADDED, SEATS, STEPS
+from screenpath.kernels.pool import ADDED, COLUMNS, FREQUENT, SEATS, STEPS
 from screenpath.kernels.rows import csr_products
 
 RIDGE = 1e-3
@@ -31,11 +32,17 @@ def matrix(G):
     return matrix_of((csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64)))
 
 
-def inverse(M, n):
-    out, half, sums = np.empty(n), np.empty(n), np.empty(M.factor.shape[0])
+def dense(G):
+    """Return dense rows as kernels take rows in two parts."""
+    return pools.copies(survey.nothing_known()[1], matrix_of(G))
+
+
+def inverse(M, parts, seats):
+    n = seats.size
+    out, half, sums, share = np.empty(n), np.empty(n), np.empty(M.factor.shape[0]), np.empty(n)
     columns = []
     for unit in np.eye(n):
-        preconditioner.preconditioned(M, unit, out, half, sums)
+        preconditioner.preconditioned(M, parts, seats, unit, out, half, sums, share)
         columns.append(out.copy())
     return np.array(columns).T
 
@@ -53,51 +60,76 @@ def links(M):
 
 @pytest.fixture(scope="module")
 def rows():
+    """Return rows in the order of their seats, their two parts, the seats, and their preconditioner."""
     G = text(120, 300)
-    return G, preconditioned_rows(G)
+    return preconditioned_rows(G)
 
 
 def surveyed(G, rows, known=None, pool=None):
-    """Return the survey of some rows, their pool, and their seats; after another one if there is one."""
+    """Return the survey of some rows, their pool, their seats, and which rows have these; after another survey if there
+    is one.
+    """
     n, d = G.shape
     if known is None:
         known, pool = survey.nothing_known()
-    return survey.surveyed(
+    known, pool, seats, order = survey.surveyed(
         known, pool, matrix(G), np.arange(n), np.ones(n, dtype=np.int8), rows, rows, np.sum(G[rows] ** 2, axis=1), n, d
     )  # fmt: skip
+    assert np.array_equal(seats, np.sort(seats)) and np.array_equal(np.sort(order), np.arange(rows.size))
+    return known, pool, seats, rows[order]
+
+
+def two_parts(pool):
+    return pools.copies(pool, matrix(np.eye(2)))
 
 
 def preconditioned_rows(G):
-    known, _, seats = surveyed(G, np.arange(len(G)))
-    return preconditioner.precondition(known, seats, np.full(len(G), RIDGE))
+    known, pool, seats, order = surveyed(G, np.arange(len(G)))
+    parts = two_parts(pool)
+    M = preconditioner.precondition(known, parts, seats, np.full(len(G), RIDGE))
+    assert np.array_equal(copied(pool, seats, G.shape[1]), G[order])
+    numbered = np.zeros((len(G), pool.counts[COLUMNS]))  # columns by their numbers, as products with rows see them
+    numbered[:] = G[order][:, pool.columns[: pool.counts[COLUMNS]]]
+    return numbered, parts, seats, M
 
 
-def parts(M):
+def frequent_parts(pool, seats):
     """Return ``A``, the rows' parts of the frequent columns."""
-    return np.array([part_of(M, r, M.factor.shape[0]) for r in M.seats])
-
-
-def part_of(known, seat, frequent):
-    part, own = np.zeros(frequent), slice(known.starts[seat], known.starts[seat + 1])
-    np.add.at(part, known.columns[own], known.values[own])
-    return part
+    found = np.zeros((seats.size, pool.counts[FREQUENT]))
+    for k, seat in enumerate(seats):
+        own = slice(*pool.starts[seat : seat + 2])
+        np.add.at(found[k], pool.places[own], pool.values[own])
+    return found
 
 
 def test_the_inverse_is_that_of_the_matrix_in_the_docstring(rows):
-    G, M = rows
-    A = parts(M)
+    G, parts, seats, M = rows
+    A = G[:, : M.factor.shape[0]]
     alike, L = links(M)
     assert alike.size >= 6 and np.any(M.like[M.like[alike]] >= 0)  # more than stars
     full = L @ np.diag(M.pivot) @ L.T + A @ A.T
-    np.testing.assert_allclose(inverse(M, 120) @ full, np.eye(120), atol=1e-8)
+    np.testing.assert_allclose(inverse(M, parts, seats) @ full, np.eye(120), atol=1e-8)
     np.testing.assert_allclose(np.diag(full), 1.0 + RIDGE, rtol=1e-12)  # norms are right, and products of those alike
     np.testing.assert_allclose(full[alike, M.like[alike]], (G @ G.T)[alike, M.like[alike]], rtol=1e-10)
 
 
-def frequent_columns(known, pool):
+def test_what_a_preconditioner_tells_of_products_is_what_they_are(rows):
+    """... where no row is left out, and not else."""
+    G, parts, seats, M = rows
+    A, r, z = G[:, : M.factor.shape[0]], np.cos(np.arange(120)), np.empty(120)
+    sums, share = np.empty(A.shape[1]), np.empty(120)
+    rest = preconditioner.closed(M, np.arange(120) % 3 > 0)
+    assert M.whole and not rest.whole
+    for one in (M, rest):
+        preconditioner.preconditioned(one, parts, seats, r, z, np.empty(120), sums, share)
+        np.testing.assert_allclose(share, A @ sums, atol=1e-12)
+        off = np.abs(sums - A.T @ z).max()
+        assert off < 1e-12 if one.whole else off > 1e-3
+
+
+def frequent_columns(pool):
     """Return the frequent columns in the order of their numbers."""
-    columns = pool.columns[: known.place.size][known.place >= 0]
-    return columns[np.argsort(known.place[known.place >= 0])]
+    return pool.columns[: pool.counts[FREQUENT]]
 
 
 def heaviest(known, pool, seats):
@@ -110,13 +142,14 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
     G = text(120, 300, 3)
     before = np.setdiff1d(np.arange(120), np.arange(4, 120, 30))  # rows that others are like, and others, are missing
     rows = np.setdiff1d(np.arange(120), np.arange(15, 120, 35))
-    known, pool, _ = surveyed(G, before)
-    first = frequent_columns(known, pool)
-    known, pool, seats = surveyed(G, rows, known, pool)
-    assert pool.counts[STEPS] == 2 and pool.counts[ADDED] == np.setdiff1d(rows, before).size > 0
-    frequent = frequent_columns(known, pool)
+    known, pool, *_ = surveyed(G, before)
+    first = frequent_columns(pool).copy()
+    fresh = np.setdiff1d(rows, before).size
+    known, pool, seats, rows = surveyed(G, rows, known, pool)
+    assert pool.counts[STEPS] == 2 and pool.counts[ADDED] == fresh > 0
+    frequent = frequent_columns(pool)
     assert np.array_equal(first, frequent) and frequent.size == known.gram.shape[0] > 0
-    np.testing.assert_array_equal([part_of(known, r, frequent.size) for r in seats], G[np.ix_(rows, frequent)])
+    np.testing.assert_array_equal(frequent_parts(pool, seats), G[np.ix_(rows, frequent)])
     rare, rest = G[rows].copy(), known.rest[seats]
     rare[:, frequent] = 0.0
     np.testing.assert_allclose(rest, np.sum(rare * rare, axis=1), rtol=1e-12)
@@ -133,18 +166,18 @@ def test_a_survey_of_other_rows_is_that_of_their_own_but_for_the_choice_of_colum
     product = rare @ rare.T / np.sqrt(np.outer(rest, rest))
     twice = np.argwhere(np.triu(product, 1) > 0.99)
     assert twice.size and all(like[k] == j or like[j] == k for j, k in twice.tolist())
-    M = preconditioner.precondition(known, seats, np.full(rows.size, RIDGE))
+    M = preconditioner.precondition(known, two_parts(pool), seats, np.full(rows.size, RIDGE))
     links(M)
-    assert np.linalg.eigvalsh(inverse(M, rows.size)).min() > 0.0
+    assert np.linalg.eigvalsh(inverse(M, two_parts(pool), seats)).min() > 0.0
 
 
 def test_rows_that_were_all_there_bring_nothing_new():
     G, rows = text(60, 200, 4), np.arange(60)
-    known, pool, seats = surveyed(G, rows)
-    before = [array.copy() for array in (*known, *pool[:-1], seats)]
-    known, pool, seats = surveyed(G, rows, known, pool)
+    known, pool, *seats = surveyed(G, rows)
+    before = [array.copy() for array in (*known, *pool[:-1], *seats)]
+    known, pool, *seats = surveyed(G, rows, known, pool)
     assert pool.counts[ADDED] == 0 and pool.counts[STEPS] == 2
-    for one, other in zip(before, (*known, *pool[:-1], seats), strict=True):
+    for one, other in zip(before, (*known, *pool[:-1], *seats), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -152,16 +185,17 @@ def test_rows_that_were_all_there_bring_nothing_new():
 def test_a_pool_is_begun_anew(why):
     """... and is then that of a first step."""
     G, n = text(120, 300, 8), 120
-    known, pool, _ = surveyed(G, np.arange(60 if why == "few of them were there" else n))
+    known, pool, *_ = surveyed(G, np.arange(60 if why == "few of them were there" else n))
     for _ in range(survey.LONG - 1 if why == "it is long ago" else 0):
-        known, pool, _ = surveyed(G, np.arange(n), known, pool)
+        known, pool, *_ = surveyed(G, np.arange(n), known, pool)
     rows = {"few of them were there": np.arange(35, n), "too many are kept": np.arange(0, 90)}.get(why, np.arange(n))
     made = []
     for before in ((known, pool), ()):
-        known, pool, seats = surveyed(G, rows, *before)
+        known, pool, *seats = surveyed(G, rows, *before)
         assert pool.counts[STEPS] == 1 and pool.counts[ADDED] == pool.counts[SEATS] == rows.size
-        M = preconditioner.precondition(known, seats, np.full(rows.size, RIDGE))
-        made.append((copied(pool, seats, 300), parts(M), seats, M.like, M.slope, M.pivot, M.level, np.tril(M.factor)))
+        M = preconditioner.precondition(known, two_parts(pool), seats[0], np.full(rows.size, RIDGE))
+        kept = copied(pool, seats[0], 300), frequent_parts(pool, seats[0])
+        made.append((*kept, *seats, M.like, M.slope, M.pivot, M.level, np.tril(M.factor)))
     for one, other in zip(*made, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -170,8 +204,9 @@ def copied(pool, seats, d):
     """Return the copies of rows as an array."""
     rows = np.zeros((seats.size, d))
     for k, seat in enumerate(seats):
-        own = slice(*pool.indptr[seat : seat + 2])
+        own, often = slice(*pool.indptr[seat : seat + 2]), slice(*pool.starts[seat : seat + 2])
         rows[k, pool.columns[pool.indices[own]]] = pool.data[own]
+        rows[k, pool.columns[pool.places[often]]] = pool.values[often]
     return rows
 
 
@@ -182,11 +217,27 @@ def test_signed_rows_are_copied_once():
     squares = np.sum(G[where] ** 2, axis=1)
     known, pool = survey.nothing_known()
     for rows in (np.arange(40), np.arange(5, 45), np.arange(50)):
-        known, pool, seats = survey.surveyed(
+        known, pool, seats, order = survey.surveyed(
             known, pool, matrix(G), where, signs, rows, rows, squares[rows], 50, 300
         )  # fmt: skip
-        np.testing.assert_array_equal(copied(pool, seats, 300), signs[rows, None] * G[where[rows]])
+        own = rows[order]
+        np.testing.assert_array_equal(copied(pool, seats, 300), signs[own, None] * G[where[own]])
     assert pool.counts[SEATS] == 50 and pool.counts[STEPS] == 3
+
+
+def test_rows_that_come_at_once_stand_by_their_lengths():
+    """By their frequent entries first, and by the others where those are as many; later ones stand behind."""
+    G = text(120, 300, 2) * (np.random.default_rng(0).random((120, 300)) < 0.7)
+    before = ()
+    for rows, first in ((np.arange(100), 0), (np.arange(120), 100)):
+        *before, seats, own = surveyed(G, rows, *before)
+        pool = before[1]
+        frequent = frequent_columns(pool)
+        often = np.count_nonzero(G[own][:, frequent], axis=1)
+        rare = np.count_nonzero(G[own], axis=1) - often
+        lengths = list(zip(often[first:].tolist(), rare[first:].tolist(), own[first:].tolist(), strict=True))
+        assert lengths == sorted(lengths) and len(set(often.tolist())) > 3
+        assert set(own[:100]) == set(range(100))
 
 
 def test_the_size_of_a_row_does_not_matter_for_what_is_frequent():
@@ -194,18 +245,18 @@ def test_the_size_of_a_row_does_not_matter_for_what_is_frequent():
     G = text(120, 300, 5)
     shares = np.sum(G * G, axis=0)
     rows = np.arange(120)
-    found = np.sort(frequent_columns(*surveyed(G, rows)[:2]))
-    assert 0 < found.size <= 120 // survey.FEWER and np.all(shares[found] > survey.HEAVY)
+    found = np.sort(frequent_columns(surveyed(G, rows)[1]))
+    assert 0 < found.size <= 120 // pools.FEWER and np.all(shares[found] > pools.HEAVY)
     assert np.setdiff1d(np.flatnonzero(shares > shares[found].min()), found).size == 0
     sizes = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=120)
-    np.testing.assert_array_equal(np.sort(frequent_columns(*surveyed(sizes[:, None] * G, rows)[:2])), found)
+    np.testing.assert_array_equal(np.sort(frequent_columns(surveyed(sizes[:, None] * G, rows)[1])), found)
 
 
 def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
-    _, M = rows
+    _, parts, seats, M = rows
     opened = np.arange(120) % 3 > 0
     rest = preconditioner.closed(M, opened)
-    found = inverse(rest, 120)
+    found = inverse(rest, parts, seats)
     assert not found[~opened].any() and not found[:, ~opened].any()
     np.testing.assert_allclose(found, found.T, atol=1e-9)
     assert np.linalg.eigvalsh(found[np.ix_(opened, opened)]).min() > 0.0
@@ -219,49 +270,40 @@ def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
     assert np.array_equal(every.pivot, M.pivot) and np.array_equal(every.like, M.like)
 
 
+@pytest.mark.parametrize("left", [0, 40])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_systems_are_solved_with_few_products(rows, sparse):
-    G, _ = rows
-    X = matrix(G) if sparse else matrix_of(G)
-    ridge, right = np.full(120, RIDGE), G @ np.sin(np.arange(300))
-    M = preconditioned_rows(G) if sparse else preconditioner.diagonal(ridge + np.sum(G * G, axis=1))
-    step, change, residual = np.empty(120), np.empty(300), right.copy()
+def test_systems_are_solved_with_few_products(rows, sparse, left):
+    """Of all rows, or without some of them, of which nothing else is to come."""
+    G, parts, seats, M = rows
+    ridge, right, opened = np.full(120, RIDGE), G @ np.sin(np.arange(G.shape[1])), np.arange(120) >= left
+    if not sparse:
+        parts, M, seats = dense(G), preconditioner.diagonal(ridge + np.sum(G * G, axis=1)), np.arange(120)
+    d = G.shape[1]
+    step, change, residual, share = np.empty(120), np.empty(d), right.copy(), np.zeros(120)
     touched, _ = preconditioner.solve_rows(
-        X,
-        np.arange(120),
-        M,
-        ridge,
-        residual,
-        step,
-        change,
-        np.ones(120),
-        1e-12 * (right @ right),
-        200,
-        np.empty((3, 0)),
-        -1.0,
-        np.zeros(120),
-        np.zeros(300),
-        np.zeros(120),
-        0.0,
-    )
+        parts, seats, preconditioner.closed(M, opened), ridge, residual, step, change, opened.astype(float),
+        1e-12 * (right @ right), 200, np.empty((3, 0)), -1.0, np.zeros(120), np.zeros(d), np.zeros(120), share, 0.0,
+    )  # fmt: skip
     K = G @ G.T + RIDGE * np.eye(120)
-    np.testing.assert_allclose(K @ step, right, atol=1e-5 * np.abs(right).max())
+    assert not step[:left].any()
+    np.testing.assert_allclose((K @ step)[opened], right[opened], atol=1e-5 * np.abs(right).max())
     np.testing.assert_allclose(G.T @ step, change, atol=1e-10)
     assert touched < (40 if sparse else 200) * 120, touched / 120
 
 
 def test_a_system_goes_on_from_the_last_direction(rows):
     """Stopped and gone on with, it takes what it takes at once; begun anew, more."""
-    G, M = rows
-    right, X, none, part, more = G @ np.sin(np.arange(300)), matrix(G), np.empty((3, 0)), np.empty(120), np.empty(300)
+    G, parts, seats, M = rows
+    d = G.shape[1]
+    right, none, part, more = G @ np.sin(np.arange(d)), np.empty((3, 0)), np.empty(120), np.empty(d)
 
     def solve(goals, carried):
-        residual, p, image, curve, total = right.copy(), np.zeros(120), np.zeros(120), 0.0, 0
-        search, step, change = np.zeros(300), np.zeros(120), np.zeros(300)
+        residual, p, image, share, curve, total = right.copy(), np.zeros(120), np.zeros(120), np.zeros(120), 0.0, 0
+        search, step, change = np.zeros(d), np.zeros(120), np.zeros(d)
         for goal in goals:
             touched, curve = preconditioner.solve_rows(
-                X, np.arange(120), M, np.full(120, RIDGE), residual, part, more, np.ones(120),
-                goal * (right @ right), 200, none, -1.0, p, search, image, curve if carried else 0.0,
+                parts, seats, M, np.full(120, RIDGE), residual, part, more, np.ones(120),
+                goal * (right @ right), 200, none, -1.0, p, search, image, share, curve if carried else 0.0,
             )  # fmt: skip
             step, change, total = step + part, change + more, total + touched
         K = G @ G.T + RIDGE * np.eye(120)
@@ -277,15 +319,15 @@ def test_a_system_goes_on_from_the_last_direction(rows):
 
 def test_a_system_that_differs_by_its_last_direction_takes_no_product(rows):
     """The right-hand side may change along it; what is left of a direction then is no reason to divide by 0."""
-    G, M = rows
-    right, X, box = G @ np.cos(np.arange(300)), matrix(G), np.empty((3, 0))
-    ridge, ones, part, more = np.full(120, RIDGE), np.ones(120), np.empty(120), np.empty(300)
-    p, search, image, residual = np.zeros(120), np.zeros(300), np.zeros(120), right.copy()
-    system = X, np.arange(120), M, ridge, residual, part, more, ones, 1e-20 * (right @ right), 200, box, -1.0
-    _, curve = preconditioner.solve_rows(*system, p, search, image, 0.0)
+    G, parts, seats, M = rows
+    right, box, d = G @ np.cos(np.arange(G.shape[1])), np.empty((3, 0)), G.shape[1]
+    ridge, ones, part, more = np.full(120, RIDGE), np.ones(120), np.empty(120), np.empty(d)
+    p, search, image, share, residual = np.zeros(120), np.zeros(d), np.zeros(120), np.zeros(120), right.copy()
+    system = parts, seats, M, ridge, residual, part, more, ones, 1e-20 * (right @ right), 200, box, -1.0
+    _, curve = preconditioner.solve_rows(*system, p, search, image, share, 0.0)
     last = p.copy()
     residual += 3.0 * image
-    touched, _ = preconditioner.solve_rows(*system, p, search, image, curve)
+    touched, _ = preconditioner.solve_rows(*system, p, search, image, share, curve)
     assert touched == 0 and np.linalg.norm(residual) < 1e-9 * np.linalg.norm(right)
     np.testing.assert_allclose(part, 3.0 * last, rtol=1e-9, atol=1e-12 * np.abs(last).max())
 
@@ -303,13 +345,14 @@ def test_a_product_of_four_sums_is_the_product(length):
 
 def test_a_row_knows_its_heaviest_columns_that_are_not_frequent():
     G, rows = text(120, 300, 7), np.arange(120)
-    known, pool, _ = surveyed(G, rows)
+    _, pool, *_ = surveyed(G, rows)
     rare = np.abs(G)
-    rare[:, frequent_columns(known, pool)] = 0.0
+    rare[:, frequent_columns(pool)] = 0.0
     rare[5, np.argsort(rare[5])[:-2]] = 0.0  # the row of fewer columns than there are keys
-    known, pool, seats = surveyed(np.where((rows == 5)[:, None] & (rare == 0.0), 0.0, G), rows)
-    rare[:, frequent_columns(known, pool)] = 0.0
-    found = heaviest(known, pool, seats)
+    known, pool, seats, own = surveyed(np.where((rows == 5)[:, None] & (rare == 0.0), 0.0, G), rows)
+    rare[:, frequent_columns(pool)] = 0.0
+    found = np.empty((120, survey.KEYS), dtype=int)
+    found[own] = heaviest(known, pool, seats)
     for row, keys in zip(rare, found, strict=True):
         best = [j for j in np.argsort(-row, kind="stable")[: keys.size] if row[j] > 0.0]
         assert sorted(row[best].tolist(), reverse=True) == row[keys[: len(best)]].tolist()
@@ -363,18 +406,18 @@ def test_a_step_keeps_the_sum_and_raises_the_dual(half):
 def test_what_rows_have_entered_is_kept_as_they_come_and_go():
     """The matrix that is kept is that of the rows there are, whatever the steps and the ridges before."""
     G, rng = text(120, 300, 6), np.random.default_rng(0)
-    known, pool, seats = surveyed(G, np.arange(100))
-    preconditioner.precondition(known, seats, np.full(100, 0.1))
+    known, pool, seats, _ = surveyed(G, np.arange(100))
+    preconditioner.precondition(known, two_parts(pool), seats, np.full(100, 0.1))
     for ridge in (0.1, 1e-3, 1e-3, 0.05):
         rows = np.flatnonzero(rng.random(120) < 0.85)
-        known, pool, seats = surveyed(G, rows, known, pool)
-        M = preconditioner.precondition(known, seats, np.full(rows.size, ridge))
+        known, pool, seats, _ = surveyed(G, rows, known, pool)
+        M = preconditioner.precondition(known, two_parts(pool), seats, np.full(rows.size, ridge))
         own = known.rest[seats] + ridge
         alike, _ = links(M)
         own[alike] -= M.slope[alike] * known.shared[seats][alike]
         assert alike.size >= 6 and np.all(np.abs(M.pivot - own) <= 1.001 * preconditioner.DRIFT * M.pivot)
-        A = parts(M)
-        A[alike] -= M.slope[alike, None] * parts(M)[M.like[alike]]
+        A, every = frequent_parts(pool, seats), frequent_parts(pool, seats)
+        A[alike] -= M.slope[alike, None] * every[M.like[alike]]
         W = np.eye(A.shape[1]) + (A / M.pivot[:, None]).T @ A
         factor = np.tril(M.factor)
         np.testing.assert_allclose(factor @ factor.T, W, rtol=1e-9, atol=1e-9 * W.max())
