@@ -98,12 +98,14 @@ def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, fin
         if last:
             best, best_step[:], best_change[:] = rise, step, change
         if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
+            touched += stopped
             for k in range(n):
-                product = dot(rows.rare, where[k], change) + frequent_dot(rows, where[k], change)
-                residual[k] = t[k] - product - ridge[k] * (step[k] - centre[k])
+                if stopped > 0 or not opened[k]:
+                    product = dot(rows.rare, where[k], change) + frequent_dot(rows, where[k], change)
+                    residual[k] = t[k] - product - ridge[k] * (step[k] - centre[k])
+                    touched += 1
             others = _open(residual, box, opened)
             curve = 0.0 if others > 0 else curve
-            touched += stopped + n
         moves += others
         if touched > limit * n or (others == 0 and ((moves > 0 and not final) or closer == 1.0)):
             break

@@ -39,6 +39,9 @@ class Reduced:
     # shape (k,): products of the survivors with ``start_w``, known from the reference's certificate
     start_margins: np.ndarray
     theta: np.ndarray  # shape (N,); dual variables (theta scale): of the fixed rows, and where the survivors start
+    # shape (k,): what products with ``start_sum`` are foreseen to be, where the start is the line through two points;
+    # nobody has formed them
+    foreseen: np.ndarray | None = None
     # ``fetch(numbers)`` returns a copy of rows of the full problem, as ``take()`` does, and their norms
     fetch: Callable | None = None
     faces: Faces | None = None  # what a solver knows of rows from steps that it took before

@@ -111,6 +111,19 @@ class Descent:
             self.touched += touched
             sweeps -= now
 
+    def foresees(self, tol: float) -> bool:
+        """Tell whether the start's relative gap is above ``tol``, as far as its products with the rows are foreseen;
+        these are its margins then, and no pass is needed to say that the start is not the end.
+        """
+        r = self.reduced
+        if r.foreseen is None:
+            return False
+        loss, linear, _ = box_kernels.box_summary(r.c, r.foreseen, r.lo, r.hi, self.alpha, 0, r.size)
+        w_sq, pull = float(self.w @ self.w), float(self.alpha @ r.foreseen)
+        self.margins, self.gap = r.foreseen, pull + loss - linear
+        self.primal = pull - 0.5 * w_sq + loss + self.offset
+        return self.gap > tol * abs(self.primal)
+
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap of what is alive; screen with its ball where asked. Return whether the target is met.
 

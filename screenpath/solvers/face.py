@@ -27,6 +27,7 @@ PRODUCTS, FORCING = 80, 0.2  # of conjugate gradients: most of a system, and the
 CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
 PROX, LEAST, MOST = 3e-3, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
 WAY, HARDER, SOFTER = 0.5, 0.01, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
+AHEAD = 100.0  # targets above which a start's gap is believed as it is foreseen, and no pass looks at it
 SHARE = 0.6  # of the target, which the free rows may keep where nothing else is asked
 # Where the free rows keep less than SURE of the target, after a round that began within CLOSE targets, hardly any other
 # has left its side: the certificate may tell, without another pass over what is left.
@@ -56,14 +57,15 @@ class FaceDescent(Solver):
         run = Descent(reduced, np.random.SeedSequence((self.seed, rank)), copied=not reduced.sparse)
         epochs, last, poor, prox, share = 0, np.inf, 0, PROX, 1.0
         while True:
-            converged = run.check(tol, dynamic)
+            begins = last == np.inf and run.foresees(AHEAD * tol)
+            converged = not begins and run.check(tol, dynamic)
             budget.note(run.gap, run.primal, run.touched)
             poor += run.gap > POOR * last
             if converged or not np.isfinite(run.gap) or run.alive.size == 0 or poor > PATIENCE:
                 break
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
-            last, near = run.gap, run.gap <= NEAR * abs(run.primal) and share >= WAY
+            last, near = run.gap, not begins and run.gap <= NEAR * abs(run.primal) and share >= WAY
             sweeps, share, left = self._round(run, tol, prox, near, min(SWEEPS, budget.epochs - epochs), budget)
             prox = min(prox * SOFTER, MOST) if share < WAY else max(prox * HARDER, LEAST)
             epochs += sweeps

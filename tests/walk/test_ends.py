@@ -159,11 +159,18 @@ def test_the_start_on_the_line_is_nearer():
     model = model_of("wide")
     C = 1.05 * model.closed_until  # a few rows are free
     *_, (_, one), (_, two) = steps_of(model, "wide", C * np.array([1.0, 1.0001, 1.0002]), tol=1e-12)
-    two.before, C = (one.C, one.theta), 1.0003 * C
+    two.before, C = (one.C, one.theta, one.point.products), 1.0003 * C
     assert 0 < model.size - two.n_R - two.n_L < model.size
     theta = model._looking_ahead(C, two)[0]
     ahead, plain = model.certify(C, None, theta), model.certify(C, None, two.theta)
     assert ahead.gap < plain.gap
+    foreseen = model._looking_ahead(C, two)[-1]
+    np.testing.assert_allclose(foreseen, ahead.point.products, atol=1e-9)
+    assert np.abs(foreseen - two.point.products).max() > 1e-6
+    one.before = None
+    assert model._looking_ahead(C, one)[-1] is None
+    with pytest.raises(ValueError, match="before_margins"):
+        model.restore({name: value for name, value in model.state(two).items() if name != "before_margins"})
 
 
 @pytest.mark.parametrize("path", [screenpath.lad_path, screenpath.quantile_path])

@@ -16,6 +16,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.rules.intercept import parse_free_rule
 from screenpath.solvers import make_solver
+from screenpath.solvers.cd import Descent
 from screenpath.solvers.intercept import make_free_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
@@ -66,6 +67,30 @@ def stored(state: dict) -> dict:
     file.seek(0)
     with np.load(file) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+@pytest.mark.parametrize("off", [0.0, 1e6])
+def test_what_is_foreseen_saves_passes_and_decides_nothing(monkeypatch, off):
+    """Each point is certified with less work; also where what is foreseen is beside all truth, if with more."""
+    model, looked, foreseen = model_of(), Descent.foresees, []
+
+    def foresees(self, tol):
+        if off and self.reduced.foreseen is not None:
+            self.reduced.foreseen = self.reduced.foreseen + off * np.cos(np.arange(self.reduced.size))
+        foreseen.append(looked(self, tol))
+        return foreseen[-1]
+
+    monkeypatch.setattr(Descent, "foresees", foresees)
+    ahead = walked(model)
+    assert sum(foreseen) > 8 and (off or not all(foreseen))
+    monkeypatch.setattr(Descent, "foresees", lambda self, tol: False)
+    plain = walked(model)
+    for (one, _), (other, certificate) in zip(ahead, plain, strict=True):
+        assert one.status == other.status == "certified"
+        assert abs(one.primal - other.primal) <= one.gap + other.gap
+        assert one.screened_L + one.screened_R <= certificate.n_L + certificate.n_R
+    passes = [sum(step.passes for step, _ in found) for found in (ahead, plain)]
+    assert off or passes[0] < passes[1] - 0.3 * sum(foreseen)
 
 
 @pytest.mark.parametrize("kind", ["svm", "svr", "free"])
