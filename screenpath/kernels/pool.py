@@ -21,7 +21,7 @@ SEATS, COLUMNS, STEPS, PARTED, ADDED, FREQUENT = range(6)
 MORE = 1.25  # room is made for so many times what is needed
 MANY = 200  # columns that are frequent, at most
 FEWER = 8  # and at most one for so many rows
-# Sum of the squares of a column of rows of norm 1, less what its entries cost a Gram matrix, from which it is one of them.
+# Sum of the squares of a column of rows of norm 1, less what its entries cost a Gram matrix, from which it is frequent.
 HEAVY, COST = 1.0, 0.001
 HALVINGS = 20  # of a range of weights
 

@@ -91,6 +91,8 @@ class Descent:
         self.widths = float((reduced.hi - reduced.lo) @ reduced.norms)
         self.margins = np.empty(reduced.size)  # of the last check, of what was alive before it
         self.moved = True  # whether w has been since
+        # Products with the start, where they are known: until it moves.
+        self.formed = reduced.start_margins if reduced.start_w is reduced.start_sum else None
         self.offset = reduced.offset
 
     def restart(self) -> None:
@@ -99,7 +101,7 @@ class Descent:
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget, rows: np.ndarray | None = None) -> None:
         """Run ``sweeps`` sweeps over some rows, by default all that are alive, in kernel calls of bounded length."""
-        r, rows, self.moved = self.reduced, self.alive if rows is None else rows, True
+        r, rows, self.moved, self.formed = self.reduced, self.alive if rows is None else rows, True, None
         each = max(1, VISITS // max(rows.size, 1))
         while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
@@ -169,7 +171,10 @@ class Descent:
 
     def _products(self) -> np.ndarray:
         """Return the margins of what is alive; they are noted too."""
-        alive, self.moved = self.alive, False
+        alive, formed, self.moved, self.formed = self.alive, self.formed, False, None
+        if formed is not None and alive.size == formed.size:
+            self.margins = formed
+            return formed
         self.touched += alive.size
         if alive.size == self.reduced.size:
             self.margins = self.reduced.products(self.w)
@@ -185,4 +190,4 @@ class Descent:
         step = values - self.alpha[rows]
         self.alpha[rows] = values
         touched = listed_sum(self.rows, self.where[rows], step * self.signs[rows], self.w)
-        self.touched, self.moved = self.touched + touched, self.moved or touched > 0
+        self.touched, self.moved, self.formed = self.touched + touched, self.moved or touched > 0, None

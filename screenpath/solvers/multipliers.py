@@ -16,11 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from screenpath.kernels.matrix import matrix_of, products, taken, weighted_sum
+from screenpath.kernels.matrix import Matrix, matrix_of, products, taken, weighted_sum
 from screenpath.kernels.multiplier import EXACT, next_multiplier
 from screenpath.models.faces import Faces
 from screenpath.models.reduced import Reduced
-from screenpath.numbers.csr import with_constant
 from screenpath.solvers.base import Budget, Solver
 
 RHO = 0.1  # times the square of a typical distance of the rows from their middle: the same at all grid points
@@ -39,18 +38,21 @@ class Multipliers:
 
     def __init__(self, run):
         self.run, size = run, run.c.size
-        self.plain = taken(run.rows, run.where, np.ones(run.where.size, dtype=np.int8), np.arange(size), 0.0, 0)
         self.rho = RHO * (run.reduced.typical**2 or 1.0)
-        plain = self.plain.data, self.plain.indices, self.plain.indptr
-        self.rows, self.norms = self._augmented(plain, run.reduced.norms)
+        self.rows, self.norms = self._augmented(run.rows, run.where, run.reduced.norms)
         self.faces: Faces | None = run.reduced.faces
         run.touched += size
 
-    def _augmented(self, rows: tuple, norms: np.ndarray) -> tuple:
-        """Return rows with the column of the intercept, and their norms."""
-        data, indices, indptr = rows
-        longer = with_constant(data, indices, indptr, self.run.w.size, math.sqrt(self.rho))
-        return longer, np.sqrt(np.square(norms) + self.rho)
+    def _augmented(self, X: Matrix, where: np.ndarray, norms: np.ndarray) -> tuple[Matrix, np.ndarray]:
+        """Return copies of rows with the column of the intercept, and their norms."""
+        plus, every = np.ones(where.size, dtype=np.int8), np.arange(where.size)
+        rows = taken(X, where, plus, every, math.sqrt(self.rho), self.run.w.size)
+        return rows, np.sqrt(np.square(norms) + self.rho)
+
+    def _fetch(self, numbers: np.ndarray) -> tuple:
+        rows, norms = self.run.reduced.fetch(numbers)
+        longer, norms = self._augmented(matrix_of(rows), np.arange(numbers.size), norms)
+        return (longer.data, longer.indices, longer.indptr), norms
 
     @property
     def missing(self) -> float:
@@ -65,21 +67,21 @@ class Multipliers:
         if not count or missing == 0.0:
             return
         shared = np.where(free, np.clip(run.alpha - missing / count, run.lo, run.hi), run.alpha)
-        run.v = run.v.copy()
-        run.touched += weighted_sum(self.plain, shared - run.alpha, run.v, 0, shared.size)
-        run.alpha = shared
+        longer = np.append(run.v, 0.0)
+        run.touched += weighted_sum(self.rows, shared - run.alpha, longer, 0, shared.size)
+        run.v, run.alpha = longer[:-1], shared
 
     def problem(self, mu: float) -> Reduced:
         """Return the box problem around an intercept, from the dual point of the run."""
-        run, rows = self.run, self.rows
+        run, rows = self.run, (self.rows.data, self.rows.indices, self.rows.indptr)
         point, margins = np.append(run.v, math.sqrt(self.rho) * self.missing), np.empty(run.c.size)
-        products(matrix_of(rows), point, margins, 0, margins.size)
+        products(self.rows, point, margins, 0, margins.size)
         run.touched += margins.size
         return Reduced(
             take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
             norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, start_alpha=run.alpha,
             start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
-            fetch=lambda numbers: self._augmented(*run.reduced.fetch(numbers)), faces=self.faces,
+            fetch=self._fetch, faces=self.faces,
         )  # fmt: skip
 
     def solve(self, solver: Solver, *, tol: float, budget: Budget, rank: int) -> bool:
