@@ -46,7 +46,7 @@ def next_multiplier(mu, missing, mu_before, before, otherwise):
 
 
 @kernel(fastmath=SUMS)
-def _summed(k, rest, lo, hi, alpha, signs):
+def summed(k, rest, lo, hi, alpha, signs):
     """Return what the signed dual variables exceed ``rest`` by, the sum of their sizes, and how many are free."""
     total, size, free = -rest, abs(rest), 0.0
     for r in range(at(k)):
@@ -57,7 +57,7 @@ def _summed(k, rest, lo, hi, alpha, signs):
 
 
 @kernel
-def _share_out(X, k, missing, free, v, where, lo, hi, alpha, signs):
+def share_out(X, k, missing, free, v, where, lo, hi, alpha, signs):
     """Take from the dual variables between their ends what the sum is too large by, as far as they can give it."""
     share = missing / free
     for r in range(k):
@@ -140,7 +140,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, roun
     rho = typical * typical * (RHO if size > 0.0 else (TIED if 2 * tied > k else FIRST))
     bias = np.sqrt(rho)
     _widened(k, rho, vectors[NORMS])
-    missing, size, free = _summed(k, rest, lo, hi, alpha, signs)
+    missing, size, free = summed(k, rest, lo, hi, alpha, signs)
     mu, mu_before, before = b - rho * missing, np.nan, 0.0
     iterations, touched, gap, primal, solved = 0, 0, np.inf, 0.0, False
     for _ in range(MOST):
@@ -151,15 +151,15 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, roun
             team,
         )  # fmt: skip
         iterations, touched, primal, b = iterations + done, touched + work, primal - 0.5 * w[d] ** 2, mu + bias * w[d]
-        missing, size, free = _summed(k, rest, lo, hi, alpha, signs)
+        missing, size, free = summed(k, rest, lo, hi, alpha, signs)
         following = next_multiplier(mu, missing, mu_before, before, mu + rho * missing)
         mu_before, before = mu, missing
         for _ in range(SHARES):
             if free == 0.0 or abs(missing) <= EXACT * size:
                 break
-            _share_out(X, k, missing, free, v, where, lo, hi, alpha, signs)
+            share_out(X, k, missing, free, v, where, lo, hi, alpha, signs)
             touched += int(free)
-            missing, size, free = _summed(k, rest, lo, hi, alpha, signs)
+            missing, size, free = summed(k, rest, lo, hi, alpha, signs)
         gap = _slackness(count, k, alive, lo, hi, alpha, t)
         for j in range(d):
             gap += 0.5 * (w[j] - v[j]) ** 2
@@ -186,4 +186,7 @@ def warm_up():
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), np.array([1, -1])
     w = np.zeros(3)
-    minimise_free(matrix_of(np.eye(2)), 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, room, team)
+    X, where, ends, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2), np.ones(2, dtype=np.int8)
+    missing, _, free = summed(2, 0.0, -ends, ends, np.zeros(2), signs)
+    share_out(X, 2, missing, free, w.copy(), where, -ends, ends, np.zeros(2), signs)
+    minimise_free(X, 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, room, team)

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from screenpath.kernels.matrix import Matrix, matrix_of, products, taken, weighted_sum
-from screenpath.kernels.multiplier import EXACT, next_multiplier
+from screenpath.kernels import multiplier as kernels
+from screenpath.kernels.matrix import Matrix, matrix_of, products, taken
 from screenpath.models.faces import Faces
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solver
@@ -39,6 +39,7 @@ class Multipliers:
     def __init__(self, run):
         self.run, size = run, run.c.size
         self.rho = RHO * (run.reduced.typical**2 or 1.0)
+        self.every, self.plus = np.arange(size), np.ones(size, dtype=np.int8)
         self.rows, self.norms = self._augmented(run.rows, run.where, run.reduced.norms)
         self.faces: Faces | None = run.reduced.faces
         run.touched += size
@@ -54,27 +55,26 @@ class Multipliers:
         longer, norms = self._augmented(matrix_of(rows), np.arange(numbers.size), norms)
         return (longer.data, longer.indices, longer.indptr), norms
 
-    @property
-    def missing(self) -> float:
-        """Return by how much the sum of the dual variables is too large."""
-        return float(self.run.alpha.sum()) - self.run.reduced.rest
+    def summed(self) -> tuple[float, float, float]:
+        """Return by how much the sum of the dual variables is too large, that of their sizes, and how many are free."""
+        run = self.run
+        return kernels.summed(run.alpha.size, run.reduced.rest, run.lo, run.hi, run.alpha, self.plus)
 
     def share_out(self) -> None:
         """Take from the dual variables between their ends what the sum is too large by, as far as they can give it."""
-        run, missing = self.run, self.missing
-        free = (run.lo < run.alpha) & (run.alpha < run.hi)
-        count = int(np.count_nonzero(free))
-        if not count or missing == 0.0:
+        run, (missing, _, free) = self.run, self.summed()
+        if free == 0.0 or missing == 0.0:
             return
-        shared = np.where(free, np.clip(run.alpha - missing / count, run.lo, run.hi), run.alpha)
-        longer = np.append(run.v, 0.0)
-        run.touched += weighted_sum(self.rows, shared - run.alpha, longer, 0, shared.size)
-        run.v, run.alpha = longer[:-1], shared
+        longer, run.alpha = np.append(run.v, 0.0), run.alpha.copy()
+        kernels.share_out(
+            self.rows, run.alpha.size, missing, free, longer, self.every, run.lo, run.hi, run.alpha, self.plus
+        )  # fmt: skip
+        run.v, run.touched = longer[:-1], run.touched + free
 
     def problem(self, mu: float) -> Reduced:
         """Return the box problem around an intercept, from the dual point of the run."""
         run, rows = self.run, (self.rows.data, self.rows.indices, self.rows.indptr)
-        point, margins = np.append(run.v, math.sqrt(self.rho) * self.missing), np.empty(run.c.size)
+        point, margins = np.append(run.v, math.sqrt(self.rho) * self.summed()[0]), np.empty(run.c.size)
         products(self.rows, point, margins, 0, margins.size)
         run.touched += margins.size
         return Reduced(
@@ -88,7 +88,7 @@ class Multipliers:
         """Move the run's iterate until its gap is small enough; return whether it is."""
         run, d = self.run, self.run.w.size
         self.share_out()
-        mu = run.b - self.rho * self.missing
+        mu = run.b - self.rho * self.summed()[0]
         before = math.nan, 0.0
         for k in range(MOST):
             left = replace(budget, epochs=budget.epochs - run.iterations, touched=budget.touched + run.touched)
@@ -97,12 +97,13 @@ class Multipliers:
             self.faces = found.faces
             run.iterations, run.touched = run.iterations + found.epochs, run.touched + found.touched
             run.w, run.v, run.alpha = found.w[:d].copy(), found.w[:d], found.alpha
-            now = mu, self.missing
+            now = mu, self.summed()[0]
             run.b = mu + self.rho * now[1]
-            mu, before = next_multiplier(*now, *before, run.b), now
+            mu, before = kernels.next_multiplier(*now, *before, run.b), now
             self.share_out()
             run.form_products()
-            run.feasible = abs(self.missing) <= EXACT * float(np.abs(run.alpha).sum())
+            missing, size, _ = self.summed()
+            run.feasible = abs(missing) <= kernels.EXACT * size
             run.evaluate()
             if run.feasible and run.gap <= tol * abs(run.primal):
                 return True
