@@ -124,7 +124,7 @@ class Descent:
         w_sq, pull = float(self.w @ self.w), float(self.alpha @ r.foreseen)
         self.margins, self.gap = r.foreseen, pull + loss - linear
         self.primal = pull - 0.5 * w_sq + loss + self.offset
-        return self.gap > tol * abs(self.primal)
+        return tol * abs(self.primal) < self.gap < np.inf
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap of what is alive; screen with its ball where asked. Return whether the target is met.
