@@ -120,10 +120,8 @@ class Descent:
         r = self.reduced
         if r.foreseen is None:
             return False
-        loss, linear, _ = box_kernels.box_summary(r.c, r.foreseen, r.lo, r.hi, self.alpha, 0, r.size)
-        w_sq, pull = float(self.w @ self.w), float(self.alpha @ r.foreseen)
-        self.margins, self.gap = r.foreseen, pull + loss - linear
-        self.primal = pull - 0.5 * w_sq + loss + self.offset
+        self.margins = r.foreseen
+        self._evaluate(r.foreseen)
         return tol * abs(self.primal) < self.gap < np.inf
 
     def check(self, tol: float, dynamic: bool) -> bool:
@@ -132,23 +130,27 @@ class Descent:
         Rows that were screened are at the end of their box for good. Should ``w`` leave one of them on the wrong side
         of its kink, the certificate on the full data says so.
         """
-        alive = self.alive
-        alive.sort(kind="stable")  # sweeps have permuted it
-        margins, (c, lo, hi, alpha) = self._products(), self._of_alive()
-        loss, linear, magnitude = box_kernels.box_summary(c, margins, lo, hi, alpha, 0, alive.size)
-        w_sq = float(self.w @ self.w)
-        pull = w_sq - float(alpha @ margins)  # the sum of the fixed rows, times w
-        primal = 0.5 * w_sq - pull + loss + self.offset
-        gap = w_sq - pull + loss - linear
-        self.gap, self.primal = gap, primal
-        if gap <= tol * abs(primal):
+        self.alive.sort(kind="stable")  # sweeps have permuted it
+        margins = self._products()
+        c, w_sq, terms = self._evaluate(margins)
+        if self.gap <= tol * abs(self.primal):
             return True
-        if dynamic and np.isfinite(gap):
+        if dynamic and np.isfinite(self.gap):
             # Margins are off by the rounding of a product, and w by that of its updates.
             size, off = np.sqrt(w_sq), UNIT * (self.touched + 64.0)
-            error = (GAP_ROUNDING + off) * (w_sq + abs(pull) + loss + magnitude + size * self.widths)
-            self._screen(margins, c, max(gap, 0.0) + error, w_sq)
+            error = (GAP_ROUNDING + off) * (terms + size * self.widths)
+            self._screen(margins, c, max(self.gap, 0.0) + error, w_sq)
         return False
+
+    def _evaluate(self, margins: np.ndarray) -> tuple:
+        """Form the gap and the primal value of what is alive; return its kinks, ``||w||^2``, and the sum of sizes."""
+        c, lo, hi, alpha = self._of_alive()
+        loss, linear, magnitude = box_kernels.box_summary(c, margins, lo, hi, alpha, 0, margins.size)
+        w_sq = float(self.w @ self.w)
+        pull = w_sq - float(alpha @ margins)  # the sum of the fixed rows, times w
+        self.primal = 0.5 * w_sq - pull + loss + self.offset
+        self.gap = w_sq - pull + loss - linear
+        return c, w_sq, w_sq + abs(pull) + loss + magnitude
 
     def _of_alive(self) -> tuple:
         r = self.reduced
