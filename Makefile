@@ -41,7 +41,7 @@ demo: $(VENV)/.installed
 # times as long.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
 	tests/models/test_sparse.py tests/models/test_sparse_free.py tests/solvers/test_sparse_newton.py \
-	tests/walk/test_compiled.py
+	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
 OF_COMPILING := $(addprefix tests/kernels/test_, cache.py pack.py sharing.py shipped.py)
 MORE := tests/architecture tests/examples tests/kernels tests/proofs tests/safety
 test quick: export PYTHONDONTWRITEBYTECODE :=

@@ -61,7 +61,7 @@ def sum_drift(before, changed, bounds):
     return (before + each * size + UNIT * bounds[ALL_NORMS]) * (1.0 + 8.0 * UNIT)
 
 
-@kernel(leaf=True)
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def product_errors(w, bounds):
     """Return ``a`` and ``b``: the product of ``w`` with a row ``g`` is off by at most ``a ||g|| + b``."""
     square, some = 0.0, False

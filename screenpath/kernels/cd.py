@@ -8,6 +8,20 @@ from screenpath.kernels.matrix import add, borrowed, dot, matrix_of
 NO_SIGNS = np.empty(0, dtype=np.int8)
 
 
+@kernel
+def draws(seed, rank):
+    """Return the state of the generator for a grid point, shape (1,): not 0, and another one for each ``rank``.
+
+    The ``rank``-th number of SplitMix64 (Steele, Lea and Flood 2014) that begins at ``seed``, both uint64.
+    """
+    z = seed + (rank + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state = np.empty(1, dtype=np.uint64)
+    state[0] = max(z ^ (z >> np.uint64(31)), np.uint64(1))
+    return state
+
+
 @kernel(fastmath=SUMS)
 def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
     """Run a bounded number of sweeps over the rows ``active``, in place.
@@ -57,7 +71,7 @@ def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrin
             random[0] ^= random[0] << np.uint64(25)
             random[0] ^= random[0] >> np.uint64(27)
             draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
-            j = np.int64(draw % np.uint64(k + 1))
+            j = np.int64((draw * np.uint64(k + 1)) >> np.uint64(31))  # a division would take longer
             active[k], active[j] = active[j], active[k]
         k = 0
         while k < size:
@@ -130,7 +144,7 @@ def parted(status, alive, lo, hi, decided):
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one, where, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
-    X, active, random = matrix_of(np.eye(2)), np.arange(2), np.ones(1, dtype=np.uint64)
+    X, active, random = matrix_of(np.eye(2)), np.arange(2), draws(np.uint64(0), np.uint64(0))
     cd_sweeps(X, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
     placed_sweeps(X, where, signs, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
     parted(np.zeros(2, dtype=np.int8), np.arange(2), np.zeros(2), np.ones(2), np.zeros(2, dtype=np.int8))

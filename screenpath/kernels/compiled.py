@@ -130,7 +130,7 @@ def box_walk(X, problem, points, settings, changes, room, team):
             return k - 1, True
         if me == 0:
             _note(
-                now, float(n), n_R, n_L, screened_R, screened_L, epochs, touched + work + n, solving - clock,
+                now, float(n), n_R, n_L, screened_R, screened_L, epochs, 1, touched + work + n, solving - clock,
                 certifying - solving,
             )  # fmt: skip
             _record(k, now, new_w, new, numbers, w, total)

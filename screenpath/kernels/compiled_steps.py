@@ -81,14 +81,25 @@ def _sum_rows(X, edges, weights, out, sums, team):
 
 
 @kernel
-def _screen(C, C0, known, margins, problem, settings, status, team):
-    """Decide with the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers."""
+def _ball(C, C0, known, gap_rounding):
+    """Return the ball of the reference's pair (``rules.box.pair_ball``); ``known`` are its numbers.
+
+    Returns
+    -------
+    ahead, radius, extent : float
+        The centre is so many times ``w``; no point of the ball is longer than the last one.
+    """
     w_sq, total_sq, inner = known[0], known[1], known[2]
-    c, norms, gap_rounding = problem.c, problem.norms, settings.gap_rounding
     radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, gap_rounding)
     radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, gap_rounding)
     ahead = 0.5 * (1.0 + C / C0)
-    extent = np.sqrt(ahead * ahead * w_sq) + radius
+    return ahead, radius, np.sqrt(ahead * ahead * w_sq) + radius
+
+
+@kernel
+def _screen(C, C0, known, margins, problem, settings, status, team):
+    """Decide with the ball of the reference's pair; ``known`` are its numbers."""
+    c, norms, (ahead, radius, extent) = problem.c, problem.norms, _ball(C, C0, known, settings.gap_rounding)
     first, last, blocks = share(team, c.size, ROWS)
     out, n_R, n_L = team.table[half(team)], 0.0, 0.0
     for b in range(first, last):
@@ -353,12 +364,12 @@ def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes,
 
 
 @kernel
-def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, touched, screen_s, solve_s):
+def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, screen_s, solve_s):
     """Write counts, shares and seconds of a point to its numbers."""
     n_E, survivors, ratio, rate = partition.shares(n, n_R, n_L, screened_R, screened_L)
     now[COUNTS], now[COUNTS + 1], now[COUNTS + 2] = n_R, n_L, n_E
     now[SCREENED], now[SCREENED + 1], now[SCREENED + 2] = screened_R, screened_L, survivors
-    now[EPOCHS], now[EPOCHS + 1] = epochs, touched
+    now[EPOCHS], now[EPOCHS + 1], now[EPOCHS + 2] = epochs, rounds, touched
     now[RATIO], now[RATIO + 1] = ratio, rate
     now[SECONDS], now[SECONDS + 1], now[SECONDS + 2] = screen_s, solve_s, 0.0
 

@@ -8,8 +8,8 @@ import numpy as np
 FIELDS = (
     "w_sq", "total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding",
     "sum_error", "updates", "n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors", "nnz_w", "epochs",
-    "touched", "rejection_ratio", "screening_rate", "screen_s", "solve_s", "certify_s", "intercept", "low", "high",
-    "residue", "shift", "cost",
+    "rounds", "touched", "rejection_ratio", "screening_rate", "screen_s", "solve_s", "certify_s", "intercept", "low",
+    "high", "residue", "shift", "cost",
 )  # fmt: skip
 XI, ELL, SLACK, ERROR, PRIMAL, GAP = map(FIELDS.index, ("xi", "ell", "slack", "error", "primal", "gap"))
 # What screens the points of a walk: nothing, the ball of the reference's pair, or decisions that the caller has made.

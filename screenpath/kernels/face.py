@@ -24,11 +24,11 @@ def movable(c, margins, lo, hi, alpha, sqnorms, alive):
     """Return the alive rows whose dual variable is inside of its box, or is drawn there; and those that are not 0."""
     rows, face, n, m = np.empty_like(alive), np.empty_like(alive), 0, 0
     for i in alive:
-        t = c[i] - margins[i]
-        inward = t > 0.0 if alpha[i] <= lo[i] else (t < 0.0 if alpha[i] >= hi[i] else True)
+        t = c[i] - margins[i]  # without branches: which are drawn inside is hard to guess
+        inward = ((alpha[i] > lo[i]) | (t > 0.0)) & ((alpha[i] < hi[i]) | (t < 0.0))
         rows[n], face[m] = i, i  # kept where the next one does not overwrite it
         n += inward
-        m += inward and sqnorms[i] > 0.0
+        m += inward & (sqnorms[i] > 0.0)
     return rows[:n].copy(), face[:m].copy()
 
 

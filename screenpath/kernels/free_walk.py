@@ -230,7 +230,7 @@ def free_walk(X, problem, free, points, settings, changes, room, team):
             _put_back(rows, changes.held, point)
             return k - 1, True
         _note(
-            now, float(n), n_R, n_L, screened_R, screened_L, epochs, touched + work + n, solving - clock,
+            now, float(n), n_R, n_L, screened_R, screened_L, epochs, 1, touched + work + n, solving - clock,
             certifying - solving,
         )  # fmt: skip
         _record(k, now, new_w, new, numbers, w, total)

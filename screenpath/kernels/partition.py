@@ -39,21 +39,55 @@ def box_rests(theta, lo, hi):
     return True
 
 
-@kernel
-def box_line(C1, theta1, C2, theta2, C, lo, hi):
+@kernel(fastmath={"reassoc", "contract"})
+def box_line(C1, theta1, C2, theta2, C, lo, hi, signs, c, apart):
     """Return the dual point at ``C`` on the line through ``alpha = C theta`` of two others, inside its box.
 
     What is at an end at ``C2`` stays there.
+
+    Parameters
+    ----------
+    C1, C2, C : float
+    theta1, theta2, lo, hi, c, apart : ndarray of shape (n,)
+        ``apart`` is written: by how much each variable is beside the line, times its sign. It is 0 for most.
+    signs : ndarray of int8 of shape (n,)
+
+    Returns
+    -------
+    theta : ndarray of shape (n,)
+    linear : float
+        ``c . theta``.
     """
-    out, share = np.empty(theta2.size), (C - C2) / (C2 - C1)
+    theta, share, linear = np.empty(theta2.size), (C - C2) / (C2 - C1), 0.0
     for i in range(theta2.size):
-        known, low, high = C2 * theta2[i], lo[i], hi[i]
-        value = (known + share * (known - C1 * theta1[i])) / C
-        free = (low < theta2[i]) & (theta2[i] < high)
-        value = value if value > low else low
+        known, low, high, end = C2 * theta2[i], lo[i], hi[i], theta2[i]
+        line = (known + share * (known - C1 * theta1[i])) / C
+        value = line if line > low else low
         value = value if value < high else high
-        out[i] = value if free else theta2[i]
-    return out
+        value = value if (low < end) & (end < high) else end
+        theta[i] = value
+        apart[i] = signs[i] * (value - line) if theta1[i] != end else 0.0
+        linear += c[i] * value
+    return theta, linear
+
+
+@kernel(fastmath={"contract"})
+def sum_line(C1, total1, C2, total2, C):
+    """Return the sum over rows of the point on the line through two others, before it is put into its box."""
+    total, share = np.empty(total2.size), (C - C2) / (C2 - C1)
+    for j in range(total2.size):
+        known = C2 * total2[j]
+        total[j] = (known + share * (known - C1 * total1[j])) / C
+    return total
+
+
+@kernel
+def margin_line(C1, margins1, C2, margins2, C):
+    """Return what the products with ``w`` at ``C`` are on the line through those of two other points."""
+    margins, share = np.empty(margins2.size), (C - C2) / (C2 - C1)
+    for i in range(margins2.size):
+        margins[i] = margins2[i] + share * (margins2[i] - margins1[i])
+    return margins
 
 
 @kernel
@@ -153,11 +187,11 @@ def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, st
 
 @kernel(leaf=True)
 def box_moves(moved, status, lo, hi, signs, theta, step):
-    """Put fixed variables at their ends; write what that changes, times their signs, to ``step``."""
+    """Put fixed variables at their ends; add what that changes, times their signs, to ``step``."""
     for r in range(moved.size):
         i = moved[r]
         end = hi[i] if status[i] > 0 else lo[i]
-        step[i] = signs[i] * (end - theta[i])
+        step[i] += signs[i] * (end - theta[i])
         theta[i] = end
 
 
@@ -230,7 +264,9 @@ def warm_up():
     index = np.zeros(2, dtype=np.int64)
     box_ends(a, a, a, status.copy(), 0, 2)
     box_rests(a, a, a)
-    box_line(0.5, a, 1.0, a, 2.0, a, a)
+    box_line(0.5, a, 1.0, a, 2.0, a, a, signs, a, a.copy())
+    sum_line(0.5, a, 1.0, a, 2.0)
+    margin_line(0.5, a, 1.0, a, 2.0)
     box_closed_form(a, a, a)
     box_part(status, a, a, a, a, 1.0)
     part_rows(status, status, a, a, a, a, index.copy(), index.copy(), 0, 0, 2)

@@ -21,8 +21,9 @@ SEATS, COLUMNS, STEPS, PARTED, ADDED, FREQUENT = range(6)
 MORE = 1.25  # room is made for so many times what is needed
 MANY = 200  # columns that are frequent, at most
 FEWER = 8  # and at most one for so many rows
-# Sum of the squares of a column of rows of norm 1, less what its entries cost a Gram matrix, from which it is frequent.
-HEAVY, COST = 1.0, 0.001
+# Sum of the squares of a column of rows of norm 1, less what its entries cost a Gram matrix, from which it is frequent:
+# HEAVY of so many rows or more, down to LIGHT of fewer, where the matrix is small.
+LIGHT, HEAVY, ROWS, COST = 0.5, 1.0, 1500, 0.001
 HALVINGS = 20  # of a range of weights
 
 
@@ -108,10 +109,16 @@ def longer(array, used, needed):
     return fresh
 
 
+@kernel
+def heavy_of(rows):
+    """Return the weight from which a column of so many rows is frequent."""
+    return min(max(HEAVY * rows / ROWS, LIGHT), HEAVY)
+
+
 @kernel(fastmath=SUMS)
-def _least_weight(weights, most):
-    """Return a weight, ``HEAVY`` or more, that at most so many are above, and few less."""
-    low, high = HEAVY, HEAVY
+def _least_weight(weights, least, most):
+    """Return a weight, the ``least`` or more, that at most so many are above, and few less."""
+    low, high = least, least
     for weight in weights:
         high = max(high, weight)
     if weights.size <= most:
@@ -135,7 +142,7 @@ def begun(X, where, listed, sqnorms, size, d):
 
     The parameters are those of :func:`admitted`, and their squared norms.
     """
-    X, weights, heavy, found, count = borrowed(X), np.zeros(d), np.empty(d), 0, 0
+    X, weights, heavy, found, count, light = borrowed(X), np.zeros(d), np.empty(d), 0, 0, heavy_of(listed.size)
     data, indices, indptr = X.data, X.indices, X.indptr
     for k in range(listed.size):
         i, scale = where[listed[k]], 1.0 / sqnorms[k]
@@ -143,8 +150,8 @@ def begun(X, where, listed, sqnorms, size, d):
             weights[at(indices[q])] += scale * data[q] * data[q] - COST
     for j in range(d):
         heavy[found] = weights[j]  # kept where the next one does not overwrite it
-        found += weights[j] > HEAVY
-    least = _least_weight(heavy[:found], min(MANY, listed.size // FEWER))
+        found += weights[j] > light
+    least = _least_weight(heavy[:found], light, min(MANY, listed.size // FEWER))
     label, columns = np.full(d, -1, dtype=np.int32), np.empty(found, dtype=np.int64)
     for j in range(d):
         if weights[j] > least:

@@ -28,9 +28,9 @@ class Preconditioner(NamedTuple):
     Attributes
     ----------
     like : ndarray of int64 of shape (n,)
-        The row that each is linked to, -1 where there is none.
-    slope, pivot : ndarray of shape (n,)
-        The entry of ``T`` that a row has, and ``D``.
+        The row that each is linked to, itself where there is none: which are linked is hard to guess.
+    slope, weight : ndarray of shape (n,)
+        The entry of ``T`` that a row has, 0 where it is not linked, and ``D^-1``.
     level : ndarray of shape (n,)
         The squared norms without the frequent columns, and the ridge.
     factor : ndarray of shape (f, f)
@@ -41,7 +41,7 @@ class Preconditioner(NamedTuple):
 
     like: np.ndarray
     slope: np.ndarray
-    pivot: np.ndarray
+    weight: np.ndarray
     level: np.ndarray
     factor: np.ndarray
     whole: bool
@@ -51,7 +51,7 @@ class Preconditioner(NamedTuple):
 def diagonal(pivot):
     """Return the preconditioner that divides by ``pivot``."""
     n = pivot.size
-    return Preconditioner(np.full(n, -1, dtype=np.int64), np.zeros(n), pivot, pivot, np.empty((0, 0)), True)
+    return Preconditioner(np.arange(n), np.zeros(n), 1.0 / pivot, pivot, np.empty((0, 0)), True)
 
 
 @kernel(fastmath=SUMS)
@@ -69,15 +69,15 @@ def precondition(known, rows, seats, ridge):
         Above 0.
     """
     n, f, gram = ridge.size, known.gram.shape[0], known.gram
-    like, slope, pivot, level = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
+    like, slope, weights, level = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
     factor, (own, where) = np.empty((f, f)), room(rows.starts, seats.max() + 1 if n > 0 else 0)
     for k in range(n):
         r = seats[k]
         other = known.like[r]
-        like[k], level[k] = known.spot[other] if other >= 0 else -1, known.rest[r] + ridge[k]
+        like[k], level[k] = known.spot[other] if other >= 0 else k, known.rest[r] + ridge[k]
     for k in range(n):
         r, tilt, left = seats[k], 0.0, level[k]
-        if like[k] >= 0:
+        if like[k] != k:
             tilt = known.shared[r] / level[like[k]]
             left = max(left - tilt * known.shared[r], LEAST * left)
         before, weight = known.pivot[r], 1.0 / left
@@ -88,13 +88,13 @@ def precondition(known, rows, seats, ridge):
                 enter(known, rows, r, known.slope[r], -1.0 / before, own, where)
             enter(known, rows, r, tilt, weight, own, where)
             known.slope[r], known.pivot[r] = tilt, left
-        slope[k], pivot[k] = known.slope[r], known.pivot[r]
+        slope[k], weights[k] = known.slope[r] if like[k] != k else 0.0, 1.0 / known.pivot[r]
     for i in range(f):
         for j in range(i + 1):
             factor[i, j] = gram[i, j] + gram[j, i]
         factor[i, i] += 1.0
     _factorise(factor)
-    return Preconditioner(like, slope, pivot, level, factor, True)
+    return Preconditioner(like, slope, weights, level, factor, True)
 
 
 @kernel
@@ -105,36 +105,34 @@ def closed(M, opened):
     """
     if opened.all():
         return M
-    like, pivot = M.like.copy(), M.pivot.copy()
+    like, slope, weight = M.like.copy(), M.slope.copy(), M.weight.copy()
     for k in range(opened.size):
-        if not opened[k]:
-            like[k], pivot[k] = -1, np.inf
-        elif like[k] >= 0 and not opened[like[k]]:
-            like[k], pivot[k] = -1, M.level[k]
-    return Preconditioner(like, M.slope, pivot, M.level, M.factor, False)
+        if not (opened[k] and opened[like[k]]):
+            weight[k] = 1.0 / M.level[k] if opened[k] else 0.0
+            like[k], slope[k] = k, 0.0
+    return Preconditioner(like, slope, weight, M.level, M.factor, False)
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _apart(M, r, half, out):
     """Write ``(L D L')^-1 r`` to ``out``, which may be ``r``; ``half`` is room for as much."""
-    like, slope, pivot = M.like, M.slope, M.pivot
+    like, slope, weight = M.like, M.slope, M.weight
     for k in range(r.size):
-        other = like[k]
-        half[k] = (r[k] if other < 0 else r[k] - slope[k] * r[at(other)]) / pivot[k]
+        half[k] = (r[k] - slope[k] * r[at(like[k])]) * weight[k]
     for k in range(r.size):
         out[k] = half[k]
     for k in range(r.size):
-        if like[k] >= 0:
-            out[at(like[k])] -= slope[k] * half[k]
+        out[at(like[k])] -= slope[k] * half[k]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def preconditioned(M, rows, where, r, out, half, sums, share):
     """Write ``z = M^-1 r`` to ``out``, and what ``W`` makes of it to ``sums`` and ``share``: ``A'z`` and ``A A'z``, if
     it is that of all rows. ``half`` is room for n numbers.
     """
     _apart(M, r, half, out)
-    sums[:] = 0.0
+    for j in range(at(sums.size)):
+        sums[j] = 0.0
     for k in range(r.size):
         frequent_add(rows, where[k], out[k], sums)
     solve_factored(M.factor, sums)
@@ -144,7 +142,7 @@ def preconditioned(M, rows, where, r, out, half, sums, share):
     _apart(M, out, half, out)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _multiplied(M, rows, where, turn, p, sums, added, search, share):
     """Bring ``search`` and ``share`` to ``G'p`` and its frequent columns' part of ``G G'p``.
 
@@ -154,7 +152,8 @@ def _multiplied(M, rows, where, turn, p, sums, added, search, share):
     f = sums.size
     for j in range(f):
         search[j] = sums[j] + turn * search[j] if M.whole else 0.0
-    search[f:] = 0.0
+    for j in range(at(f), at(search.size)):
+        search[j] = 0.0
     for k in range(p.size):
         if p[k] != 0.0:
             add(rows.rare, where[k], p[k], search)

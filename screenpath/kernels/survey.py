@@ -80,7 +80,7 @@ def _square(rows, r):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _lay(rare, r, line, there):
     """Write the rare entries of a row to ``line``, or 0 in their places."""
     _, data, indices, indptr, _ = rare
@@ -135,7 +135,7 @@ def _compare(rare, columns, seats, keys, fresh, like, shared, rest):
         _list(keys, r, k, first, following)
 
 
-@kernel
+@kernel(leaf=True)
 def _list(keys, r, k, first, following):
     """List a row under its heaviest columns."""
     for key in range(KEYS):
@@ -200,6 +200,7 @@ def _with_room(known, counts):
 def _bring_up(known, counts, parts, seats, sqnorms):
     """Add what is not known of rows yet; let those that are gone leave, and find for each the row that it is like."""
     n, keys, done, rows, fresh = seats.size, known.keys, counts[PARTED], counts[SEATS], np.full(seats.size, False)
+    some = False
     like, pivot, spot, now = known.like, known.pivot, known.spot, np.full(rows, -1, dtype=np.int64)
     sizes, heavy = parts.rare.data.view(np.int64), np.empty(KEYS, dtype=np.int64)
     for k in range(n):
@@ -218,10 +219,12 @@ def _bring_up(known, counts, parts, seats, sqnorms):
             like[r] = -1
         if now[r] >= 0:
             fresh[now[r]] = not kept
+            some |= not kept
     for r in range(rows):
         spot[r] = now[r]
     counts[PARTED] = rows
-    _compare(parts.rare, counts[COLUMNS], seats, keys, fresh, like, known.shared, known.rest)
+    if some:
+        _compare(parts.rare, counts[COLUMNS], seats, keys, fresh, like, known.shared, known.rest)
 
 
 @kernel

@@ -35,7 +35,7 @@ from screenpath.models.reduced import Reduced
 from screenpath.models.sharp import sharpened
 from screenpath.numbers import states
 
-BEFORE = "before_C", "before_theta", "before_margins"  # of a checkpoint: see `BoxModel.after`
+BEFORE = "before_C", "before_theta", "before_margins", "before_total"  # of a checkpoint: see `BoxModel.after`
 FEW = 0.05  # share of screened rows below which a copy of the others costs more than the solver would save
 
 
@@ -240,7 +240,8 @@ class BoxModel(RegionModel, Resumable):
         certificate = self._certificate(C, w, theta, total, updates, self.margins(w), sum_error)
         if BEFORE[0] in state:
             earlier = states.vector(state, BEFORE[1], self.size, self.lo, self.hi)
-            certificate.before = states.positive(state, BEFORE[0]), earlier, states.vector(state, BEFORE[2], self.size)
+            margins, sums = states.vector(state, BEFORE[2], self.size), states.vector(state, BEFORE[3], self.rows.d)
+            certificate.before = states.positive(state, BEFORE[0]), earlier, margins, sums
         certificate.faces = Faces.restored(state, self.size)
         return certificate
 
@@ -328,7 +329,7 @@ class BoxModel(RegionModel, Resumable):
         its solver.
         """
         if reference.C < certificate.C:
-            certificate.before = reference.C, reference.theta, reference.point.products
+            certificate.before = reference.C, reference.theta, reference.point.products, reference.total
         certificate.faces = faces
         return certificate
 
@@ -407,14 +408,14 @@ class BoxModel(RegionModel, Resumable):
         """
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
-        known, start_total, ell, ahead = self._looking_ahead(C, reference)
+        known, start_total, ell, ahead, apart = self._looking_ahead(C, reference)
         theta = known.copy()
         index, linear, moved = partition.box_part(screened.status, self.lo, self.hi, self.c, theta, ell)
-        if moved.size:  # few of them, so the sum at the start costs little
-            step = np.zeros(self.size)
+        if moved.size or apart is not None:  # few of them, so the sum at the start costs little
+            step = np.zeros(self.size) if apart is None else apart
             partition.box_moves(moved, screened.status, self.lo, self.hi, self.signs, theta, step)
             start_total = start_total + self._signed_sum(step)
-            del step  # with many rows each of these is much memory
+            del step, apart  # with many rows each of these is much memory
         if index.size == self.size:
             c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
             start, margins = C * known, reference.point.products
@@ -439,26 +440,29 @@ class BoxModel(RegionModel, Resumable):
             start_margins=margins,
             theta=theta,
             foreseen=None if ahead is None else ahead[index],
-            fetch=self._fetch,
+            fetch=self.fetch,
             faces=reference.faces,
         )
 
     def _looking_ahead(self, C: float, reference: Certificate) -> tuple:
         """Return the dual point to start from, its sum over rows, ``c . theta``, and what products with its ``w`` are
-        foreseen to be, or None.
+        foreseen to be, or None; and what the sum lacks, as signed weights of the rows, or None.
 
         It is the reference's; or, where that remembers the one before it, the line through both at ``C``: while no row
         reaches or leaves its kink, ``alpha = C theta`` is linear in C, and so is ``w``.
         """
         if reference.before is None or not C > reference.C:
-            return reference.theta, reference.total, reference.ell, None
-        before, earlier, margins = reference.before
-        theta = partition.box_line(before, earlier, reference.C, reference.theta, C, self.lo, self.hi)
-        total, share = self.updated_sum(theta, reference)[0], (C - reference.C) / (reference.C - before)
-        ahead = reference.point.products + share * (reference.point.products - margins)
-        return theta, total, float(np.einsum("i,i", self.c, theta)), ahead
+            return reference.theta, reference.total, reference.ell, None, None
+        before, earlier, margins, total = reference.before
+        apart = np.empty(self.size)
+        theta, linear = partition.box_line(
+            before, earlier, reference.C, reference.theta, C, self.lo, self.hi, self.signs, self.c, apart
+        )
+        total = partition.sum_line(before, total, reference.C, reference.total, C)
+        ahead = partition.margin_line(before, margins, reference.C, reference.point.products, C)
+        return theta, total, linear, ahead, apart
 
-    def _fetch(self, index: np.ndarray) -> tuple:
+    def fetch(self, index: np.ndarray) -> tuple:
         """Return a copy of rows, and their norms, that a walk had before it was stopped: no work of the next point."""
         touched = self.rows.touched
         rows = self._take(index)

@@ -48,9 +48,9 @@ class Certificate(Proven):
         Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
     shift, cost : float, default 0
         With a free intercept: what an exact dual point may differ by in the sum over rows, and in ``slack``.
-    before : tuple (float, ndarray of shape (N,), ndarray of shape (N,)), optional
-        C, ``theta`` and the products of the rows with ``w`` of the grid point before, where a solver starts from the
-        line through both.
+    before : tuple (float, ndarray of shape (N,), ndarray of shape (N,), ndarray of shape (d,)), optional
+        C, ``theta``, the products of the rows with ``w``, and ``total`` of the grid point before, where a solver starts
+        from the line through both.
     faces : Faces, optional
         Steps that the solver has taken, for those of the next grid point.
     relative : float
@@ -80,7 +80,7 @@ class Certificate(Proven):
     product_error: float = 0.0
     shift: float = 0.0
     cost: float = 0.0
-    before: tuple[float, np.ndarray, np.ndarray] | None = None
+    before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
     faces: Faces | None = None
     relative: float = GAP_ROUNDING
 

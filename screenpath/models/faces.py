@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,16 @@ class Faces:
 
     Parameters
     ----------
-    rows : tuple of ndarray of uint8
+    rows : ndarray of uint8 of shape (steps, N / 8)
         Rows of each step: a bit for each dual variable of the full problem.
-    prox : tuple of float
+    prox : ndarray of shape (steps,)
         What was added to the diagonal of its system, over the squared norms.
     made : optional
         Arrays, which the next step uses up.
     """
 
-    rows: tuple[np.ndarray, ...] = ()
-    prox: tuple[float, ...] = ()
+    rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.uint8))
+    prox: np.ndarray = field(default_factory=lambda: np.empty(0))
     made: Any = None
 
     def take(self):
@@ -40,18 +40,12 @@ class Faces:
 
     def steps(self, size: int):
         """Yield the numbers of the rows of each step, of ``size`` dual variables, and its ``prox``."""
-        for rows, prox in zip(self.rows, self.prox, strict=True):
+        for rows, prox in zip(self.rows, self.prox.tolist(), strict=True):
             yield np.flatnonzero(np.unpackbits(rows, count=size)), prox
-
-    def then(self, names: np.ndarray, size: int, prox: float, last: int, made) -> Faces:
-        """Return the ``last`` steps, of which the last one has been on these rows, and what was made of them."""
-        marks = np.zeros(size, dtype=np.uint8)
-        marks[names] = 1
-        return Faces((*self.rows, np.packbits(marks))[-last:], (*self.prox, prox)[-last:], made)
 
     def state(self) -> dict:
         """Return the arrays from which :meth:`restored` makes the same steps again; nothing where there are none."""
-        return {ROWS: np.array(self.rows), PROX: np.array(self.prox)} if self.rows else {}
+        return {ROWS: self.rows, PROX: self.prox} if self.prox.size else {}
 
     @classmethod
     def restored(cls, state, size: int) -> Faces | None:
@@ -59,5 +53,4 @@ class Faces:
         if PROX not in state:
             return None
         prox = states.matrix(state, PROX, np.shape(state[PROX])[:1], np.finfo(np.float64).tiny)
-        rows = states.marks(state, ROWS, prox.size, size)
-        return cls(tuple(rows), tuple(prox.tolist()))
+        return cls(states.marks(state, ROWS, prox.size, size), prox)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from screenpath.data.memory import MemoryLimit, code_is_loaded
@@ -45,12 +47,13 @@ def warm_model(spec, options: dict, rows) -> None:
         rows.warm_up()
     targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
     model = spec.build(tiny_rows(rows), targets, None, options)
-    solver = spec.solver(options["solver"], 0)
-    if isinstance(solver, Auto):
-        solver.most = 1  # so that Newton's method has its turn: more would solve the toy
+    solvers = [spec.solver(options["solver"], 0)]
+    if isinstance(solvers[0], Auto) and solvers[0].looks_ahead(rows):
+        solvers.append(last := spec.solver(options["solver"], 0))
+        last.most = 1  # so that the loop and Newton's method have their turn: more would solve the toy
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
     rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
-    for rule in dict.fromkeys(rules):
+    for solver, rule in product(solvers, dict.fromkeys(rules)):
         found = walk(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
         with MemoryLimit().in_force():  # what a toy takes is not worth asking for
             for _, certificate in found:

@@ -11,6 +11,7 @@ from screenpath.solvers.newton import Newton
 
 WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
 FEW_DENSE = 4000  # rows up to which dense data get sweeps
+LITTLE = 2_000_000  # stored values of sparse rows up to which a solve is short enough for a compiled walk
 
 
 class Auto(Solver):
@@ -45,14 +46,16 @@ class Auto(Solver):
         """Tell whether a start on the line through the last two dual points pays: where sweeps come first."""
         return self.sweeps_first(rows.sparse, rows.n, rows.d)
 
-    def compiled(self, rows) -> bool:
-        """Tell whether a compiled walk on these rows solves as this solver does: where it is Newton's method alone."""
-        return not self.sweeps_first(rows.sparse, rows.n, rows.d)
+    def compiled(self, rows) -> Solver | None:
+        """Return the solver that a compiled walk on these rows is to use: the first one that is asked."""
+        if not self.sweeps_first(rows.sparse, rows.n, rows.d):
+            return self.newton
+        return self.faces if rows.sparse and rows.size <= LITTLE and self.most is None else None
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
         n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
-        if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size) or reduced.size == 0:
+        if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size):
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
         few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
         first = self.faces.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)

@@ -159,6 +159,8 @@ class Solver(Protocol):
         """Tell whether a start on the line through the last two dual points is worth more than the last one is."""
         return False
 
-    def compiled(self, rows) -> bool:
-        """Tell whether a compiled walk on these rows (``walk.compiled``) solves as this solver does."""
-        return False
+    def compiled(self, rows) -> Solver | None:
+        """Return the solver whose kernel a compiled walk on these rows (``walk.compiled``) uses in the place of this
+        one, with the same numbers; None where there is none.
+        """
+        return None

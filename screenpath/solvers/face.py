@@ -1,9 +1,6 @@
-"""Coordinate sweeps, and steps on the face that they find: for wide data.
+"""Coordinate sweeps, and steps on the face that they find: for wide data, see :mod:`screenpath.kernels.descent`.
 
-Each round sweeps over the rows that are free or on the wrong side of their kink, and then moves the free ones together
-by conjugate gradients (``kernels.face``). Near the solution, where a path starts from the line through its last two
-points, two or three rounds do, and the later ones need no sweeps. Where rounds bring too little, it says that it has
-not converged, and Newton's method is the one to go on.
+Where its rounds bring too little, it says that it has not converged, and Newton's method is the one to go on.
 """
 
 from __future__ import annotations
@@ -12,28 +9,21 @@ import time
 
 import numpy as np
 
+from screenpath.kernels import descent
 from screenpath.kernels import face as kernels
 from screenpath.kernels.matrix import matrix_of
 from screenpath.kernels.pool import STEPS
 from screenpath.kernels.survey import nothing_known
 from screenpath.models.faces import Faces
+from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.reduced import Reduced
 from screenpath.solvers.base import Budget, Solution, Solver
-from screenpath.solvers.cd import Descent
+from screenpath.solvers.cd import Descent, draws
 
-# Of a round. Where the relative gap is below NEAR they would do more harm than good, but after a step cut short.
-SWEEPS, NEAR = 3, 3e-3
-PRODUCTS, FORCING = 80, 0.2  # of conjugate gradients: most of a system, and the relative residual to reach
-CLOSER = 0.05  # times that below NEAR, in rounds whose first system leaves all free variables in the box
-PROX, LEAST, MOST = 3e-3, 1e-4, 0.1  # of the first system, times the squared norms; and its bounds
-WAY, HARDER, SOFTER = 0.5, 0.01, 10.0  # it grows where less than WAY of a step can be taken, and shrinks elsewhere
-AHEAD = 100.0  # targets above which a start's gap is believed as it is foreseen, and no pass looks at it
 SHARE = 0.6  # of the target, which the free rows may keep where nothing else is asked
-# Where the free rows keep less than SURE of the target, after a round that began within CLOSE targets, hardly any other
-# has left its side: the certificate may tell, without another pass over what is left.
-SURE, CLOSE = 0.8, 1000.0
-FINAL = 100.0  # targets that a round begins within, where it is meant to be the last
-POOR, PATIENCE = 0.5, 2  # a round that leaves more than POOR of the gap is one too many, of which there may be some
+PATIENCE = 2  # rounds that bring too little, which there may be
+SLICE = 0.05  # seconds of one call, or of one round: bounds the time until a signal or a deadline is noticed
+MORE = 8  # steps that a log has room for at first, beside those from before
 
 
 class FaceDescent(Solver):
@@ -45,78 +35,72 @@ class FaceDescent(Solver):
         Of the order of the sweeps, see :class:`screenpath.solvers.cd.CoordinateDescent`.
     share : float, default SHARE
         Part of the target that the free rows may keep.
+
+    Attributes
+    ----------
+    patience : int
+        Rounds that may bring too little before it gives up.
     """
 
     name = "cd+cg"
 
     def __init__(self, seed: int = 0, share: float = SHARE):
-        self.seed, self.share = seed, share
+        self.seed, self.share, self.patience = seed, share, PATIENCE
+
+    def how(self, tol: float, dynamic: bool, epochs: int, slice_s: float) -> descent.How:
+        """Return how to descend to a relative gap, as kernels are told."""
+        return descent.How(tol, self.share, dynamic, epochs, self.patience, slice_s, ROUNDING, GAP_ROUNDING)
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""
-        run = Descent(reduced, np.random.SeedSequence((self.seed, rank)), copied=not reduced.sparse)
-        epochs, last, poor, prox, share = 0, np.inf, 0, PROX, 1.0
+        r, run = reduced, Descent(reduced, draws(self.seed, rank), copied=not reduced.sparse)
+        how, size = self.how(tol, dynamic, budget.epochs, SLICE), r.theta.size
+        log, (known, pool) = begun(r.faces, size, MORE), recalled(r.faces, size, r.start_w.size, r.fetch)
         while True:
-            begins = last == np.inf and run.foresees(AHEAD * tol)
-            converged = not begins and run.check(tol, dynamic)
+            run.alive, became, known, pool = descent.descend(
+                run.rows, run.task, r.index, size, run.alpha, run.w, run.margins, run.alive, run.decided, run.random,
+                known, pool, log, how, run.now,
+            )  # fmt: skip
             budget.note(run.gap, run.primal, run.touched)
-            poor += run.gap > POOR * last
-            if converged or not np.isfinite(run.gap) or run.alive.size == 0 or poor > PATIENCE:
+            if became != descent.UNDER_WAY or time.monotonic() > budget.deadline:
                 break
-            if epochs >= budget.epochs or time.monotonic() > budget.deadline:
-                break
-            last, near = run.gap, not begins and run.gap <= NEAR * abs(run.primal) and share >= WAY
-            sweeps, share, left = self._round(run, tol, prox, near, min(SWEEPS, budget.epochs - epochs), budget)
-            prox = min(prox * SOFTER, MOST) if share < WAY else max(prox * HARDER, LEAST)
-            epochs += sweeps
-            target = tol * abs(run.primal)
-            if last <= CLOSE * target and left + (1.0 - share) * last <= SURE * target:
-                converged = True
-                break
+            if log.used[0] == log.prox.size:
+                log = begun(ended(log, known, pool), size, MORE)
+        faces = ended(log, known, pool) if r.sparse and log.used[0] > 0 else None
         return Solution(
-            run.w, run.alpha, epochs, run.touched, converged, run.screened, self.name, lambda: run.decided,
-            reduced.faces,
+            run.w, run.alpha, int(run.now[descent.EPOCHS]), run.touched, became == descent.MET, run.screened, self.name,
+            lambda: run.decided, faces,
         )  # fmt: skip
 
-    def _round(self, run: Descent, tol: float, prox: float, near: bool, sweeps: int, budget: Budget) -> tuple:
-        """Sweep where it pays, then step; return the sweeps, 1 at least, the part of the step that was taken, and what
-        the free rows keep of the gap after the whole step.
-        """
-        r, alpha = run.reduced, run.alpha
-        rows, face = kernels.movable(r.c, run.margins, r.lo, r.hi, alpha, run.sqnorms, run.alive)
-        if not near or face.size < rows.size:
-            run.sweep(sweeps, False, budget, rows)
-            rows.sort()  # the sweeps have permuted it
-            face = rows[run.sqnorms[rows] > 0.0]
-            face = face[(alpha[face] > r.lo[face]) & (alpha[face] < r.hi[face])]
-        else:
-            sweeps = 1
-        if face.size == 0:
-            return sweeps, 1.0, np.inf
-        names, size, faces = r.index[face], r.theta.size, r.faces
-        known = _recalled(r, faces)
-        touched, share, left, *known = kernels.face_step(
-            run.rows, run.where, run.signs, r.c, r.lo, r.hi, run.sqnorms, alpha, run.w, run.margins, run.moved,
-            face, names, size, *known, prox, self.share * tol * abs(run.primal), FORCING, CLOSER if near else 1.0,
-            run.gap <= FINAL * tol * abs(run.primal), PRODUCTS,
-        )  # fmt: skip
-        if r.sparse:
-            r.faces = (faces or Faces()).then(names, size, prox, int(known[1][-1][STEPS]), known)
-        run.touched += touched
-        return sweeps, share, left
+
+def begun(faces: Faces | None, size: int, more: int) -> descent.Log:
+    """Return a log of the steps before, of ``size`` dual variables, with room for so many others."""
+    before = 0 if faces is None else faces.prox.size
+    marks, prox = np.empty((before + more, (size + 7) // 8), dtype=np.uint8), np.empty(before + more)
+    if faces is not None:
+        marks[:before], prox[:before] = faces.rows, faces.prox
+    return descent.Log(marks, prox, np.array([before]))
 
 
-def _recalled(reduced: Reduced, faces: Faces | None) -> tuple:
-    """Return what is known of rows from the steps before; it is made again where a path is resumed."""
-    known = None if faces is None else faces.take()
-    if known is not None:
-        return known
-    size, known = reduced.theta.size, tuple(map(tuple, nothing_known()))
+def ended(log: descent.Log, known: tuple, pool: tuple) -> Faces:
+    """Return the steps that what is known depends on."""
+    used = int(log.used[0])
+    first = used - int(pool[-1][STEPS])
+    return Faces(log.marks[first:used], log.prox[first:used], (known, pool))
+
+
+def recalled(faces: Faces | None, size: int, d: int, fetch) -> tuple:
+    """Return what is known of rows from the steps before; it is made again where a path is resumed.
+
+    ``fetch(numbers)`` returns a copy of rows, and their norms; they are those of ``size`` dual variables, with ``d``
+    columns.
+    """
+    made = None if faces is None else faces.take()
+    if made is not None:
+        return made
+    known = tuple(map(tuple, nothing_known()))
     for names, prox in () if faces is None else faces.steps(size):
-        assert reduced.fetch is not None  # the model that has kept them has it
-        rows, norms = reduced.fetch(names)
+        rows, norms = fetch(names)
         every, signs = np.arange(names.size), np.ones(names.size, dtype=np.int8)
-        known = kernels.recalled(
-            matrix_of(rows), every, signs, names, norms**2, size, reduced.start_w.size, *known, prox
-        )  # fmt: skip
+        known = kernels.recalled(matrix_of(rows), every, signs, names, norms**2, size, d, *known, prox)
     return known

@@ -81,9 +81,9 @@ class FreeNewton(Solver):
         """Tell whether a start on the line through the last two dual points pays: where systems are large."""
         return rows.d > DIRECT
 
-    def compiled(self, rows) -> bool:
-        """Tell whether a compiled walk solves as this solver does: by multipliers, and without looking ahead."""
-        return not self.looks_ahead(rows)
+    def compiled(self, rows) -> Solver | None:
+        """Return the solver that a compiled walk is to use: by multipliers, and without looking ahead."""
+        return None if self.looks_ahead(rows) else self
 
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""

@@ -42,9 +42,9 @@ class Newton(Solver):
 
     name = "newton"
 
-    def compiled(self, rows) -> bool:
-        """Tell whether a compiled walk solves as this solver does: its kernel is the same."""
-        return True
+    def compiled(self, rows) -> Solver:
+        """Return the solver that a compiled walk is to use: its kernel is the same."""
+        return self
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solvers.base.Solver`."""

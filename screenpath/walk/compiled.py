@@ -45,6 +45,7 @@ TINY = np.finfo(np.float64).tiny
 # Fields of a step that have no default, in their order.
 POSITIONAL = tuple(f.name for f in fields(Step) if f.default is MISSING and f.default_factory is MISSING)
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
+PAUSE = 32  # points that the loop takes in a row, at most, where others before them were refused
 
 
 def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> bool:
@@ -72,40 +73,39 @@ class CompiledWalk:
         Relative gap of the reduced problems.
     """
 
+    solver = Newton.name
+    room = 0  # rows of `_arrays` that are of no point
+
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
         self.region: Any = screening.compiled  # an int, as `can_compile` has seen
         self.given = self.region == kernels.GIVEN
         alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
-        most = max(1, min(POINTS, CELLS // model.size)) if options.certificates else POINTS
-        self.length = 1 if alone else most
-        rows, n, edges = model.rows, model.size, model.rows.sum_edges
+        self.length = 1 if alone else max(1, min(POINTS, self._most()))
+        rows, edges = model.rows, model.rows.sum_edges
         self.X = matrix_of(rows.stored)
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
         points = min(self.length, len(grid))
         needs.ask_for_results(model, points, points if options.certificates else 2)
         self.free = model.free
-        name = ("stretch", n, self.free is None)
-        self.workspace = rows.lent(name, lambda: _workspace(model, edges.size - 1, 0 if self.free is None else 1))
+        self.workspace = self._workspace(edges.size - 1)
         self.threads = rows.threads if _shared(rows) else 1
-        self.refused = None  # a point that took more than one round
+        self.resumes, self.pause = 0, 1  # the first point that is not left to the loop; how many are after a refusal
 
     @np.errstate(over="ignore", invalid="ignore")  # as of `loop.solve_point`
     def points(self, reference, rank: int) -> tuple:
-        """Return steps and certificates of the next grid points, none if the first of them needs more than one round.
+        """Return steps and certificates of the next grid points, none if the first of them is one for the loop.
 
         ``reference`` is the certificate of the point before ``grid[rank]``. Unless all certificates are wanted, only
         the last one is there.
         """
         C = self.grid[rank]
         m, o, r = self.model, self.options, reference
-        if rank == self.refused or not C > r.C or ends.known(m, r, C) or m.exact_until(r, C):
+        if rank < self.resumes or not C > r.C or ends.known(m, r, C) or m.exact_until(r, C):
             return [], []
         count = min(self.length, len(self.grid) - rank)
         parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
-        w, total = np.empty((2, count + 1, m.rows.d))
-        # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
-        theta, margins = (np.empty((count + 1 if o.certificates else least, m.size)) for least in (1, 2))
+        w, total, theta, margins = self._arrays(count)
         numbers = np.zeros((count + 1, len(kernels.FIELDS)))
         decided = self._decisions(r, parameters[0], numbers[1])
         screen_s, touched = numbers[1, SCREEN_S], numbers[1, TOUCHED]
@@ -122,16 +122,15 @@ class CompiledWalk:
             ROUNDING,
         )  # fmt: skip
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
-        found, refused = self._call(points, settings)
-        self.refused = rank + found if refused else None
+        found, refused = self._call(points, settings, r, rank)
+        self.pause = 1 if found else self.pause
+        if refused:
+            self.resumes, self.pause = rank + found + self.pause, min(2 * self.pause, PAUSE)
         if found == 0:
             return [], []
         certificates: list = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
-            certificates[k - 1] = _certificate(
-                type(r), m, parameters[k - 1], numbers[k].tolist(), w[k], theta[k % len(theta)], total[k],
-                margins[k % len(margins)],
-            )  # fmt: skip
+            certificates[k - 1] = self._certificate(r, points, k)
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
         if self.given:
             numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
@@ -139,11 +138,39 @@ class CompiledWalk:
         kind: type = Batch
         if self.free is not None:
             kind, w = FreeBatch, np.column_stack([w, numbers[:, kernels.INTERCEPT]])
-        made: Any = kind(rank, m.parameters, parameters[:found], numbers, w, o.tol, m.rows.n)
+        made: Any = kind(rank, m.parameters, parameters[:found], numbers, w, o.tol, m.rows.n, self.solver)
         if o.audit:
             made = list(made)  # a single one, see above
             made[0].extras |= o.audit(m, parameters[0], rank, reference, certificates[0], decided)
         return made, certificates
+
+    def _most(self) -> int:
+        """Return how many points the memory of one call is for."""
+        return CELLS // self.model.size if self.options.certificates else POINTS
+
+    def _workspace(self, blocks: int) -> tuple:
+        model, more = self.model, 0 if self.free is None else 1
+        return model.rows.lent(("stretch", model.size, more), lambda: _make_workspace(model, blocks, more))
+
+    def _arrays(self, count: int) -> tuple:
+        """Return ``w``, ``total``, ``theta`` and ``margins`` of so many points and their reference."""
+        w, total = np.empty((2, count + 1, self.model.rows.d))
+        # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
+        every = self.options.certificates
+        return w, total, *(np.empty((count + 1 if every else least, self.model.size)) for least in (1, 2))
+
+    def _certificate(self, reference, points, k: int) -> Certificate:
+        """Return the certificate of the ``k``-th point."""
+        _, w, total, theta, margins, numbers, _ = points
+        model, C, kind = self.model, float(points.grid[k]), type(reference)
+        w_sq, *proven, sum_error, updates, n_R, n_L = numbers[k, : kernels.COUNTS + 2].tolist()
+        proven += [int(n_R), int(n_L), int(updates), sum_error]
+        r, s, t = (k % (len(rows) - self.room) for rows in (margins, theta, total))
+        pair = Point(w[k], margins[r], w_sq), theta[s], total[t]
+        if model.free is None:
+            return kind(C, *pair, *proven, relative=model.relative)
+        more = dict(zip(kernels.FIELDS[kernels.INTERCEPT :], numbers[k, kernels.INTERCEPT :].tolist(), strict=True))
+        return kind(C, *pair, *proven, relative=model.relative, **more)
 
     def _decisions(self, reference, parameter, numbers) -> np.ndarray:
         """Return room for the decisions; where the walk does not make them itself, they are made here and counted.
@@ -161,8 +188,8 @@ class CompiledWalk:
         rows.touched = before
         return screened.status
 
-    def _call(self, points, settings):
-        """Have all threads make the same call."""
+    def _call(self, points, settings, reference, rank: int):
+        """Have all threads make the same call; return how many points are done, and whether the next one is refused."""
         board, (changes, room, table) = make_board(self.threads), self.workspace
         arguments = self.X, self.problem, points, settings, changes, room
         if self.free is not None:
@@ -195,7 +222,7 @@ class CompiledWalk:
         return found
 
 
-def _workspace(model, blocks: int, more: int) -> tuple:
+def _make_workspace(model, blocks: int, more: int) -> tuple:
     """Return what a call writes to and nobody reads after it: the walks of several classes share it.
 
     ``more`` are columns that a solver adds.
@@ -218,6 +245,7 @@ class Batch:
     coefficients: np.ndarray  # shape (k, d)
     tol: float  # relative gap asked for
     n: int  # rows of the data
+    solver: str = Newton.name
 
     def __len__(self) -> int:
         return len(self.values)
@@ -225,7 +253,7 @@ class Batch:
     def __iter__(self):
         columns = self.numbers.T
         counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
-        n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs = counts
+        n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs, rounds = counts
         primal, primal_error, gap = columns[PRIMAL], columns[PRIMAL + 1], columns[PRIMAL + 2]
         dual = (primal - primal_error) - gap
         # At a point that is certified the gap is 0 where the primal value is.
@@ -238,8 +266,8 @@ class Batch:
             "rel_gap": rel_gap, "gap_target": target,
             "n_R": n_R, "n_L": n_L, "n_E": n_E, "screened_R": screened_R, "screened_L": screened_L,
             "n_survivors": survivors, "rejection_ratio": ratio, "screening_rate": rate,
-            "n_features_screened": repeat(0), "nnz_w": nnz, "solver": repeat(Newton.name), "epochs": epochs,
-            "rounds": repeat(1), "passes": passes, "screen_s": screen_s, "solve_s": solve_s, "certify_s": certify_s,
+            "n_features_screened": repeat(0), "nnz_w": nnz, "solver": repeat(self.solver), "epochs": epochs,
+            "rounds": rounds, "passes": passes, "screen_s": screen_s, "solve_s": solve_s, "certify_s": certify_s,
             "coefficients": self.coefficients,
         }  # fmt: skip
         return map(Step, *(cells[name] for name in POSITIONAL))  # by position: by name, it would take twice as long
@@ -253,12 +281,3 @@ class FreeBatch(Batch):
         for step, interval in zip(super().__iter__(), intervals, strict=True):
             step.extras.update(zip(INTERVAL, interval, strict=True))
             yield step
-
-
-def _certificate(kind: type, model, C: float, values: list, w, theta, total, margins) -> Certificate:
-    w_sq, *proven, sum_error, updates, n_R, n_L = values[: kernels.COUNTS + 2]
-    proven += [int(n_R), int(n_L), int(updates), sum_error]
-    if model.free is None:
-        return kind(C, Point(w, margins, w_sq), theta, total, *proven, relative=model.relative)
-    more = dict(zip(kernels.FIELDS[kernels.INTERCEPT :], values[kernels.INTERCEPT :], strict=True))
-    return kind(C, Point(w, margins, w_sq), theta, total, *proven, relative=model.relative, **more)

@@ -24,13 +24,15 @@ from screenpath.rules import Screening
 from screenpath.rules.base import PathScreening
 from screenpath.solvers.base import Budget, Pulse, Solver
 from screenpath.walk import step as steps
-from screenpath.walk.compiled import CompiledWalk, can_compile
+from screenpath.walk.compiled import can_compile
+from screenpath.walk.compiled_faces import compiled_walk
 from screenpath.walk.grid import as_grid
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
 FAR = 1e-2  # the far end serves every point: it is solved to this part of the tolerance, and far less is left undecided
 HELD = 0.1  # part of the target of a solve that, with no dual variable at an end, serves larger parameters too
+CLOSER = 0.1  # times its target, that of a point's next solve
 MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
 
 
@@ -138,7 +140,8 @@ def batches(
     rank = first
     stretches = None
     if can_compile(model, screening, solver):
-        stretches = CompiledWalk(model, grid, screening, options, MARGIN * options.tol)
+        aim, again = MARGIN * options.tol, (MAX_ROUNDS, CLOSER)
+        stretches = compiled_walk(model, grid, screening, solver, options, aim, again)
     while rank < len(grid):
         if options.late:
             return
@@ -244,7 +247,9 @@ def solve_point(
             if rounds == MAX_ROUNDS - 1:  # the last one is for the answer
                 target = min(target, MARGIN * options.tol)
             continue
-        target = min(0.1 * target, MARGIN * options.tol)
+        target = min(CLOSER * target, MARGIN * options.tol)
+        if faces is not None:
+            certificate.faces = faces
         if screening.dynamic:
             screened = screening.again(model, certificate, parameter)
             if decided is not None:

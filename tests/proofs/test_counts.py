@@ -384,13 +384,13 @@ def test_a_stretch_aims_as_far_below_the_tolerance_as_the_loop(monkeypatch):
     aims = []
 
     class CompiledWalk:
-        def __init__(self, model, grid, screening, options, aim):
+        def __init__(self, model, grid, screening, solver, options, aim, again):
             aims.append(aim)
 
         def points(self, reference, rank):
             return [], []
 
-    monkeypatch.setattr(loop, "CompiledWalk", CompiledWalk)
+    monkeypatch.setattr(loop, "compiled_walk", CompiledWalk)
     assert len(list(walk(model_of(), np.array([0.1, 0.2]), NOTHING, make_solver("newton"), PathOptions(tol=1e-4)))) == 2
     assert aims == [loop.MARGIN * 1e-4] and PathOptions().tol == 1e-6
 

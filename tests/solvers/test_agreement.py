@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
-from screenpath.solvers import face
 from screenpath.solvers.auto import Auto
 from screenpath.solvers.cd import CoordinateDescent
 from screenpath.solvers.newton import Newton
@@ -112,8 +111,7 @@ def test_objectives_of_a_pair_depend_on_the_order_of_rows_by_rounding_only(model
     [((150, 700), 2, "cd+cg"), ((1500, 700), 2, "cd+cg"), ((1500, 700), -1, "cd+cg+newton"), ((20, 5000), 2, "cd+cg")],
     ids=str,
 )
-def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(monkeypatch, shape, patience, solver):
-    monkeypatch.setattr(face, "PATIENCE", patience)
+def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(shape, patience, solver):
     rng = np.random.default_rng(7)
     n, d = shape
     sparse = sp.random_array(shape, density=0.03, rng=rng, data_sampler=rng.standard_normal, format="csr")
@@ -122,7 +120,10 @@ def test_wide_rows_get_sweeps_and_where_these_do_not_suffice_newtons_method(monk
     problem = SVM.model(MemoryRows(X), y)
     grid = np.array([0.5, 5.0])
     found = {}
-    for one in (Auto(), Newton()):
+    auto = Auto()
+    assert auto.faces.patience == 2
+    auto.faces.patience = patience
+    for one in (auto, Newton()):
         steps = [step for step, _ in walk(problem, grid, parse_rule("dvi+gap"), one, PathOptions(tol=1e-8))]
         assert all(step.status == "certified" for step in steps)
         found[one.name] = steps

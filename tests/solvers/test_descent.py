@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels.descent import KNOWN, STALE, TOLD
 from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.solvers.base import Budget
-from screenpath.solvers.cd import Descent
+from screenpath.solvers.cd import Descent, draws
 from tests.conftest import two_classes
 
 
@@ -15,7 +16,7 @@ def begun(sparse: bool, C: float = 0.3) -> Descent:
     X, y = two_classes(n=300, d=8, seed=3)
     model = SVM.model(MemoryRows(sp.csr_array(X) if sparse else X), y)
     reduced = model.reduce(C, model.nothing_screened(), model.start(C))
-    return Descent(reduced, np.random.SeedSequence(0))
+    return Descent(reduced, draws(0, 0))
 
 
 def of_all(run: Descent) -> tuple[float, float]:
@@ -62,19 +63,20 @@ def test_a_screened_row_on_the_wrong_side_is_seen_in_all_rows_alone():
 def test_margins_are_known_to_be_those_of_w_or_not(sparse):
     """Screening moves w as sweeps do, unless what it fixes is at its end already."""
     run, budget, seen = begun(sparse), Budget(10**6, np.inf), set()
-    assert run.moved
+    assert run.now[TOLD] == STALE
     for k, dynamic in enumerate((False, True) * 20):
         run.sweep(1, False, budget)
-        assert run.moved
+        assert run.now[TOLD] == STALE
         alive, r = run.alive, run.reduced
         if k > 10:  # off their ends, to which screening brings some of them back
             inside = 1e-6 * (r.hi - r.lo)[alive]
-            run._move(alive, np.clip(run.alpha[alive], r.lo[alive] + inside, r.hi[alive] - inside))
+            run.place(alive, np.clip(run.alpha[alive], r.lo[alive] + inside, r.hi[alive] - inside))
         before, w = run.screened, run.w.copy()
         if run.check(1e-9, dynamic):
             break
-        seen.add((run.screened > before, run.moved))
-        assert run.moved == (not np.array_equal(run.w, w))
+        moved = run.now[TOLD] != KNOWN
+        seen.add((run.screened > before, moved))
+        assert moved == (not np.array_equal(run.w, w))
         off = np.abs(run.margins[alive] - run.reduced.products(run.w)[alive]).max()
-        assert run.moved or off < 1e-12
+        assert moved or off < 1e-12
     assert {(False, False), (True, True)} <= seen

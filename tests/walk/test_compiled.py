@@ -15,7 +15,7 @@ from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.rules.intercept import parse_free_rule
-from screenpath.solvers import make_solver
+from screenpath.solvers import auto, make_solver
 from screenpath.solvers.intercept import make_free_solver
 from screenpath.walk import compiled, loop
 from screenpath.walk.audit import Audit
@@ -184,7 +184,7 @@ def test_audit_and_eps_path_see_each_point_before_the_next():
     assert len(steps) == len(grid) and all(step.status == "certified" for step in steps)
 
 
-def test_stretch_takes_only_what_it_can():
+def test_stretch_takes_only_what_it_can(monkeypatch):
     X, y = two_classes()
     rows, rule, solver = MemoryRows(X), parse_rule("dvi"), make_solver("auto")
     assert all(can_compile(SVM.model(rows, y), parse_rule(text), solver) for text in RULES)
@@ -197,13 +197,15 @@ def test_stretch_takes_only_what_it_can():
         (SVR.model(rows, y, None, "free", epsilon=0.1), parse_free_rule("dvi"), make_free_solver("auto")),
         (SVM.model(MemoryRows(wide), y[:20], None, "free"), parse_free_rule("dvi"), make_free_solver("auto")),
         (SVM.model(MemoryRows(X.astype(np.float32)), y), rule, solver),
-        (SVM.model(MemoryRows(wide), y[:20]), rule, solver),
         (SVM.model(rows, y), parse_rule("ssnsv", chunk=2), solver),
         (SVM.model(rows, y), parse_rule("heuristic"), solver),
         (SVM.model(rows, y), parse_rule("sieve"), solver),
         (SVM.model(rows, y), rule, make_solver("cd")),
     ]
     assert not any(can_compile(*one) for one in refused)
+    assert can_compile(SVM.model(MemoryRows(wide), y[:20]), rule, solver)
+    monkeypatch.setattr(auto, "LITTLE", wide.nnz - 1)
+    assert not can_compile(SVM.model(MemoryRows(wide), y[:20]), rule, solver)
     csr = MemoryRows(sp.csr_array(X))
     assert can_compile(SVM.model(csr, y), rule, solver)
     csr.threads = 2  # which can share the passes over sparse rows, but not the rest

@@ -39,6 +39,8 @@ def model_of(name, seed=0):
     if name == "kernel":
         rows = GramRows(X, KernelFunction("poly", 0.5, 2, 1.0), y, 1 << 24)
         return KernelModel(rows, np.ones(y.size), np.zeros(y.size), np.ones(y.size))
+    if name == "svr-wide":
+        return SVR.model(MemoryRows(sp.csr_array(np.pad(X, ((0, 0), (0, 600))))), X[:, 0] + y, epsilon=0.1)
     if "wide" in name:
         intercept = ("free",) if "free" in name else ()
         return SVM.model(MemoryRows(sp.csr_array(np.pad(X, ((0, 0), (0, 600))))), y, None, *intercept)
@@ -159,18 +161,44 @@ def test_the_start_on_the_line_is_nearer():
     model = model_of("wide")
     C = 1.05 * model.closed_until  # a few rows are free
     *_, (_, one), (_, two) = steps_of(model, "wide", C * np.array([1.0, 1.0001, 1.0002]), tol=1e-12)
-    two.before, C = (one.C, one.theta, one.point.products), 1.0003 * C
+    two.before, C = (one.C, one.theta, one.point.products, one.total), 1.0003 * C
     assert 0 < model.size - two.n_R - two.n_L < model.size
-    theta = model._looking_ahead(C, two)[0]
+    theta, total, linear, foreseen, apart = model._looking_ahead(C, two)
     ahead, plain = model.certify(C, None, theta), model.certify(C, None, two.theta)
-    assert ahead.gap < plain.gap
-    foreseen = model._looking_ahead(C, two)[-1]
+    assert ahead.gap < plain.gap and linear == pytest.approx(ahead.ell, rel=1e-12)
+    assert not apart.any()
+    np.testing.assert_allclose(total, ahead.total, atol=1e-12)
     np.testing.assert_allclose(foreseen, ahead.point.products, atol=1e-9)
     assert np.abs(foreseen - two.point.products).max() > 1e-6
     one.before = None
-    assert model._looking_ahead(C, one)[-1] is None
-    with pytest.raises(ValueError, match="before_margins"):
-        model.restore({name: value for name, value in model.state(two).items() if name != "before_margins"})
+    assert model._looking_ahead(C, one)[-2:] == (None, None)
+
+
+@pytest.mark.parametrize(("name", "grid"), [("wide", [1.0, 1.6, 2.6]), ("svr-wide", [5.0, 20.0, 60.0])])
+def test_what_the_line_leaves_is_added_to_its_sum(name, grid):
+    """Between two points at which other rows are free; each is at one side of the line through both, or on it."""
+    model = model_of(name)
+    grid = np.array(grid) * model.closed_until
+    *_, (_, one), (_, two) = steps_of(model, name, grid, tol=1e-9)
+    two.before = one.C, one.theta, one.point.products, one.total
+    for C in 4.0 * two.C, 400.0 * two.C:
+        theta, total, _, _, apart = model._looking_ahead(C, two)
+        assert 0 < np.count_nonzero(apart) < model.size
+        reduced = model.reduce(C, model.nothing_screened(), two)
+        np.testing.assert_array_equal(reduced.start_alpha, C * theta)
+        np.testing.assert_allclose(reduced.start_sum, C * model.weighted_sum(theta), rtol=1e-9, atol=1e-9)
+        assert np.abs(total - model.weighted_sum(theta)).max() > 1e-6  # the control
+        on = theta * C == two.theta * two.C + (C - two.C) / (two.C - one.C) * (two.theta * two.C - one.theta * one.C)
+        assert np.all((apart == 0.0) | ~on)
+
+
+def test_all_of_what_a_start_is_foreseen_from_is_in_a_checkpoint():
+    model = model_of("wide")
+    *_, (_, two) = steps_of(model, "wide")[:9]
+    assert two.before is not None
+    for left in ("before_theta", "before_margins", "before_total"):
+        with pytest.raises(ValueError, match=left):
+            model.restore({name: value for name, value in model.state(two).items() if name != left})
 
 
 @pytest.mark.parametrize("path", [screenpath.lad_path, screenpath.quantile_path])

@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 from numba import config
 
+from screenpath.kernels import descent, face_walk
 from screenpath.kernels import face as kernels
 from screenpath.kernels.pool import STEPS
+from screenpath.models.box import BoxModel
 from screenpath.models.faces import PROX, ROWS, Faces
 from screenpath.models.grid import log_grid
 from screenpath.models.losses import SVM, SVR
@@ -16,7 +18,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.rules import parse_rule
 from screenpath.rules.intercept import parse_free_rule
 from screenpath.solvers import make_solver
-from screenpath.solvers.cd import Descent
+from screenpath.solvers.face import begun
 from screenpath.solvers.intercept import make_free_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
@@ -72,26 +74,27 @@ def stored(state: dict) -> dict:
 @pytest.mark.parametrize("off", [0.0, 1e6, np.inf])
 def test_what_is_foreseen_saves_passes_and_decides_nothing(monkeypatch, off):
     """Each point is certified, with fewer looks at the gap; also where what is foreseen is beside all truth."""
-    model, looked, check, foreseen, checks = model_of(), Descent.foresees, Descent.check, [], []
+    monkeypatch.setattr(loop, "can_compile", lambda *_: False)
+    model, reduce, paths, seen = model_of(), BoxModel.reduce, [], []
 
-    def foresees(self, tol):
-        if off and self.reduced.foreseen is not None:
-            self.reduced.foreseen = self.reduced.foreseen + off * np.cos(np.arange(self.reduced.size))
-        foreseen.append(looked(self, tol))
-        return foreseen[-1]
+    def reduced(self, *known):
+        made = reduce(self, *known)
+        if made.foreseen is not None:
+            wrong = off * np.cos(np.arange(made.size)) if off else 0.0
+            made.foreseen = None if paths else made.foreseen + wrong
+            seen.append(made.foreseen is not None)
+        return made
 
-    monkeypatch.setattr(Descent, "foresees", foresees)
-    monkeypatch.setattr(Descent, "check", lambda self, *how: checks.append(1) or check(self, *how))
-    ahead = walked(model)
-    first = len(checks)
-    assert sum(foreseen) > 8 and (off or not all(foreseen)) if off < np.inf else not any(foreseen)
-    monkeypatch.setattr(Descent, "foresees", lambda self, tol: False)
-    plain = walked(model)
-    for (one, _), (other, certificate) in zip(ahead, plain, strict=True):
+    monkeypatch.setattr(BoxModel, "reduce", reduced)
+    paths.append(walked(model))
+    paths.append(walked(model))  # nothing is foreseen
+    assert sum(seen) > 8
+    for (one, _), (other, certificate) in zip(*paths, strict=True):
         assert one.status == other.status == "certified"
         assert abs(one.primal - other.primal) <= one.gap + other.gap
         assert one.screened_L + one.screened_R <= certificate.n_L + certificate.n_R
-    assert off or first < len(checks) - first - 0.5 * sum(foreseen)
+    saved = sum(other.passes - one.passes for (one, _), (other, _) in zip(*paths, strict=True))
+    assert off or saved > 0.5 * sum(seen)
 
 
 @pytest.mark.parametrize("kind", ["svm", "svr", "free"])
@@ -138,10 +141,19 @@ def test_a_point_may_be_solved_twice(monkeypatch):
     assert len(taken) == 2 * sum(len(whole[first - 1][1].faces.rows) for first in (10, 14))
 
 
+def steps_on(names, size, prox, made=None):
+    """Return steps on some rows each."""
+    log = begun(None, size, len(names))
+    for rows, one in zip(names, prox, strict=True):
+        descent.noted(log, np.array(rows), one)
+    used = int(log.used[0])
+    assert used == len(names)
+    return Faces(log.marks[:used], log.prox[:used], made)
+
+
 def test_a_mark_for_every_row():
-    faces = Faces()
-    for k in range(5):
-        faces = faces.then(np.array([k, 12 - k]), 13, 0.1 * (k + 1), 3, made := object())
+    made, prox = object(), [0.1 * (k + 1) for k in range(2, 5)]
+    faces = steps_on([[k, 12 - k] for k in range(2, 5)], 13, prox, made)
     assert faces.take() is made and faces.take() is None
     restored = Faces.restored(stored(faces.state()), 13)
     for one in (faces, restored):
@@ -161,7 +173,7 @@ def test_a_mark_for_every_row():
 )  # fmt: skip
 def test_steps_that_cannot_have_been(change):
     """... such as on rows that there are not: 13 of 16 bits count."""
-    good = Faces().then(np.array([3]), 13, 0.1, 9, None).then(np.array([4]), 13, 0.1, 9, None).state()
+    good = steps_on([[3], [4]], 13, [0.1, 0.1]).state()
     with pytest.raises(ValueError, match="faces"):
         Faces.restored({**good, **change}, 13)
     with pytest.raises(ValueError, match="there is no faces"):
@@ -182,8 +194,10 @@ def test_memory_is_handed_on_in_one_place_at_a_time():
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 def test_a_resumed_path_compiles_nothing_that_warming_up_has_not():
-    kernels.warm_up()
-    known = {kernel: len(kernel.signatures) for kernel in (kernels.recalled, kernels.face_step)}
+    for module in (kernels, descent, face_walk):
+        module.warm_up()
+    asked = kernels.recalled, kernels.face_step, descent.descend, face_walk.face_walk
+    known = {kernel: len(kernel.signatures) for kernel in asked}
     model = model_of()
     certificate = walked(model)[9][1]
     state = stored(walk_state(model, rule_of(model), certificate))
