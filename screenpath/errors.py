@@ -66,8 +66,19 @@ def fitted(text: str) -> str:
 
 def tell(text: str) -> None:
     """Print one line of text to stderr."""
+    write(fitted(shown(text)))
+
+
+def write(line: str) -> None:
+    """Write a line to stderr at once: two threads may have something to say, or the handler of a signal that has come
+    within another line, which Python's own stream does not let in.
+    """
     with unheard():
-        print(fitted(shown(text)), file=sys.stderr, flush=True)
+        try:
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+        except RuntimeError:
+            os.write(2, f"{line}\n".encode(errors="backslashreplace"))
 
 
 def unheard():

@@ -4,6 +4,8 @@ import ast
 import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +122,25 @@ def test_what_is_no_such_number_is_named(name, value):
     X, y = two_classes(n=20, d=3)
     with pytest.raises(ScreenpathError, match=f"`{name}` must .*{re.escape(repr(value))}"):
         svm_path(X, y, **{name: value})
+
+
+def test_a_signal_within_a_line_has_its_own():
+    """Python's stream lets no handler write within a write; that of the first signal has something to say."""
+    script = """
+import io, signal, sys
+from screenpath import errors
+
+class Slow(io.RawIOBase):  # a signal comes within each write
+    def writable(self):
+        return True
+
+    def write(self, data):
+        signal.raise_signal(signal.SIGTERM) if b"compiling" in bytes(data) else None
+        return len(data)
+
+signal.signal(signal.SIGTERM, lambda *_: errors.tell("stopping"))
+sys.stderr = io.TextIOWrapper(io.BufferedWriter(Slow()))
+errors.tell("compiling")
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "stopping\n")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from screenpath.data.tables import dump_json
 from screenpath.data.timestamp import clock, now
-from screenpath.errors import fitted, shown, unheard
+from screenpath.errors import fitted, shown, write
 from screenpath.report.activity import Activity
 
 if TYPE_CHECKING:  # rich is imported for a bar alone
@@ -56,15 +56,9 @@ class Console:
         text = self.words(text)
         if self.json:
             text = dump_json({"time": now(), "level": level, "event": event, "message": text, **known})
-            self._print(text.encode("ascii", "backslashreplace").decode("ascii"))
+            write(text.encode("ascii", "backslashreplace").decode("ascii"))
         else:
-            self._print(fitted(shown(text)))
-
-    @staticmethod
-    def _print(text: str) -> None:
-        with unheard():
-            sys.stderr.write(f"{text}\n")  # at once: two threads may have something to say
-            sys.stderr.flush()
+            write(fitted(shown(text)))
 
     def summary(self, lines: list[tuple[str, str]]) -> None:
         """Print the closing table."""
@@ -81,7 +75,7 @@ class Console:
             return
         width = max(len(what) for what, _ in lines)
         for what, value in lines:
-            self._print(f"{what:<{width}}  {value}")
+            write(f"{what:<{width}}  {value}")
 
     # -- what is under way ---------------------------------------------------------------------------------------
 
@@ -203,4 +197,4 @@ class Console:
         if self.json:
             self.tell(text, event, **self._activity.fields(), **known)
         else:
-            self._print(fitted(f"{clock()} {shown(self.words(text))}"))
+            write(fitted(f"{clock()} {shown(self.words(text))}"))
