@@ -6,6 +6,7 @@ from screenpath.kernels import at, box, intercept, kernel, lever, partition
 from screenpath.kernels.barrier import Team, make_board
 from screenpath.kernels.clock import seconds
 from screenpath.kernels.compiled_steps import (
+    _ball,
     _begin,
     _changes_lent,
     _copied,
@@ -33,7 +34,6 @@ from screenpath.kernels.compiled_types import (
     SCREENED,
     SECONDS,
     SHIFT,
-    SLACK,
     SUM_ERROR,
     XI,
     Changes,
@@ -66,12 +66,9 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
     -------
     n_R, n_L, touched : int
     """
-    w_sq, total_sq, inner, d = known[0], known[1], known[2], free.mean.size
-    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, settings.gap_rounding)
-    mismatch = box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, settings.gap_rounding)
-    radius = radius + 0.5 * mismatch + C * known[SHIFT]
-    ahead = 0.5 * (1.0 + C / C0)
-    extent = np.sqrt(ahead * ahead * w_sq) + radius
+    d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.gap_rounding)
+    radius += C * known[SHIFT]
+    extent = np.sqrt(ahead * ahead * known[0]) + radius
     rows, weights = np.empty((2, lever.FEWER), dtype=np.int64), np.empty((2, lever.FEWER))
     offsets, centers, lengths, away = np.empty((2, 2)), np.empty((2, d)), np.empty(2), np.empty(2)
     if radius < lever.LEAST:

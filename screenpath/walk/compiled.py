@@ -86,7 +86,8 @@ class CompiledWalk:
         self.X = matrix_of(rows.stored)
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
         points = min(self.length, len(grid))
-        needs.ask_for_results(model, points, points if options.certificates else 2)
+        kept = points + 2 * self.room if options.certificates else 2 + self.room
+        needs.ask_for_results(model, points + self.room, kept)
         self.free = model.free
         self.workspace = self._workspace(edges.size - 1)
         self.threads = rows.threads if _shared(rows) else 1
