@@ -197,6 +197,12 @@ def meets(gap, primal, primal_error, tol):
 
 
 @kernel
+def meets_but_for_rounding(gap, rounding, primal, primal_error, tol):
+    """Tell whether only rounding stands between a certificate and ``tol``: ``rounding.meets_but_for_rounding``."""
+    return gap - rounding <= tol * (primal + primal_error) < np.inf
+
+
+@kernel
 def above_known(C, primal, w_sq, xi, bounds):
     """Return where the primal value is smaller: nowhere, at zero, or at an earlier ``w`` with ``w_sq`` and ``xi``."""
     zero, before = C * bounds[ZERO], 0.5 * w_sq + C * xi
@@ -442,6 +448,7 @@ def warm_up():
     box_certificate(1.0, a, a, a, 0.0, a, a, a, a, a, bounds)
     box_objectives(1.0, a, a, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, bounds)
     meets(1.0, 1.0, 0.0, 1e-6)
+    meets_but_for_rounding(1.0, 0.0, 1.0, 0.0, 1e-6)
     above_known(1.0, 1.0, 1.0, 1.0, bounds)
     pair_radius(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1e-14)
     pair_mismatch(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1e-14)

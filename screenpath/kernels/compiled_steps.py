@@ -334,6 +334,20 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
 
 
 @kernel
+def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
+    """Tell whether a sum over rows goes on from the last one, by so many rows that have changed, or is formed anew of
+    those that are not 0, as ``BoxModel.updated_sum`` has it; write which update it then is, and what it may be off by.
+    """
+    if known[UPDATES] < fresh_every and changed < nonzero:
+        now[UPDATES], now[SUM_ERROR] = known[UPDATES] + (changed > 0.0), known[SUM_ERROR]
+        if changed > 0.0:
+            now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], changed, bounds)
+        return True
+    now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
+    return False
+
+
+@kernel
 def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes, room, old, new, team):
     """Write the sum over all rows to ``new``, from the last one or anew, as ``BoxModel.updated_sum`` finds it.
 
@@ -347,15 +361,10 @@ def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes,
     edges, bounds, touched = problem.edges, problem.bounds, 0.0
     changed, n_R, n_L, more = _sum_changes(X, problem, count, point, changes, room, new, team)
     nonzero += more
-    if known[UPDATES] < fresh_every and changed < nonzero:
+    if _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
         new += old
-        now[UPDATES] = known[UPDATES] + (changed > 0.0)
-        now[SUM_ERROR] = known[SUM_ERROR]
-        if changed > 0.0:
-            now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], changed, bounds)
         touched = changed
     else:
-        now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
         first, last = _own(edges, team)
         step = room.near[0]
         box.signed(point, problem.signs, step, edges[first], edges[last])

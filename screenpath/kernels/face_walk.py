@@ -9,7 +9,7 @@ import numpy as np
 
 from screenpath.kernels import box, cd, descent, kernel, partition
 from screenpath.kernels.clock import seconds
-from screenpath.kernels.compiled_steps import _ball, _note, _points_lent, _problem_lent
+from screenpath.kernels.compiled_steps import _ball, _goes_by_changes, _note, _points_lent, _problem_lent
 from screenpath.kernels.compiled_types import (
     COUNTS,
     ELL,
@@ -22,7 +22,6 @@ from screenpath.kernels.compiled_types import (
     SCREENED,
     SECONDS,
     SUM_ERROR,
-    UPDATES,
     XI,
     Points,
     Problem,
@@ -43,7 +42,7 @@ class Ahead(NamedTuple):
     Attributes
     ----------
     C : float
-        Parameter of the point before the reference, which is in the last row of the points; 0 where there is none.
+        Parameter of the point before the reference, which is in the last row of the points but one; 0 where none is.
     seed, rank : uint64
         See ``cd.draws``; of the first point.
     rounds : int
@@ -94,20 +93,14 @@ def _sum_up(X, problem, fresh_every, theta, known, reference, earlier, total, su
     That is of the dual point ``reference``, whose numbers are ``known``. Returns the rows touched.
     """
     changed, nonzero = box.difference(theta, reference, problem.signs, sums.weights, 0, theta.size)
-    if known[UPDATES] < fresh_every and changed < nonzero:
+    if _goes_by_changes(known, float(changed), float(nonzero), fresh_every, problem.bounds, now):
         touched = _signed_sum(X, problem.edges, sums) if changed > 0 else 0
         for j in range(total.size):
             total[j] = earlier[j] + sums.total[j] if changed > 0 else earlier[j]
-        now[UPDATES] = known[UPDATES] + (changed > 0)
-        now[SUM_ERROR] = known[SUM_ERROR]
-        if changed > 0:
-            now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], float(changed), problem.bounds)
         return touched
     box.signed(theta, problem.signs, sums.weights, 0, theta.size)
     touched = _signed_sum(X, problem.edges, sums)
-    for j in range(total.size):
-        total[j] = sums.total[j]
-    now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(float(nonzero), problem.bounds)
+    _copy(sums.total, total)
     return touched
 
 
@@ -200,7 +193,7 @@ def _decide(C, C0, known, margins, problem, settings, status):
 def _goes_on(now, tol, epochs, rounds, limit, most, log):
     """Tell whether a point that misses its gap is solved again here: the loop does all that is not as usual."""
     primal, error, gap = now[PRIMAL], now[PRIMAL + 1], now[GAP]
-    sharper = gap - now[ROUNDING] <= tol * (primal + error)
+    sharper = box.meets_but_for_rounding(gap, now[ROUNDING], primal, error, tol)
     left = epochs < limit and rounds < most and log.used[0] < log.prox.size
     return left and np.isfinite(gap) and np.isfinite(primal) and not sharper
 

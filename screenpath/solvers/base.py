@@ -130,9 +130,12 @@ class Solver(Protocol):
     ----------
     name : str
         For records.
+    on_faces : bool, default False
+        Whether a compiled walk that uses it is that of ``walk.compiled_faces``.
     """
 
     name: str
+    on_faces: bool = False
 
     def solve(self, reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap.

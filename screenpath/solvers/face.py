@@ -42,7 +42,7 @@ class FaceDescent(Solver):
         Rounds that may bring too little before it gives up.
     """
 
-    name = "cd+cg"
+    name, on_faces = "cd+cg", True
 
     def __init__(self, seed: int = 0, share: float = SHARE):
         self.seed, self.share, self.patience = seed, share, PATIENCE

@@ -56,6 +56,16 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
     return model.free is None or not _shared(rows)  # which threads do not walk together
 
 
+def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, again: tuple) -> CompiledWalk:
+    """Return what walks the points of a grid for the loop, where :func:`can_compile` says that it may."""
+    kernel: Any = solver.compiled(model.rows)
+    if not kernel.on_faces:
+        return CompiledWalk(model, grid, screening, options, aim)
+    from screenpath.walk.compiled_faces import FaceWalk  # other paths start up without it
+
+    return FaceWalk(model, grid, screening, options, aim, kernel, again)
+
+
 def _shared(rows) -> bool:
     """Tell whether several threads walk together."""
     return rows.threads > 1 and can_share() and rows.size >= SHARED
@@ -246,7 +256,7 @@ class Batch:
     coefficients: np.ndarray  # shape (k, d)
     tol: float  # relative gap asked for
     n: int  # rows of the data
-    solver: str = Newton.name
+    solver: str
 
     def __len__(self) -> int:
         return len(self.values)

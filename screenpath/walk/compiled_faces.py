@@ -7,7 +7,6 @@ left. It hands both on with each of its certificates.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
@@ -20,19 +19,17 @@ SOLVE = 0.5  # seconds of a point's solve after which it is left to the loop, wh
 STEPS = 4  # on the face, for which a log has room at each point: a stretch ends where they take more
 
 
-def compiled_walk(model, grid, screening, solver, options, aim: float, again: tuple[int, float]) -> CompiledWalk:
-    """Return what walks the points of a grid for the loop, where ``can_compile`` says that it may.
-
-    ``again`` are the solves of a point at most, and times its target, that of the next one.
-    """
-    kernel: Any = solver.compiled(model.rows)
-    if isinstance(kernel, FaceDescent):
-        return FaceWalk(model, grid, screening, options, aim, kernel, again)
-    return CompiledWalk(model, grid, screening, options, aim)
-
-
 class FaceWalk(CompiledWalk):
-    """Walks the points of one grid, on sparse rows and by one thread."""
+    """Walks the points of one grid, on sparse rows and by one thread.
+
+    Parameters
+    ----------
+    model, grid, screening, options, aim
+        See :class:`CompiledWalk`.
+    solver : FaceDescent
+    again : tuple (int, float)
+        Solves of a point at most, and times its target, that of the next one.
+    """
 
     solver, room = FaceDescent.name, 1
 

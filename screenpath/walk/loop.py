@@ -24,8 +24,7 @@ from screenpath.rules import Screening
 from screenpath.rules.base import PathScreening
 from screenpath.solvers.base import Budget, Pulse, Solver
 from screenpath.walk import step as steps
-from screenpath.walk.compiled import can_compile
-from screenpath.walk.compiled_faces import compiled_walk
+from screenpath.walk.compiled import can_compile, compiled_walk
 from screenpath.walk.grid import as_grid
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
