@@ -9,6 +9,7 @@ import pytest
 from tests.width import PLAIN, WIDE, narrowed
 
 ROOT = Path(__file__).resolve().parent.parent
+HANGS = 3000.0  # seconds after which what a test waits for hangs, however busy the machine and cold the caches
 
 
 def pytest_collection_modifyitems(config, items):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
+from tests.conftest import HANGS
 
 EXAMPLES = ROOT / "examples"
 
@@ -28,7 +29,7 @@ def run(tmp_path):
             **variables,
         }
         return subprocess.run(
-            [str(a) for a in arguments], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120
+            [str(a) for a in arguments], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=HANGS
         )
 
     return function

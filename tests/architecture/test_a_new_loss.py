@@ -11,6 +11,7 @@ import pytest
 
 from screenpath.models.losses import LOSSES
 from tests.cli.conftest import libsvm_text, read_csv
+from tests.conftest import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = """
@@ -45,7 +46,7 @@ def house(tmp_path_factory):
     def run(*arguments):
         environment = {**os.environ, "PYTHONPATH": str(folder)}
         command = [sys.executable, "-m", "screenpath", *arguments]
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANGS)
 
     return folder, run
 

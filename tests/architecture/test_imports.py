@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HANGS
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "screenpath"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -82,11 +84,11 @@ def test_only_the_estimators_know_scikit_learn():
         if not path.is_relative_to(PACKAGE / "sklearn"):
             assert not any(name == "sklearn" or name.startswith("sklearn.") for name in imported(path)), path
     script = "import sys, screenpath; screenpath.svm_path, screenpath.cross_validate; print('sklearn' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=HANGS)
     assert done.stdout == "False\n", done
 
 
 def test_declarations_load_no_numerical_library():
     script = "import sys, screenpath.models.specs; print([n for n in ('numpy', 'scipy', 'numba') if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=HANGS)
     assert done.stdout == "[]\n", done

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import clouds, libsvm_text
+from tests.conftest import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 # A region that contains the optimum because the ball of DVI does: twice its radius.
@@ -56,7 +57,7 @@ def house(tmp_path):
     def run(*arguments):
         command = [sys.executable, "-m", "screenpath", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -11,6 +11,7 @@ import pytest
 
 from screenpath.report.page import page
 from screenpath.runs.open import open_run
+from tests.conftest import HANGS
 from tests.report.conftest import runs, write_cv  # noqa: F401 (fixture)
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -58,7 +59,7 @@ def shown(browser: str, file: Path, scheme: str) -> str:
         f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
         "--dump-dom", file.as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

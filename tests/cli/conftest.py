@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.conftest import HANGS
+
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
 
@@ -82,7 +84,7 @@ def in_process(script: str, *arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", script, *(str(a) for a in arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.run(command, text=True, env=environment, timeout=300, **{**pipes, **options})
+    return subprocess.run(command, text=True, env=environment, timeout=HANGS, **{**pipes, **options})
 
 
 def screenpath(*arguments, **options):

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 from tests.cli.conftest import ROOT, read_csv, screenpath
+from tests.conftest import HANGS
 from tests.width import WIDE
 
 GRID = ("--grid", "8", "--cmax", "1", "--bias", "1", "--quiet")
@@ -53,7 +54,7 @@ def scheduler():
     finally:
         for process in (*workers, scheduler):
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=HANGS)
         scheduler.stderr.close()
 
 

@@ -14,6 +14,7 @@ from screenpath.cli.signals import Signals, Stopped
 from screenpath.errors import shown, shown_lines
 from screenpath.report.console import Console
 from tests.cli.conftest import in_process, screenpath
+from tests.conftest import HANGS
 
 HEAVY = ("numba", "numpy", "scipy", "rich")
 
@@ -267,7 +268,7 @@ def test_ctrl_c_within_an_import_of_a_run_waits_for_its_end(tmp_path, monkeypatc
 
         assert hit_by_a_signal.whole
         with pytest.raises(Stopped) as stopped:
-            time.sleep(30.0)
+            time.sleep(HANGS)
     assert stopped.value.number == signal.SIGTERM
 
 

@@ -9,6 +9,7 @@ import pytest
 from screenpath.cv import saved
 from screenpath.runs import folder as folders
 from tests.cli.conftest import without_times
+from tests.conftest import HANGS
 
 SVM = ("--grid", "400", "--cmax", "1", "--bias", "1", "--quiet")
 CV = ("--grid", "12", "--folds", "3", "--certify-to", "0.02", "--certify-points", "30", "--quiet")
@@ -29,7 +30,7 @@ class SmallDisk:
 
     def resize(self, size: str) -> None:
         """Change how much it holds."""
-        subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True, timeout=60)
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True, timeout=HANGS)
 
     def fill(self, left: int) -> Path:
         """Leave so many bytes free; return the file that takes up the rest."""
@@ -46,13 +47,13 @@ def disk(tmp_path):
     path.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=100k,nr_inodes=200", "tmpfs", str(path)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
     except OSError as error:
         pytest.skip(f"there is no mount command: {error}")
     if done.returncode:
         pytest.skip(f"a file system cannot be mounted here: {done.stderr.strip()}")
     yield SmallDisk(path)
-    subprocess.run(["umount", "--lazy", str(path)], check=True, timeout=60)
+    subprocess.run(["umount", "--lazy", str(path)], check=True, timeout=HANGS)
 
 
 def clear_error(result, *words) -> None:

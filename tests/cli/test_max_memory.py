@@ -19,6 +19,7 @@ import pytest
 from screenpath.kernels.cache import cache_folder
 from tests.cli.conftest import ROOT
 from tests.cli.measured import watch
+from tests.conftest import HANGS
 from tests.width import WIDE, covering
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs the figures of Linux")
@@ -110,7 +111,7 @@ class Forked:
 
     def close(self) -> None:
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=HANGS)
         self.process.stdout.close()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from screenpath.cli.app import run
 from tests.cli.conftest import ROOT, clouds, libsvm_text, screenpath
+from tests.conftest import HANGS
 
 PRECIOUS = "mine\n"
 PARTS = ("run.json", "steps.csv", "coefficients.csv", "checkpoint.npz", "steps.csv.partial", "cv.json", ".lock")
@@ -79,7 +80,7 @@ def device():
         yield os.ttyname(far)
     finally:
         os.close(far)
-        reader.join(timeout=60)
+        reader.join(timeout=HANGS)
         os.close(near)
 
 
@@ -195,10 +196,10 @@ def test_pipes_and_what_the_shell_opens(files):
     done = screenpath("generate", "ogawa-toy", "-o", files / "pipe")
     assert done.returncode == 0, done.stderr
     expected = screenpath("generate", "ogawa-toy").stdout
-    assert reader.communicate(timeout=60)[0].decode() == expected
+    assert reader.communicate(timeout=HANGS)[0].decode() == expected
     script = f'(echo head; "{sys.executable}" -m screenpath generate ogawa-toy -o /dev/stdout; echo tail) > out'
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(["sh", "-c", script], cwd=files, env=environment, check=True, timeout=300)
+    subprocess.run(["sh", "-c", script], cwd=files, env=environment, check=True, timeout=HANGS)
     assert (files / "out").read_text() == f"head\n{expected}tail\n"
 
 

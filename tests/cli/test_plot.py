@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import ROOT, in_process
+from tests.conftest import HANGS
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_a_terminal_of_any_encoding(call, run, data, tmp_path, encoding):
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, timeout=300
+        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, timeout=HANGS
     )
     assert (done.returncode, done.stderr) == (0, b""), done.stderr
     drawn = done.stdout.decode(encoding)

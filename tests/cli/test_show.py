@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
+from tests.conftest import HANGS
 
 
 def test_a_run_with_scores(call, data):
@@ -89,7 +90,7 @@ def test_plain_text_wherever_it_goes(call, tmp_path):
     assert call("svm", data, "--grid", 3, "-o", "r", "--quiet").code == 0
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "screenpath", "show", "r"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=300)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode("ascii")
     assert "svm on d\\xe9j\\xe0-\\u4e2d.libsvm" in text and "\x1b" not in text

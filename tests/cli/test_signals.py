@@ -14,6 +14,7 @@ from screenpath.cli.signals import Signals, Stopped
 from screenpath.cv import saved
 from screenpath.runs import archive, folder
 from tests.cli.conftest import ROOT, unmeasured
+from tests.conftest import HANGS
 
 
 class Trap:
@@ -26,7 +27,7 @@ class Trap:
         signal.raise_signal(self.number)
 
 
-def wait(what, seconds=60.0) -> bool:
+def wait(what, seconds=HANGS) -> bool:
     """Wait for something, in steps that let a handler run."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -160,7 +161,7 @@ def test_a_signal_during_compilation(data, tmp_path, number, code, delay, model)
         assert "compiling" in process.stderr.readline()
         time.sleep(delay)
         process.send_signal(number)
-        out, error = process.communicate(timeout=300)
+        out, error = process.communicate(timeout=HANGS)
     finally:
         process.kill()
         process.wait()

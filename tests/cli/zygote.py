@@ -27,9 +27,9 @@ from screenpath.runs import folder
 from screenpath.walk import workers as parallel
 
 PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
-HANGS = 120.0  # seconds after which a command does not end by itself
-BEGINS = 500.0  # and after which the commands that compile have not
-ENDS = 20.0  # seconds until threads that were told to end are gone, on a busy machine
+HANGS = 1500.0  # seconds after which a command does not end by itself
+BEGINS = 3000.0  # and after which the commands that compile have not
+ENDS = 600.0  # seconds until threads that were told to end are gone, on a busy machine
 
 
 def command(argv, stderr: int) -> None:
@@ -55,6 +55,11 @@ def workers(pid: int) -> list:
         return []
 
 
+def over(pid: int) -> bool:
+    """Tell whether a command has ended; it is not waited for yet."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
 def kill(pid: int, number: int, whom: str) -> None:
     """Send a signal, if there is somebody to get it; the command is not waited for yet, so its number is its own."""
     if whom == "group":
@@ -62,8 +67,10 @@ def kill(pid: int, number: int, whom: str) -> None:
     elif whom == "process":
         os.kill(pid, number)
     else:
+        while not (there := workers(pid)) and not over(pid):
+            time.sleep(0.001)
         with contextlib.suppress(ProcessLookupError):
-            for worker in workers(pid)[-1:]:
+            for worker in there[-1:]:
                 os.kill(worker, number)
 
 

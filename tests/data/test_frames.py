@@ -13,7 +13,7 @@ from screenpath.data.frames import is_table
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.runs.record import _check_entries
 from tests.cli.conftest import clouds
-from tests.conftest import ROOT
+from tests.conftest import HANGS, ROOT
 
 NAMES = ("age", "height in $", "[red]weight", "x" * 40)
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -118,7 +118,7 @@ def test_a_run_keeps_the_names(data, tmp_path, capsys):
     cv = screenpath.cross_validate("svm", (frame, y), grid=3, folds=3, out=tmp_path / "cv", quiet=True)
     assert cv.feature_names == NAMES
     command = [sys.executable, "-m", "screenpath", "plot", str(run.folder), "--kind", "coefficients", "--terminal"]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS).stdout
     assert "age" in shown and "[red]weight" in shown
 
 
@@ -148,7 +148,7 @@ def test_names_of_another_number_of_features_are_damage(data, tmp_path):
 
 def test_arrays_need_no_reader_of_tables():
     script = "import sys, screenpath; screenpath.svm_path([[1.0], [2.0]], [1, -1]); print('narwhals' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=HANGS)
     assert done.stdout == "False\n", done
 
 
@@ -169,7 +169,7 @@ def test_names_stand_in_words_on_any_terminal(data, tmp_path):
     assert "größe" in text and NAMES[1] in text and "x" * 24 in text and "x" * 25 not in text
     command = [sys.executable, "-m", "screenpath", "show", str(run.folder)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert (done.returncode, done.stderr) == (0, "") and r"gr\xf6\xdfe" in done.stdout
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.conftest import HANGS
+
 pytest.importorskip("sklearn")
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "examples" / "benchmarks"
@@ -64,7 +66,7 @@ def test_runs_and_writes_json_and_markdown(tmp_path):
     command += ["--points", "5", "--rivals", "rehline,sklearn"]
     command += ["--json", str(json_file), "--markdown", str(markdown_file)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     records = json.loads(json_file.read_text())["records"]
     assert {(record["solver"], record["target"]) for record in records} == {
@@ -79,7 +81,7 @@ def test_a_rival_is_timed_beside_screenpath(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--only", "toy1", "--points", "5"]
     command += ["--rivals", "sklearn", "--tolerances", "1e-3", "--json", str(file)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     ours, rival = json.loads(file.read_text())["records"]
     assert ours["status"] == rival["status"] == "reached" and ours["certified"] == 5
@@ -89,7 +91,7 @@ def test_a_rival_is_timed_beside_screenpath(tmp_path):
 def test_the_logistic_path_is_within_its_target_or_left_out(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "glmnet.py"), "--only", "toy1", "--points", "5", "--rounds", "1"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     if done.stdout.startswith("left out:"):
         pytest.skip(done.stdout.strip())
@@ -102,6 +104,6 @@ def test_small_run_of_converting_tables(kind):
     pytest.importorskip("pyarrow")
     command = [sys.executable, str(BENCHMARKS / "tables.py"), "--mb", "0.1", "--columns", "3", "--kind", kind]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith(f"| {kind}, 3 columns | ")

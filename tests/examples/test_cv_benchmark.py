@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HANGS
+
 pytest.importorskip("sklearn")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +19,7 @@ def test_small_run():
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "cv.py"), "--data", str(sample)]
     options = ["--folds", "3", "--grid", "6", "--every", "2", "--jobs", "1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert "GridSearchCV, 3 of 6 C, x 2" in done.stdout
     difference = re.search(r"difference of the mean accuracies: (\S+)", done.stdout)
@@ -27,5 +29,5 @@ def test_small_run():
 def test_missing_data():
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "cv.py"), "--data", "none.libsvm"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 1 and "none.libsvm is not here" in done.stderr

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HANGS
+
 pytest.importorskip("rehline")
 pytest.importorskip("clarabel")
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +19,7 @@ def test_small_run():
     command = [sys.executable, "-W", "ignore", str(ROOT / "examples" / "benchmarks" / "exact_hinge.py")]
     options = ["--only", "60x50", "--betas", "2", "--alphas", "4", "--runs", "1", "--rivals", "rehline,clarabel"]
     done = subprocess.run(
-        [*command, *options], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=200
+        [*command, *options], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=HANGS
     )
     assert done.returncode == 0, done.stderr
     assert "8 pairs, all certified: True" in done.stdout

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANGS, ROOT
 
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
@@ -22,7 +22,7 @@ def test_small_run(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "intercept.py"), str(tmp_path)]
     done = subprocess.run(
         [*command, "--rows", "60", "--sets", "breast_cancer,diabetes,dna"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=HANGS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "dna: left out" in done.stderr

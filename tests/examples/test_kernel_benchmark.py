@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANGS, ROOT
 
 pytest.importorskip("sklearn")
 
@@ -18,7 +18,7 @@ def test_small_run(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "kernel_svm.py"), str(tmp_path)]
     done = subprocess.run(
         [*command, "--points", "4", "--repeats", "1", "--sets", "breast_cancer,dna"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=HANGS,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "dna: left out" in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import clouds, libsvm_text
+from tests.conftest import HANGS
 
 pytest.importorskip("sklearn")
 pytest.importorskip("cyanure")
@@ -24,7 +25,7 @@ def test_small_run(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "l1svm.py"), "toy:standard", "absent"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCREENPATH_DATA": str(tmp_path)}
     done = subprocess.run(
-        [*command, "--repeats", "1", "--cap", "20"], env=environment, capture_output=True, text=True, timeout=100
+        [*command, "--repeats", "1", "--cap", "20"], env=environment, capture_output=True, text=True, timeout=HANGS
     )
     assert done.returncode == 0, done.stderr
     assert "absent" in done.stdout and "left out" in done.stdout

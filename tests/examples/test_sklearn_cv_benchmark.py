@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HANGS
+
 pytest.importorskip("sklearn")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,7 +18,7 @@ def test_small_run():
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "sklearn_cv.py"), str(sample), "none"]
     options = ["--folds", "3", "--grid", "4", "--repeats", "1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     row = next(line for line in done.stdout.splitlines() if line.startswith("| wang_toy1"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -29,7 +31,7 @@ def test_small_run_of_a_single_fit():
     sample = ROOT / "data_samples" / "wang_toy1.libsvm"
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "sklearn_single.py"), str(sample), "none"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, "--repeats", "1"], env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*command, "--repeats", "1"], env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     cells = [c.strip() for c in next(r for r in done.stdout.splitlines() if r.startswith("| wang")).split("|")]
     assert -1e-6 < float(cells[5]) < 0.1 and "none.libsvm.gz is not here" in done.stdout
@@ -40,7 +42,7 @@ def test_small_run_of_the_probabilities():
     sample = ROOT / "data_samples" / "breast_cancer.libsvm.gz"
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "brier.py"), str(sample), "none"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     cells = [c.strip() for c in next(r for r in done.stdout.splitlines() if r.startswith("| breast")).split("|")]
     assert float(cells[4]) < 0.1 and abs(float(cells[4]) - float(cells[5])) < 3 * float(cells[7])

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HANGS
+
 pytest.importorskip("skglm")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,7 +18,7 @@ def test_small_run():
     command = [sys.executable, "-W", "ignore", str(ROOT / "examples" / "benchmarks" / "sparse_svm.py")]
     options = ["--only", "100x100", "--betas", "3", "--alphas", "5", "--runs", "1"]
     done = subprocess.run(
-        [*command, *options], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=200
+        [*command, *options], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=HANGS
     )
     assert done.returncode == 0, done.stderr
     assert "all certified: True" in done.stdout

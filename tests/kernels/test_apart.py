@@ -8,6 +8,7 @@ import pytest
 from numba import config
 
 from screenpath.kernels import cache
+from tests.conftest import HANGS
 from tests.kernels.test_cache import ROOT
 
 # Two callers of one kernel, one of them through a small one; prints results, the kernels compiled, and symbols.
@@ -63,7 +64,7 @@ def run(tmp_path):
 
     def run(large=0, *arguments):
         command = [sys.executable, str(tmp_path / "script.py"), str(large), *arguments]
-        done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300)
+        done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=HANGS)
         assert done.returncode == 0, done.stderr
         results, compiled, symbol = (line.split() for line in done.stdout.splitlines())
         assert results == RESULTS

@@ -7,6 +7,7 @@ import pytest
 from numba import config
 
 from screenpath.kernels import barrier, kernel
+from tests.conftest import HANGS
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
 STEP = 7
@@ -44,7 +45,7 @@ def run(size, members, rounds=3000):
         helper.start()
     found.append(add_up(values, rounds, barrier.Team(table, board, 0)))
     for helper in helpers:
-        helper.join(timeout=60)
+        helper.join(timeout=HANGS)
         assert not helper.is_alive()
     return values, found
 
@@ -91,5 +92,5 @@ def test_failure_sets_the_others_free():
     waiting.join(timeout=0.2)
     assert waiting.is_alive()  # nobody else has come
     barrier.leave(board)
-    waiting.join(timeout=60)
+    waiting.join(timeout=HANGS)
     assert errors

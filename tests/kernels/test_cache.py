@@ -10,6 +10,7 @@ import pytest
 
 from screenpath.kernels import cache
 from screenpath.kernels.sharing import LOCKS
+from tests.conftest import HANGS
 from tests.width import wide
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def tiny(tmp_path):
 
     def run(**environment):
         process = start(**environment)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=HANGS)
         assert process.returncode == 0, err
         two, two_and_a_half, missed, folder = out.split()
         assert (two, two_and_a_half) == ("2", "2.5")
@@ -254,7 +255,7 @@ def test_entry_of_another_key_is_not_used(tiny, warmed):
 def test_many_processes_at_once_on_a_cold_cache(tiny):
     count = int(os.environ.get("SCREENPATH_PROCESSES", wide(4, 8)))  # `make fuzz` starts 40
     processes = [tiny.start() for _ in range(count)]
-    outputs = [process.communicate(timeout=240) for process in processes]
+    outputs = [process.communicate(timeout=HANGS) for process in processes]
     assert [process.returncode for process in processes] == [0] * count, outputs
     assert {out.split()[0] + err for out, err in outputs} == {"2"}
     folder = Path(outputs[0][0].split()[-1])

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANGS, ROOT
 
 MAKE = """
 import sys
@@ -29,7 +29,7 @@ def run(tmp_path_factory):
         environment.pop("NUMBA_DISABLE_JIT", None)
         words = ["-c", MAKE] if not command else ["-m", "screenpath", "cache", *map(str, command)]
         done = subprocess.run(
-            [sys.executable, *words], env=environment, cwd=base, capture_output=True, text=True, timeout=600
+            [sys.executable, *words], env=environment, cwd=base, capture_output=True, text=True, timeout=HANGS
         )
         return done
 

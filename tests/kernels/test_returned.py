@@ -7,6 +7,8 @@ import sys
 import pytest
 from numba import config
 
+from tests.conftest import HANGS
+
 SCRIPT = """
 import signal
 from typing import NamedTuple
@@ -40,7 +42,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="plain Python has no classes to ask for")
 def test_a_signal_within_a_kernel_that_returns_a_named_tuple():
-    found = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300)
+    found = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=HANGS)
     assert (found.returncode, found.stdout) == (0, "stopped\n"), found.stderr
 
 
@@ -73,7 +75,7 @@ print(*ends)
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="plain Python has no classes to ask for")
 def test_ctrl_c_in_a_path_of_wide_data():
-    found = subprocess.run([sys.executable, "-c", PATHS], capture_output=True, text=True, timeout=300)
+    found = subprocess.run([sys.executable, "-c", PATHS], capture_output=True, text=True, timeout=HANGS)
     assert (found.returncode, found.stdout) == (0, "KeyboardInterrupt\n"), found.stderr
 
 
@@ -111,5 +113,5 @@ def test_ctrl_c_while_a_kernel_compiles(tmp_path):
     script = tmp_path / "compiling.py"  # numba looks for the source of what it compiles
     script.write_text(COMPILING)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}  # an earlier run's kernels would be loaded
-    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, env=environment)
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=HANGS, env=environment)
     assert (found.returncode, found.stdout) == (0, "1 1 3\n"), found.stderr

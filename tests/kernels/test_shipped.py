@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANGS, ROOT
 
 # It compiles the kernels of a model, for the processors of a wheel.
 pytestmark = pytest.mark.wide_only
@@ -27,7 +27,7 @@ def installed(tmp_path_factory):
         pytest.skip("`make wheel` needs the environment that `make test` makes")
     base = tmp_path_factory.mktemp("wheel")
     build = [f"BUILD={base / 'build'}", f"DIST={base / 'dist'}", "KERNELS=parse text rows l1svm l1dome l1newton"]
-    subprocess.run(["make", "-C", str(ROOT), "wheel", *build], check=True, capture_output=True, timeout=600)
+    subprocess.run(["make", "-C", str(ROOT), "wheel", *build], check=True, capture_output=True, timeout=HANGS)
     (wheel,) = (base / "dist").glob("*.whl")
     assert f"cp{sys.version_info.major}{sys.version_info.minor}" in wheel.name and "any" not in wheel.name
     with zipfile.ZipFile(wheel) as archive:
@@ -46,7 +46,7 @@ def go(installed, tmp_path):
         environment.update(PYTHONPATH=str(site), HOME="/proc", TMPDIR=str(tmp_path), **more)
         environment.pop("XDG_CACHE_HOME", None)
         command = [sys.executable, "-W", "error", *words]
-        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
 
     return run
 

@@ -19,6 +19,7 @@ from tests.report.conftest import write_cv
 
 pytest.importorskip("matplotlib", reason="the page has pictures by matplotlib")
 from screenpath.report.page import page
+from tests.conftest import HANGS
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 EMPTY = {"meta", "br", "hr", "img", "link"}
@@ -155,7 +156,7 @@ def test_a_browser_shows_it(runs, tmp_path):
     picture = tmp_path / "page.png"
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     flags += ["--window-size=1000,3000", f"--screenshot={picture}", (tmp_path / "report.html").as_uri()]
-    subprocess.run([CHROMIUM, *flags], check=True, timeout=120, capture_output=True)
+    subprocess.run([CHROMIUM, *flags], check=True, timeout=HANGS, capture_output=True)
     from matplotlib.image import imread
 
     pixels = imread(picture)[..., :3]

@@ -16,6 +16,7 @@ from screenpath.rows.cluster import ClusterRows, run_task
 from screenpath.rows.dask_cluster import check_versions, connect
 from screenpath.rows.shards import ShardRows, shard_products
 from tests import shard_folders
+from tests.conftest import HANGS
 from tests.rows.test_shards import as_array, make_folder, random_rows
 from tests.width import wide
 
@@ -70,7 +71,7 @@ def test_lost_workers(client, tmp_path, monkeypatch):
         np.testing.assert_array_equal(there.weighted_sum(theta), rows.weighted_sum(theta))
         counted.add(there.moved - before)
         try:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=HANGS)
         except TimeoutError:  # Dask, which starts another one for each that is lost, has given up: one is left
             break
     assert attempt > 0 and len(counted) == 1

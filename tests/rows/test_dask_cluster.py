@@ -17,6 +17,7 @@ from screenpath.cv.saved import FoldFile
 from screenpath.errors import ResourceError
 from screenpath.rows import dask_cluster as module
 from screenpath.rows.dask_cluster import Spread, in_order
+from tests.conftest import HANGS
 from tests.cv.test_run import svm_task
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
@@ -57,14 +58,14 @@ def test_a_lost_worker(client, tmp_path):
     found = list(in_order(Spread(client).run(fatal_once, np.ones(5), tasks)))
     assert found == [(k, 5.0) for k in range(6)]
     assert (tmp_path / "marker").exists()
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=HANGS)
 
 
 def test_a_task_that_ends_every_worker(client, monkeypatch):
     monkeypatch.setattr(module, "ATTEMPTS", 1)
     with pytest.raises(ResourceError, match="the cluster lost task 1 of 1"):
         list(Spread(client).run(fatal, None, [0]))
-    client.wait_for_workers(1, timeout=60)  # Dask gives up on a worker that is lost while it starts
+    client.wait_for_workers(1, timeout=HANGS)  # Dask gives up on a worker that is lost while it starts
 
 
 def test_folds_while_workers_die(client, tmp_path):

@@ -18,6 +18,7 @@ from distributed.security import Security
 
 from screenpath.errors import ResourceError
 from screenpath.rows.dask_cluster import close, connect
+from tests.conftest import HANGS
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_strangers_are_turned_away(started):
         with pytest.raises((OSError, TimeoutError)):
             distributed.Client(address.replace("tls", scheme), security=security, timeout=2, set_as_default=False)
     host, port = address.removeprefix("tls://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as plain:
+    with socket.create_connection((host, int(port)), timeout=HANGS) as plain:
         plain.sendall(b"GET / HTTP/1.0\r\n\r\n")
         with contextlib.suppress(ConnectionError):  # hung up on
             assert b"HTTP" not in plain.recv(1000)
@@ -73,7 +74,7 @@ def test_what_workers_have_on_disk_is_private_and_goes_with_them():
     worker = next(iter(client.run(os.getpid).values()))
     close(client, cluster)
     assert not folder.exists()
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + HANGS
     while psutil.pid_exists(worker) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not psutil.pid_exists(worker)

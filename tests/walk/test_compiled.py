@@ -156,7 +156,6 @@ def test_walk_uses_it(rule, share, monkeypatch):
         return points(self, reference, rank)
 
     monkeypatch.setattr(CompiledWalk, "points", counted)
-    monkeypatch.setattr(compiled, "SLICE", 60.0)
     assert len(walked(models()["svm"], rule)) == len(GRID)
     assert 0 < len(asked) < share * len(GRID)
 

@@ -101,20 +101,20 @@ def test_a_point_that_misses_its_gap_is_solved_again(monkeypatch, taken):
 def test_length_changes_no_byte(monkeypatch, taken):
     model = model_of()
     whole, most = numbers(model, walked(model)), sum(taken)
-    for name, value in (("POINTS", 1), ("POINTS", 3), ("STEPS", 0), ("SOLVE", -1.0), ("SOLVE", 60.0)):
+    for name, value in (("POINTS", 1), ("POINTS", 3), ("STEPS", 0), ("SOLVE", -1.0)):
         taken.clear()
         with monkeypatch.context() as patch:
             patch.setattr(compiled_faces, name, value)
             assert numbers(model, walked(model)) == whole
         assert max(taken) == 1 if value == 1 else max(taken) <= 3 if value == 3 else True
         assert sum(taken) < 0.5 * most if value == -1.0 else sum(taken) == most
-    for seconds in (0.0, 60.0):
-        monkeypatch.setattr(compiled, "SLICE", seconds)
-        assert numbers(model, walked(model)) == whole
+    monkeypatch.setattr(compiled, "SLICE", -1.0)  # no time is left after any point
+    taken.clear()
+    assert numbers(model, walked(model)) == whole
+    assert max(taken) == 1
 
 
-def test_of_a_stretch_the_last_certificate_is_enough(monkeypatch, taken):
-    monkeypatch.setattr(compiled, "SLICE", 60.0)
+def test_of_a_stretch_the_last_certificate_is_enough(taken):
     model = model_of()
     every, last = walked(model), walked(model, certificates=False)
     assert [step.coefficients.tobytes() for step, _ in every] == [step.coefficients.tobytes() for step, _ in last]

@@ -20,7 +20,7 @@ from screenpath.rules.sparse import parse_sparse_rule
 from screenpath.solvers.sparse import make_sparse_solver
 from screenpath.walk import workers as parallel
 from screenpath.walk.loop import PathOptions, walk
-from tests.conftest import two_classes
+from tests.conftest import HANGS, two_classes
 
 
 @pytest.fixture
@@ -125,9 +125,9 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_word(capfd, busy):
     theirs.close()
     if busy:
         ours.send((task_of_a_worker, 5_000_000))
-        assert ours.poll(30.0)  # it is in the middle of sending
+        assert ours.poll(HANGS)  # it is in the middle of sending
     ours.close()
-    process.join(30.0)
+    process.join(HANGS)
     assert process.exitcode == 0 and capfd.readouterr().err == ""
 
 
