@@ -35,11 +35,12 @@ from numba.core.serialize import dumps
 from screenpath.errors import ResourceError
 from screenpath.kernels.apart import keep_apart, needed, remember
 from screenpath.kernels.meanwhile import Meanwhile, list_only, pass_over
+from screenpath.kernels.ownership import changeable, read_own
 from screenpath.kernels.sharing import LOCKS, end_turn, take_turn, wait_for_turn
 from screenpath.kernels.shipped import level, shipped
 
 FORMAT = 2  # of the files; another one when what is stored changes its shape
-WITHOUT_KERNELS = ("cache.py", "compilation.py", "meanwhile.py", "pack.py", "sharing.py", "shipped.py")
+WITHOUT_KERNELS = ("cache.py", "compilation.py", "meanwhile.py", "ownership.py", "pack.py", "sharing.py", "shipped.py")
 # Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
 KERNELS: dict = {}
 SUFFIX = ".kernel"
@@ -142,23 +143,32 @@ def _make(folder: Path) -> None:
         one.mkdir(mode=0o755, exist_ok=True)
 
 
-def _open_to_all(folder: Path) -> bool:
-    """Tell whether every user of the machine may put code into a folder of ours, or into the one that holds it."""
-    return any(one.stat().st_mode & stat.S_IWOTH for one in (folder, folder.parent))
+def _closed(folder: Path) -> bool:
+    """Tell whether nobody else can put code into a resolved folder; warn of one that others can change."""
+    one = changeable(folder)
+    if one is not None:
+        _warn(
+            f"compiled kernels are not kept in {folder}: other users can change {one}. "
+            "Set NUMBA_CACHE_DIR to a folder that only you can write to."
+        )
+    return one is None
 
 
-def _usable(folder: Path) -> bool:
-    """Tell whether a folder can be written to, or at least already holds kernels to read."""
+def _usable(folder: Path, private: bool = False) -> bool:
+    """Tell whether a resolved folder can be written to, or at least already holds kernels to read.
+
+    Of a ``private`` one the owner and the mode are known. Its parents are not asked: in a container they may be those
+    of a user it does not know, and each file is asked who wrote it.
+    """
     try:
-        _make(folder)
-        if _open_to_all(folder):
-            _warn(f"compiled kernels are not kept in {folder}: every user may write to it. Remove it.")
+        if not private and not _closed(folder):  # nothing is made there
             return False
+        _make(folder)
         tempfile.TemporaryFile(dir=folder).close()
-        return True
+        return private or _closed(folder)
     except OSError:
         # A cache warmed beforehand may be read-only where the work is done (container, compute node).
-        return os.path.isdir(folder) and not _open_to_all(folder) and any(folder.glob(f"*{SUFFIX}"))
+        return os.path.isdir(folder) and _closed(folder) and any(folder.glob(f"*{SUFFIX}"))
 
 
 @functools.cache
@@ -178,10 +188,10 @@ def cache_folder() -> Path | None:
     chosen = None
     for candidate in candidates:
         try:
-            folder = candidate() / cache_key()
-        except OSError:
+            folder = (candidate() / cache_key()).resolve()
+        except (OSError, RuntimeError):  # a loop of links
             continue
-        if _usable(folder):
+        if _usable(folder, private=candidate is _private_temporary):
             chosen = folder
             break
     if chosen is None:
@@ -189,8 +199,8 @@ def cache_folder() -> Path | None:
             "no folder to keep compiled kernels in can be written to: every run compiles them again. "
             "Set NUMBA_CACHE_DIR to a folder that can be written to."
         )
-    elif config.CACHE_DIR and _named_by_user() not in chosen.parents:
-        _warn(f"NUMBA_CACHE_DIR={config.CACHE_DIR} cannot be written to: compiled kernels are kept in {chosen}.")
+    elif config.CACHE_DIR and _named_by_user().resolve() not in chosen.parents:
+        _warn(f"NUMBA_CACHE_DIR={config.CACHE_DIR} cannot be used: compiled kernels are kept in {chosen}.")
     return chosen
 
 
@@ -246,7 +256,7 @@ def read_entry(path: Path):
         None if there is no such file or it is damaged.
     """
     try:
-        content = path.read_bytes()
+        content = read_own(path)
     except OSError:
         return None
     entry = _entry_of(content)

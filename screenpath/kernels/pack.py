@@ -5,6 +5,7 @@ What is unpacked is code that will run: a file is to be trusted like the package
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -15,6 +16,7 @@ from numba.core.registry import cpu_target
 
 from screenpath.errors import ResourceError
 from screenpath.kernels.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, store
+from screenpath.kernels.ownership import read_own
 from screenpath.kernels.shipped import MANIFEST
 
 FORMAT = 1
@@ -37,7 +39,10 @@ def pack_kernels() -> tuple[bytes, int]:
         If none is compiled yet.
     """
     folder = cache_folder()
-    found = {} if folder is None else {path.name: path.read_bytes() for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    found = {}
+    for path in [] if folder is None else sorted(folder.glob(f"*{SUFFIX}")):
+        with contextlib.suppress(OSError):  # one that would not be loaded here is not handed on either
+            found[path.name] = read_own(path)
     if not found:
         raise ResourceError("no kernel is compiled yet", "compile them first: screenpath cache warm")
     manifest = {

@@ -183,7 +183,7 @@ def test_cache_folder_that_everybody_may_write_to_is_not_read(choose, tmp_path):
     cache.write_entry(shared / cache.cache_key() / "a.kernel", ("key", 1))
     for open_one in (shared, shared / cache.cache_key()):
         open_one.chmod(0o777)
-        with pytest.warns(cache.KernelCacheWarning, match="every user may write to it"):
+        with pytest.warns(cache.KernelCacheWarning, match=f"other users can change {open_one}"):
             assert shared not in choose(XDG_CACHE_HOME=str(shared.parent), HOME=str(tmp_path / "home")).parents
         open_one.chmod(0o755)
     assert choose(XDG_CACHE_HOME=str(shared.parent)) == shared / cache.cache_key()
