@@ -316,7 +316,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
     labels, weights, n, classes, gamma = samples
     before, w, theta, psi, u, u_slack, formed, room, level, off, w_norm = reference
-    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, boxed = regions
+    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
     status, keep, row_part, col_part, col_total, known_keep, known_part = found
     by_samples, by_features, features_first = what
     d, scores = columns[2].size - 1, before.copy()
@@ -339,7 +339,8 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
         plane_sums(theta, samples, status, ones_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
     no_totals, leveled = col_total[:0], planes is not None and classes > 1
-    boxed, full = by_features and boxed, columns[2][d] == n * d
+    boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
+    costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -441,7 +442,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             record[trigger, 1] = fresh
         used = trigger + 1
         last = not (by_samples and by_features) or (fresh == 0 and trigger > 0)
-        if last and boxed and undecided > SPARED * theta.size and budget > 0.0:
+        if last and boxed and undecided > costly and budget > 0.0:
             size = theta.size
             both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
             terms = np.empty(size), np.empty(size), np.empty(size)
@@ -454,7 +455,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
             mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
             count, tried = promised(u, u_slack, move_second, moved, col_part, live, active, beta, root, mean, n)
-            if count >= WORTH * tried:
+            if count >= worth * tried:
                 n_cols, summed = decide_boxed(
                     columns, u, u_slack, move_second, moved, both, signed, root, col_norm, n, beta, theta_norm, slacks,
                     keep, live, active, new_cols,
@@ -481,7 +482,7 @@ def warm_up(planes=None):
     constants = Constants(view, view, a, a, a, a, a, a, view[2], view[2])
     samples = Samples(labels, a, 2, 1, 0.5)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
-    regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, True)
+    regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, 0.1)
     totals = np.empty(0) if planes is None else a.copy()
     found = Found(status, keep, a.copy(), a.copy(), totals, keep.copy(), a.copy())
     sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, planes)

@@ -85,8 +85,8 @@ class Regions(NamedTuple):
         See ``kernels/sparse_box.py``.
     paper : bool
         Whether the paper's ball is used.
-    boxed : bool
-        Whether the box is looked at.
+    worth : float
+        Share of the features left that the box must promise to zero to be looked at: 0 for always, infinite for never.
     """
 
     scale: float
@@ -99,7 +99,7 @@ class Regions(NamedTuple):
     theta_norm: float
     budget: float
     paper: bool
-    boxed: bool
+    worth: float
 
 
 class Found(NamedTuple):

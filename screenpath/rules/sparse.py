@@ -120,8 +120,9 @@ def screen(
     if not finite(regions):
         return at
     stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
-    if stretches or not alone:
-        regions = regions._replace(boxed=False)  # the box is looked at from better weights, if at all
+    # A rule alone looks at the box whatever it promises: a promise that samples screened before make smaller would
+    # leave `sifs` with less than `ifs`. The dynamic rule looks at it from better weights.
+    regions = regions._replace(worth=0.0 if alone else math.inf)
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
     record = _run(model, reference, at, regions, (samples, features, features_first))
@@ -201,7 +202,9 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     primal = math.sqrt(most / alpha) + 0.5 * moved
     ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
     if model.sharp:  # the dual is not strongly concave
-        return kernels.Regions(1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, True)
+        return kernels.Regions(
+            1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, box.WORTH
+        )
     ones_part, theta_part = -ratio * inverse, 1.0 + ratio
     to_ones_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.mass * inverse * inverse  # ||theta0 - 1/gamma||^2
     blur = 4.0 * bounds.total * model.mass * inverse * inverse
@@ -217,7 +220,7 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     most_theta = math.sqrt(model.mass) * (abs(ones_part) + theta_part + 1.0)
     return kernels.Regions(
         1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first, grown * second * second,
-        between_sq, most_theta, grown * budget, paper, True,
+        between_sq, most_theta, grown * budget, paper, box.WORTH,
     )  # fmt: skip
 
 

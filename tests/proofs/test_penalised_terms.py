@@ -244,7 +244,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
         nothing_screened=lambda: at, sharp=False, **dict.fromkeys(names),
     )  # fmt: skip
     ref = certificate(w=None, theta=None, u=None, u_slack=None, formed=None, room=None, scores=np.zeros(6))
-    r = rules.kernels.Regions(1.1, 2.2, -0.3, 1.4, 5.5, 6.6, 7.7, 9.9, 8.8, True, True)
+    r = rules.kernels.Regions(1.1, 2.2, -0.3, 1.4, 5.5, 6.6, 7.7, 9.9, 8.8, True, 0.1)
     assert rules._run(model, ref, at, r, (True, False, True)).shape == (2, 2)
     told = given.pop()
     assert told[3].w_norm == pytest.approx(math.sqrt(1.3 / 0.7)) and told[3].scores is ref.scores
