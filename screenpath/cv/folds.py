@@ -11,6 +11,8 @@ from screenpath.errors import DataError, UsageError
 
 ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class in every held-out part
 
+FEWER = "use `stratify` with `folds={count}` or fewer"  # what to do where a class is missing from a fold
+
 
 @dataclass(frozen=True)
 class Split:
@@ -110,10 +112,11 @@ def check_weights(weights, splits: list[Split]) -> None:
                 )
 
 
-def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None) -> None:
+def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None, advice=FEWER) -> None:
     """Make sure that every training part has every class, and ``everywhere`` every held-out part too.
 
-    ``name(value) -> str`` is the class as the file names it; samples of weight 0 do not count.
+    ``name(value) -> str`` is the class as the file names it; samples of weight 0 do not count. ``advice`` is what to
+    do where a class has ``{count}`` samples in all.
     """
     n = len(classes)
     there = np.ones(n, dtype=bool) if weights is None else weights > 0.0
@@ -127,5 +130,5 @@ def check_classes(classes, splits: list[Split], everywhere: bool, name=label_tex
                 raise DataError(
                     f"the {part} part of fold {split.fold} has no sample of the class {name(missing[0])}, "
                     f"which has {count} in all",
-                    f"use `stratify` with `folds={count}` or fewer" if count > 1 else "remove the class",
+                    advice.format(count=count) if count > 1 else "remove the class",
                 )

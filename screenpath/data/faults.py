@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -31,6 +32,18 @@ _CSV = (
     "this looks like CSV, not LIBSVM text",
     "CSV is read where its first line has the names of its columns; in LIBSVM text " + _FORMAT,
 )
+_QUOTED = (
+    "this looks like CSV with a line break in a quoted cell",
+    "write each row and the names of the columns on one line",
+)
+_ENCODED = ("this looks like CSV that is not UTF-8", "save it as UTF-8, as with: iconv -f latin1 -t utf-8 OLD > NEW")
+_RETURNS = ("this looks like CSV whose lines end in lone carriage returns", "convert them: tr '\\r' '\\n' < OLD > NEW")
+_BELOW = ("this looks like CSV below other lines", "remove the {} above the names of the columns, comments too")
+_WEIGHTED = (
+    "a label:weight, or a line without its label",
+    "write the label alone, and the weights of all samples to a file that `weights` names; predict takes lines "
+    "without a label with `no_labels`",
+)
 _BARS = (
     "this looks like a table with | between cells, not LIBSVM text",
     "write CSV with a comma, a semicolon or a tab between cells; in LIBSVM text " + _FORMAT,
@@ -38,6 +51,8 @@ _BARS = (
 _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
+_NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+_WEIGHT = re.compile(rb"\s*[^:,\s]+:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:\s|$)")
 NUMBERLIKE = {"nan", "inf", "infinity"}
 ALIKE = 3  # faults of a kind in a column that are listed
 SHOWN = 40  # characters of a token that a message shows
@@ -114,8 +129,10 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
     message, hint = _WORDS[code]
     if code in (parse.LABEL, parse.VALUE) and is_numberlike(text.rsplit(":", 1)[-1]):
         message, hint = _NOT_FINITE
-    elif code == parse.LABEL and b"," in token:
-        message, hint = _MULTILABEL if b":" in whole else _CSV
+    elif code == parse.LABEL and (b"," in token or (token[:1] == b'"' and whole.count(b'"') % 2)):
+        message, hint = _MULTILABEL if b":" in whole else _csv_fault(line, whole or token)
+    elif code == parse.LABEL and _WEIGHT.match(whole):
+        message, hint = _WEIGHTED
     elif code == parse.LABEL and b"|" in token:
         message, hint = _BARS
     elif code == parse.LABEL and not (text.isprintable() and "\ufffd" not in text):
@@ -123,6 +140,22 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
     elif code != parse.CONTROL and b"\r" in whole.rstrip() and b"\0" not in whole:  # binary files have them anywhere
         hint = _LONE_RETURNS
     return Fault(source, line, text, message, hint)
+
+
+def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
+    """Return why a line with commas was not read as the first of a CSV file."""
+    if b"\r" in whole.rstrip():
+        return _RETURNS
+    try:
+        text = whole.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _ENCODED
+    if text.count('"') % 2:
+        return _QUOTED
+    named = not any(_NUMBER.fullmatch(cell.strip()) for cell in text.split(","))
+    if line > 1 and named:
+        return _BELOW[0], _BELOW[1].format("line" if line == 2 else f"{line - 1} lines")
+    return _CSV
 
 
 def is_numberlike(text: str) -> bool:

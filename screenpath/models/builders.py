@@ -89,7 +89,7 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
-            raise UsageError(f"unknown class weight '{class_weight}'", "use balanced, or LABEL=WEIGHT")
+            raise UsageError(f"unknown class weight '{class_weight}'", "use balanced, or a weight for each label")
         counts = counts if sample_weight is None else np.bincount(codes.ravel(), sample_weight)
         there = counts > 0.0  # a label all of whose samples have weight 0 is not in the data
         balanced = counts[there].sum() / (np.count_nonzero(there) * counts[there])

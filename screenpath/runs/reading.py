@@ -114,10 +114,15 @@ def read_weights(path, unit: str = "sample"):
     """Return the numbers of a weights file, one a line for each ``unit``; arrays, and None, as they are."""
     if path is None or not isinstance(path, str):
         return path
-    weights = array("d")
+    weights, empty = array("d"), 0
     try:
         with open(path, encoding="utf-8") as file:
             for k, line in enumerate(file):
+                if not line.strip():  # below the last number it says nothing
+                    empty = empty or k + 1
+                    continue
+                if empty:
+                    raise DataError(f"{path}, line {empty}: the line is empty", f"one number a line, one line a {unit}")
                 try:
                     weights.append(float(line))
                 except ValueError:

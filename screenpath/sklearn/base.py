@@ -91,8 +91,8 @@ class PathEstimator(BaseEstimator):
         """Return the options of the grid."""
         raise NotImplementedError
 
-    def _encoded(self, y) -> Targets:
-        """Return labels or targets as the model takes them."""
+    def _encoded(self, y, weights) -> tuple[Targets, Any]:
+        """Return labels or targets as the model takes them, and the weights of the samples."""
         raise NotImplementedError
 
     def _class_weight(self) -> Any:
@@ -108,14 +108,8 @@ class PathEstimator(BaseEstimator):
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: no sample is left")
         weights = checked_weights(y, weights)
-        targets = self._encoded(y)
+        targets, weights = self._encoded(y, weights)
         given = {**self._given(X.shape[1]), **self._grid_options()}
-        if weights is not None and isinstance(self, ClassifierMixin):
-            left = np.unique(targets.codes[weights > 0.0])
-            if left.size < 2:
-                raise ValueError(
-                    "a classifier needs samples of two classes with a weight above 0, these are of 1 class"
-                )
         return Problem(self._model, given, X, targets, weights, self._class_weight())
 
     # -- from paths to attributes --
@@ -260,20 +254,55 @@ class Classifier(ClassifierMixin, PathEstimator):
     Attributes
     ----------
     classes_ : ndarray
-        The labels, sorted; of two, the second is +1.
+        The labels, sorted; of two, the second is +1. A label whose samples all have weight 0 is one of them, with
+        coefficients 0, and is never predicted.
     """
 
     class_weight: Mapping | str | None = None
 
     _joint = False  # whether the model takes more than two classes at once
 
-    def _encoded(self, y) -> Targets:
+    def _encoded(self, y, weights) -> tuple[Targets, Any]:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"a classifier needs samples of two classes, all of these are of 1 class: {only!r}")
-        return class_targets(codes.ravel(), self.classes_, self._joint)
+        codes, given = codes.ravel(), self.class_weight if isinstance(self.class_weight, Mapping) else {}
+        counted = np.ones(codes.size, dtype=bool) if weights is None else weights > 0.0
+        counted &= ~np.isin(self.classes_, [label for label, weight in given.items() if weight == 0])[codes]
+        self._learned = np.unique(codes[counted])
+        if self._learned.size < 2:
+            raise ValueError("a classifier needs samples of two classes with a weight above 0, these are of 1 class")
+        self._sides: Any = None  # (classes, problems): forms of classes from those of the problems; None: the same
+        if self._learned.size < self.classes_.size:  # the problem is that of the other classes
+            self._sides = np.eye(self.classes_.size)[:, self._learned]
+            if self._learned.size == 2:
+                self._sides = self._sides[:, 1:] - self._sides[:, :1]
+            there = np.isin(codes, self._learned)
+            weights = np.where(there, 1.0 if weights is None else weights, 0.0)
+            codes = np.where(there, np.searchsorted(self._learned, codes), 0)
+        return class_targets(codes, self.classes_[self._learned], self._joint), weights
+
+    def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
+        super()._take(paths, at, level + 1)
+        if self._sides is None:
+            return
+        for name in {"coef_", "dual_coef_"} & self.__dict__.keys():
+            rows = getattr(self, name)
+            setattr(self, name, (sp.csr_array(self._sides) if sp.issparse(rows) else self._sides) @ rows)
+        learned = self._sides.any(axis=1)
+        self.intercept_ = np.where(learned, self._sides @ self.intercept_, -1.0)
+
+    def _forms(self, X) -> np.ndarray:
+        forms = super()._forms(X)
+        if self._sides is None:
+            return forms
+        if hasattr(self, "dual_coef_"):  # of the paths
+            forms = forms.reshape(len(forms), -1) @ self._sides.T
+        learned = self._sides.any(axis=1)
+        forms[:, ~learned] = forms[:, learned].min(axis=1, keepdims=True) - 1.0  # of classes that have no weight
+        return forms
 
     def _class_weight(self) -> Any:
         given = self.class_weight
@@ -283,7 +312,8 @@ class Classifier(ClassifierMixin, PathEstimator):
         strange = [label for label in given if label not in known]
         if strange:
             raise ValueError(f"class_weight names {strange[0]!r}; the classes are {known[:20]}")
-        return {known.index(label): weight for label, weight in given.items()}
+        numbers = {known[code]: k for k, code in enumerate(self._learned.tolist())}
+        return {numbers[label]: weight for label, weight in given.items() if label in numbers}
 
     def decision_function(self, X) -> np.ndarray:
         """Return the linear forms of rows: above 0 the second of two classes, else the largest decides.
@@ -306,8 +336,8 @@ class Classifier(ClassifierMixin, PathEstimator):
 class Regressor(RegressorMixin, PathEstimator):
     """Real targets."""
 
-    def _encoded(self, y) -> Targets:
-        return real_targets(np.asarray(y, dtype=np.float64))
+    def _encoded(self, y, weights) -> tuple[Targets, Any]:
+        return real_targets(np.asarray(y, dtype=np.float64)), weights
 
     def _take_weights(self, weights: list, intercepts: list) -> None:
         super()._take_weights(weights, intercepts)

@@ -139,7 +139,12 @@ class SVMClassifierCV(SearchedC, SVM):
         ndarray of shape (m, classes)
         """
         forms = self._forms(X)
-        return probabilities(self._maps, forms)
+        if self._sides is None:
+            return probabilities(self._maps, forms)
+        found = np.zeros(forms.shape)
+        at = self._learned if len(self._maps) > 1 else self._learned[1]
+        found[:, self._learned] = probabilities(self._maps, forms[:, at])
+        return found
 
 
 @dataclass(eq=False, repr=False)

@@ -157,7 +157,8 @@ class CrossValidated(PathEstimator):
 
     def _scored(self, scorer: Callable, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]):
         """Return what a scorer makes of the held-out decisions of all folds and steps."""
-        classes, samples, rows = getattr(self, "classes_", None), problem.samples, []
+        classifier = isinstance(self, ClassifierMixin)
+        classes, samples, rows = self.classes_[self._learned] if classifier else None, problem.samples, []
         takes_weights = "sample_weight" in inspect.signature(scorer).parameters
         for k, split in enumerate(splits):
             X, codes = samples.X[split.held_out], problem.targets.codes[split.held_out]
@@ -187,11 +188,13 @@ class CrossValidated(PathEstimator):
             trained, held_out = (np.sort(np.arange(n)[part]) for part in (trained, held_out))
             rest = np.setdiff1d(np.arange(n), held_out)
             found.append(Split(0, k, held_out, None if np.array_equal(rest, trained) else trained))
-        if len(found) < 2:
-            raise UsageError("cross-validation needs two folds or more", "use for example cv=5")
+        if not found:
+            raise UsageError("the splitter of cv gives no split", "use for example cv=5")
         if classifier:
             everywhere = score.name in drawing.ALL_CLASSES
-            drawing.check_classes(codes, found, everywhere, lambda code: str(self.classes_[int(code)]), weights)
+            names = self.classes_[self._learned].tolist()
+            advice = "use stratified folds, as those of cv=2"
+            drawing.check_classes(codes, found, everywhere, lambda code: str(names[int(code)]), weights, advice)
         if weights is not None:
             drawing.check_weights(weights, found)
         self.n_splits_ = len(found)

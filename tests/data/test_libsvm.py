@@ -304,6 +304,27 @@ def test_malformed_file_is_named_by_line_and_token(samples, name, line, token, m
     assert hint in caught.value.hint
 
 
+REASONS = [
+    ("a,b\xe9,y\n1,2,1\n".encode("latin1"), 1, "CSV that is not UTF-8", "iconv"),
+    (b'"a\nb",c,y\n1,2,1\n', 1, "CSV with a line break in a quoted cell", "on one line"),
+    (b"a,b,y\r1,2,1\r", 1, "CSV whose lines end in lone carriage returns", "convert them: tr"),
+    (b"# of last year\na,b,y\n1,2,1\n", 2, "CSV below other lines", "remove the line above"),
+    (b"# a\n# b\na,b,y\n1,2,1\n", 3, "CSV below other lines", "remove the 2 lines above"),
+    (b"1,2,1\n", 1, "looks like CSV, not LIBSVM text", "names of its columns"),
+    (b"1:2.5 1:0.3 2:1\n", 1, "a label:weight", "`weights` names"),
+    (b"-1 1:1\n+1:2e3\t1:0.3\n", 2, "a label:weight", "`no_labels`"),
+    (b"1.5.1 1:0.3\n", 1, "the label is not a number", "label index:value"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message", "hint"), REASONS)
+def test_text_of_another_kind_is_told_why_it_is_not_read(text, line, message, hint):
+    with pytest.raises(DataError) as caught:
+        read_libsvm(io.BytesIO(text))
+    assert f"line {line}: " in caught.value.message and message in caught.value.message
+    assert hint in caught.value.hint
+
+
 def test_every_malformed_file_is_tested(samples):
     tested = {row[0] for row in MALFORMED}
     tested |= {"empty.libsvm", "only_comments.libsvm", "one_label.libsvm", "truncated.libsvm.gz", "several.libsvm"}

@@ -124,9 +124,10 @@ def test_any_splitter(cancer):
         expected = SVMClassifier(1.0, **SCALED).fit(X[train], y[train]).score(X[test], y[test])
         assert model.cv_results_[f"split{len(splits) - 1}_test_score"][1] == expected
     assert SVMClassifierCV([1.0], cv=GroupKFold(), **SCALED).fit(X, y, groups=groups).n_splits_ == 5
-    with pytest.raises(ValueError, match="two folds or more"):
-        SVMClassifierCV([1.0], cv=[(np.arange(300), np.arange(300, 569))]).fit(X, y)
-    with pytest.raises(ValueError, match="has no sample of the class b"):
+    assert SVMClassifierCV([1.0], cv=[(np.arange(300), np.arange(300, 569))], **SCALED).fit(X, y).n_splits_ == 1
+    with pytest.raises(ValueError, match="gives no split"):
+        SVMClassifierCV([1.0], cv=[]).fit(X, y)
+    with pytest.raises(ValueError, match="has no sample of the class b[^`]*use stratified folds, as those of cv=2"):
         halves = [(np.arange(200), np.arange(200, 569)), (np.arange(200, 569), np.arange(200))]
         SVMClassifierCV([1.0], cv=halves).fit(X, np.where(np.arange(569) < 200, "a", "b"))
 
