@@ -65,8 +65,9 @@ class Needs(Protocol):
 class BoxNeeds:
     """Of the box models: vectors, counted in float64 numbers for each dual variable and feature.
 
-    ``rows``: kinks, ends and signs of the losses (3), two certificates (4), those of the rule's own (4), and the sums,
-    products and bounds on their way (5). ``columns``: two certificates (4), the rule's own (4), a solver's (12).
+    ``rows``: kinks, ends and signs of the losses (3; 4 where mirrored), two certificates (4), those of
+    the rule's own (4), and the sums, products and bounds on their way (5). ``columns``: two certificates (4), the
+    rule's own (4), a solver's (12).
     """
 
     rows: int = 16
@@ -149,11 +150,11 @@ DASK_WORKER = 80 << 20  # what a worker process of Dask takes beside what this p
 KERNEL_PROCESS = 104 << 20  # of a process with the code of kernel models: interpreter, libraries, a reserve
 VALUES_AT_ONCE = 1 << 17  # values of columns that are multiplied by their signs at a time
 DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
-BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
+BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(17, mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
 # With a free intercept: rows without their signs (5), and what a rule and a solver make of them; levers (of d columns).
 FREE_KERNEL = KernelNeeds(76)
 FREE_SPARSE = SparseNeeds(42, 46, 1)  # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
-FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(40, 110, 20, 6, mirrored=True)
+FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(41, 110, 20, 6, mirrored=True)
 
 
 def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int = 1) -> Shape:

@@ -29,8 +29,10 @@ def box_summary(c, margins, lo, hi, theta, start, stop):
 # product with a row, of a sum over all rows and of a sum over features; `sum_i max(|lo_i|, |hi_i|) ||g_i||`, and with
 # `|c_i|` and 1 for the norm; relative error of a sum over rows formed anew; most that one row can change of it;
 # operations that an update adds to one of its entries; what underflow hides of a norm; the losses at w = 0, which bound
-# nothing but what may be reported; what underflow hides of a product.
-PRODUCT, ROW_SUM, FEATURE_SUM, ALL_NORMS, ALL_KINKS, ALL_ONES, FRESH, LARGEST, UPDATE, HIDDEN, ZERO, TINY = range(12)
+# nothing but what may be reported; most that a kink, and which part a slope, was rounded by when the model was made;
+# what underflow hides of a product.
+PRODUCT, ROW_SUM, FEATURE_SUM, ALL_NORMS, ALL_KINKS, ALL_ONES, FRESH, LARGEST = range(8)
+UPDATE, HIDDEN, ZERO, KINK, SLOPE, TINY = range(8, 14)
 UNIT = 2.0**-53
 NOWHERE, AT_ZERO, BEFORE = range(3)  # of a smaller primal value
 ALIKE = 2.0**-40  # `rounding.ALIKE`
@@ -63,15 +65,15 @@ def sum_drift(before, changed, bounds):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def product_errors(w, bounds):
-    """Return ``a`` and ``b``: the product of ``w`` with a row ``g`` is off by at most ``a ||g|| + b``."""
+    """Return ``a`` and ``b``: the distance of ``g.w`` from its kink is off by at most ``a ||g|| + b``."""
     square, some = 0.0, False
     for j in range(w.size):
         square += w[j] * w[j]
         some |= w[j] != 0.0
     if not some and square == square:
-        return 0.0, 0.0
+        return 0.0, bounds[KINK]
     a = bounds[PRODUCT] * (np.sqrt(square) * (1.0 + bounds[FEATURE_SUM]) + bounds[HIDDEN])
-    return a, a * bounds[HIDDEN] + bounds[TINY]
+    return a, a * bounds[HIDDEN] + bounds[TINY] + bounds[KINK]
 
 
 @kernel(forceinline=True)
@@ -177,15 +179,17 @@ def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
         inner += w[j] * total[j]
         z = w[j] - C * total[j]
         apart_sq += z * z
-    apart = np.sqrt(apart_sq) * (1.0 + bounds[FEATURE_SUM]) + 2.0 * UNIT * C * np.sqrt(total_sq)
+    apart = np.sqrt(apart_sq) * (1.0 + bounds[FEATURE_SUM]) + (2.0 * UNIT + bounds[SLOPE]) * C * np.sqrt(total_sq)
     apart += C * (sum_error + bounds[HIDDEN]) + bounds[HIDDEN]
     hidden = UNDERFLOW if some else 0.0
-    slack = slack * (1.0 + bounds[ROW_SUM]) + hidden
+    # With the exact slopes a dual point is shorter by that part, and a loss moves by it.
+    slack = slack * (1.0 + bounds[ROW_SUM] + bounds[SLOPE]) + 2.0 * bounds[SLOPE] * xi + hidden
     gap = (0.5 * apart * apart + C * slack) * (1.0 + 16.0 * UNIT) + hidden
     margins = a * bounds[ALL_NORMS] + b * bounds[ALL_ONES]
-    error = bounds[ROW_SUM] * (xi + bounds[ALL_KINKS]) + margins
+    row_sum = bounds[ROW_SUM] + bounds[SLOPE]
+    error = row_sum * (xi + bounds[ALL_KINKS]) + margins
     primal = 0.5 * w_sq + C * xi
-    primal_error = (bounds[FEATURE_SUM] * w_sq + C * (bounds[ROW_SUM] * xi + margins)) * (1.0 + 8.0 * UNIT)
+    primal_error = (bounds[FEATURE_SUM] * w_sq + C * (row_sum * xi + margins)) * (1.0 + 8.0 * UNIT)
     rounding = gap - (0.5 * apart_sq + C * plain)
     return w_sq, total_sq, inner, xi, ell, slack, error, primal, primal_error, gap, rounding
 

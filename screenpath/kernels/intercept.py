@@ -374,8 +374,8 @@ def residue_costs(residue, fall, rise, norms, t, slope, floor):
 def form_errors(w, b, bounds):
     """Return what ``box.product_errors`` does for ``g.w + s b``, as if ``b`` were one coefficient more."""
     slope, floor = product_errors(w, bounds)
-    if slope == 0.0 == floor:  # w = 0: nothing is added to the intercept
-        return 0.0, 0.0
+    if slope == 0.0:  # w = 0: nothing is added to the intercept
+        return slope, floor
     return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
 
 

@@ -55,12 +55,16 @@ class BoxModel(RegionModel, Resumable):
         over the data still serves both.
     name : str
         Name used in messages and records.
+    tail : ndarray of shape (N,) or float, default 0
+        What the rounding of ``c`` has left out: a kink of the problem is ``c + tail``.
+    inexact : float, default 0
+        Largest relative error of ``lo`` and ``hi``.
     """
 
     fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
 
-    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
-        self.rows, self.c, self.lo, self.hi = rows, c, lo, hi
+    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", tail=0.0, inexact=0.0):
+        self.rows, self.c, self.lo, self.hi, self.tail, self.inexact = rows, c, lo, hi, tail, inexact
         self.mirrored, self.name = mirrored, name
         # One byte each: with many rows every vector of float64 is much memory.
         base = np.ones(rows.n, dtype=np.int8) if signs is None else np.asarray(signs).astype(np.int8)
@@ -177,12 +181,12 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate(certificate.C, w, certificate.theta, certificate.total, *known)
 
     def product_errors(self, w: np.ndarray) -> tuple[float, float]:
-        """Return ``a`` and ``b``: the product of ``w`` with a row is off by at most ``a norms + b``."""
+        """Return ``a`` and ``b``: distances from the kinks are off by at most ``a norms + b`` before rounding."""
         return kernels.product_errors(w, self.bounds)
 
     def kinks_of(self, certificate: Certificate) -> tuple[np.ndarray, np.ndarray | float]:
         """Return where each ``g.w`` has its kink, as a sum of two doubles."""
-        return self.c, 0.0
+        return self.c, self.tail
 
     def errors_of(self, certificate: Certificate) -> tuple[float, float]:
         """Return ``a`` and ``b``: the distances from the kinks are off by at most ``a norms + b`` before rounding."""

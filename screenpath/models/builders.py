@@ -23,9 +23,11 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> Kernel
     """
     from screenpath.models.free_kernel import FreeKernelModel  # here: other models start up without them
     from screenpath.models.kernel import KernelModel
+    from screenpath.numbers.rounding import WEIGHTS_ERROR
 
     kind = FreeKernelModel if intercept == "free" else KernelModel
-    return kind(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights))
+    inexact = 0.0 if weights is None else WEIGHTS_ERROR
+    return kind(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights), inexact=inexact)
 
 
 def sparse_model(views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None) -> SparseModel:

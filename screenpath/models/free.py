@@ -67,7 +67,7 @@ class FreeModel(FreeIntercept):
 
     Parameters
     ----------
-    rows, c, lo, hi, signs, mirrored, name
+    rows, c, lo, hi, signs, mirrored, name, **rounding
         As of :class:`screenpath.models.box.BoxModel`.
 
     Raises
@@ -76,8 +76,8 @@ class FreeModel(FreeIntercept):
         Where no intercept is best: all rows pull it the same way.
     """
 
-    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm"):
-        super().__init__(rows, c, lo, hi, signs, mirrored, name)
+    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", **rounding):
+        super().__init__(rows, c, lo, hi, signs, mirrored, name, **rounding)
         self.set_up()
         # Here and not when a step first asks for it: a resumed path counts the same passes.
         self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()

@@ -15,6 +15,7 @@ from screenpath.models.box_types import Certificate, Screened
 from screenpath.models.intercept import NONE, Balanced, Signless, balanced
 from screenpath.models.lever import LeverBall, LeverPencil
 from screenpath.models.options import INTERVAL
+from screenpath.numbers.accurate import two_sum
 from screenpath.numbers.rounding import UNIT
 
 HIDDEN = 1e-14  # part of the sizes of what is summed that a sum of 0 may differ from it by
@@ -82,10 +83,8 @@ class FreeIntercept(BoxModel):
 
     def kinks_of(self, certificate) -> tuple[np.ndarray, np.ndarray]:
         """Return ``c - s b`` as sums of two doubles."""
-        other = -self.signs * certificate.intercept
-        total = self.c + other
-        part = total - self.c
-        return total, (self.c - (total - part)) + (other - part)
+        total, rest = two_sum(self.c, -self.signs * certificate.intercept)
+        return total, rest + self.tail
 
     def losses(self, near):
         """Return a function of a point's products, see :meth:`BoxModel.losses`: its loss with the best intercept."""

@@ -52,8 +52,8 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         Where no intercept is best: all rows pull it the same way.
     """
 
-    def __init__(self, rows, c, lo, hi, name="svm"):
-        super().__init__(rows, c, lo, hi, name=name)
+    def __init__(self, rows, c, lo, hi, name="svm", **rounding):
+        super().__init__(rows, c, lo, hi, name, **rounding)
         self.signs = rows.signs.astype(np.int8)
         self.bounds[box_kernels.ALL_ONES] = float(np.maximum(-self.lo, self.hi).sum()) * (1.0 + gamma(self.size + 8))
         self.set_up()

@@ -104,8 +104,8 @@ class KernelModel(BoxModel):
     compiled = False  # a walk of its own would have to read the matrix
     fresh_every = 64  # a pass over a kernel matrix is long
 
-    def __init__(self, rows, c, lo, hi, name: str = "svm"):
-        super().__init__(rows, c, lo, hi, name=name)
+    def __init__(self, rows, c, lo, hi, name: str = "svm", **rounding):
+        super().__init__(rows, c, lo, hi, name=name, **rounding)
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for
         self._guess_for: tuple[Any, float] = (None, 0.0)
@@ -125,6 +125,7 @@ class KernelModel(BoxModel):
         bounds[kernels.ALL_NORMS] = float(steep @ self.norms) * inflated
         bounds[kernels.ALL_KINKS] = float(steep @ np.abs(self.c)) * inflated
         bounds[kernels.ZERO] = float(np.maximum(self.lo * self.c, self.hi * self.c).sum())
+        bounds[kernels.SLOPE] = self.inexact
         return bounds
 
     # -- products ------------------------------------------------------------------------------------------------
@@ -212,7 +213,8 @@ class KernelModel(BoxModel):
         ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept adds to their error.
         ``shift`` and ``cost`` are those of :class:`Certificate`.
         """
-        moved = UNIT * C * spread  # by the rounding of C theta
+        slope = self.bounds[kernels.SLOPE]
+        moved = (UNIT + slope) * C * spread  # by the rounding of C theta, and of the ends of its box
         off = self._off(C, product_error, spread)
         xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
         for s in range(0, self.size, ROWS):
@@ -223,9 +225,9 @@ class KernelModel(BoxModel):
         total_sq, terms = gram.inner(theta, total)
         total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms
         total_error *= 1.0 + gamma(self.size)
-        w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM]
+        w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM] + slope
         loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
-        slack, away = (slack + cost) * (1.0 + all_rows), moved + C * shift
+        slack, away = (slack + cost) * (1.0 + all_rows) + 2.0 * slope * xi, moved + C * shift
         gap = (0.5 * away * away + C * slack) * OUTWARD
         gap += kernels.UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0
         w_sq_error = C * C * (total_error + 8.0 * UNIT * total_sq) + moved * (2.0 * C * math.sqrt(total_sq) + moved)

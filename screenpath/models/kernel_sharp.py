@@ -34,7 +34,8 @@ def sharpened(model, certificate):
     error, terms = e + 2.0 * UNIT * np.abs(t), np.abs(alpha) @ (np.abs(kinks) + np.abs(t))
     square_error = float(np.abs(alpha) @ error + gamma(alpha.size + 16) * terms) * OUTWARD
     square = max(float(alpha @ (kinks - t)), 0.0), square_error
-    moved = UNIT * point.spread * OUTWARD + certificate.C * certificate.shift  # of the coefficients, from C theta
+    # Of the coefficients, from C theta.
+    moved = (UNIT + model.inexact) * point.spread * OUTWARD + certificate.C * certificate.shift
     found = with_terms(model, certificate, t, e, square, (0.5 * moved * moved, 0.0))
     if not found.gap < certificate.gap:
         return certificate

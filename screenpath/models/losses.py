@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 from screenpath.data.needs import BOX, MIRRORED
 from screenpath.models.option import number
@@ -27,8 +28,8 @@ class Loss:
     name: str  # name, title, objective: see :class:`Spec`
     title: str
     objective: str
-    # ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss a pair of them, for the
-    # rows and for their mirror images. ``o`` has the values of ``options`` as attributes
+    # ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss three: for the rows, for
+    # their mirror images, and what is to be added to both. ``o`` has the values of ``options`` as attributes
     kinks: Callable
     slopes: Callable  # ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1
     options: tuple = ()  # its own numbers
@@ -61,21 +62,29 @@ class Loss:
         import numpy as np
 
         from screenpath.models.box import BoxModel
+        from screenpath.numbers.accurate import two_sum
 
-        kind = BoxModel
+        kind: type[BoxModel] = BoxModel
         if intercept == "free":  # other paths start up without it
-            from screenpath.models.free import FreeModel as kind
+            from screenpath.models.free import FreeModel
+
+            kind = FreeModel
 
         o = SimpleNamespace(**{one.name: one.checked(values.get(one.name, one.default)) for one in self.options})
         s = np.ones(rows.n) if weights is None else np.array(weights, dtype=np.float64)
         kinks, (lo, hi) = self.kinks(None if self.signed else np.array(targets, dtype=np.float64), o), self.slopes(o)
+        tail: Any = 0.0
         if self.mirrored:
-            s, kinks = np.concatenate([s, s]), np.concatenate(kinks)
+            *sides, shift = kinks
+            s, (kinks, tail) = np.concatenate([s, s]), two_sum(np.concatenate(sides), shift)
+            tail = tail if tail.any() else 0.0
         elif np.ndim(kinks) == 0:  # with many rows every vector is much memory: one array may serve as both
             kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
         signs = targets if self.signed else None
         upper = s if hi == 1.0 else hi * s
-        return kind(rows, kinks, lo * s, upper, signs=signs, mirrored=self.mirrored, name=self.name)
+        return kind(
+            rows, kinks, lo * s, upper, signs, self.mirrored, self.name, tail=tail, inexact=_inexact(lo, hi, weights)
+        )
 
     @functools.cache  # noqa: B019  # a loss lives as long as the process
     def spec(self) -> Spec:
@@ -104,6 +113,18 @@ def build(name: str, rows, targets, weights, options: dict):
     """Return the model of a loss with the values that a command's options have."""
     loss, intercept = LOSSES[name], options.get("intercept")
     return loss.model(rows, targets, weights, intercept, **{one.name: options[one.name] for one in loss.options})
+
+
+def _inexact(lo: float, hi: float, weights) -> float:
+    """Return the largest relative error of the ends of a box, which weights and their classes' weights multiply."""
+    from fractions import Fraction  # other models start up without it
+
+    from screenpath.numbers.rounding import UNIT, WEIGHTS_ERROR
+
+    formed = Fraction(hi) - Fraction(lo) not in (1, 2)  # by a subtraction that was rounded
+    if weights is None:
+        return 2.0 * UNIT * formed
+    return 2.0 * UNIT * (formed + (lo % 1.0 != 0.0)) + WEIGHTS_ERROR
 
 
 def _inside_unit(value) -> bool:
@@ -149,7 +170,7 @@ SVR = Loss(
     name="svr",
     title="epsilon-insensitive support vector regressions",
     objective="1/2 ||w||^2 + C sum_i s_i max(0, |y_i - x_i.w| - epsilon)",
-    kinks=lambda y, o: (y - o.epsilon, -y - o.epsilon),
+    kinks=lambda y, o: (y, -y, -o.epsilon),
     slopes=lambda o: (0.0, 1.0),
     options=(
         number(

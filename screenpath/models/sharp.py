@@ -87,13 +87,13 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
         double.double_products(_taken(model, part), w, products)
         t[part] = difference(kinks[part], *products) + rest[part]
     exact = (4.0 * gamma(w.size + 8) ** 2 + model.rows.inexact) * size
-    e[index] = exact * (model.norms[index] + floor) + (w.size + 1) * TINY
+    e[index] = exact * (model.norms[index] + floor) + (w.size + 1) * TINY + 4.0 * UNIT * np.abs(rest[index])
     if apart is not None:
         distance = apart.distance(w)
     else:
         distance = float(np.linalg.norm(w - C * certificate.total)) * (1.0 + gamma(w.size + 8))
         distance += 2.0 * UNIT * C * float(np.sqrt(certificate.total_sq)) + C * sum_error
-    distance += C * certificate.shift
+    distance += C * (certificate.shift + model.inexact * float(np.sqrt(certificate.total_sq)) * OUTWARD)
     found = 0.5 * float(np.square(w - C * certificate.total).sum())
     square = certificate.point.sqnorm, 2.0 * gamma(w.size + 8) * certificate.point.sqnorm
     return with_terms(model, certificate, t, e, square, (0.5 * distance * distance, found))
@@ -119,12 +119,13 @@ def with_terms(model, certificate, t, e, square, apart):
     C, up, down = certificate.C, model.hi - certificate.theta, certificate.theta - model.lo
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))
     e += 2.0 * UNIT * np.abs(t)
-    all_rows = 1.0 + gamma(model.size + 16)
+    all_rows = 1.0 + gamma(model.size + 64) + model.inexact  # whoever checks it rounds a few times more
     slack = float(np.maximum(np.maximum(up * (t + e), down * (e - t)), 0.0).sum()) * all_rows + certificate.cost
     plain = float(np.maximum(np.maximum(up * t, -down * t), 0.0).sum())
     xi = float(np.maximum(model.lo * t, model.hi * t).sum())
+    slack += 2.0 * model.inexact * xi
     active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)
-    unsure = float((steep * e)[active].sum()) + gamma(model.size + 16) * xi
+    unsure = float((steep * e)[active].sum()) + (gamma(model.size + 16) + model.inexact) * xi
     gap = (apart[0] + C * slack) * OUTWARD
     # Also where slack times C is too small a number: it is not 0.
     some = slack > 0.0 or certificate.point.vector.any() or certificate.theta.any()

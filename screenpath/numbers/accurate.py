@@ -16,6 +16,13 @@ SPLIT = 2.0**27 + 1.0
 LOST = 2.0**-960  # of the largest product, for every one of a sum: what underflow may take from it
 
 
+def two_sum(a, b):
+    """Return ``a + b`` rounded and what the rounding took (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
 def two_products(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ``a b`` rounded and what the rounding took, for entries of at most 1 in size (Dekker's product)."""
     product = a * b

@@ -19,36 +19,48 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.data import Block, signs_of, weights_of
-from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, norm_above, two_product
+from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, norm_above, two_product, two_sum
 from screenpath.verify.file import AFTER, BEFORE, BETWEEN, HIGH, LOW, NOTHING, OWN, unpack
 
+UNSURE = 2.0**-34  # part of the primal value that the error of a loss may be worth, over the number of rows
 PAIRS = {OWN: 0, BEFORE: -1, AFTER: 1}
 
 
 class Losses(NamedTuple):
-    """Dual variables over the rows of a block, from number ``first``: ``g = signs x``, kinks and boxes."""
+    """Dual variables over the rows of a block, from number ``first``: ``g = signs x``, kinks ``c + tail``, boxes."""
 
     first: int
     signs: np.ndarray
     c: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    tail: np.ndarray
 
 
 def losses(header: dict, block: Block) -> list[Losses]:
     """Return the dual variables of a block; a data row of ``svr`` has two."""
     y, model, first, ones = block.labels, header["model"], block.first, np.ones(block.labels.size)
-    s = weights_of(header, block)
+    s, exact = weights_of(header, block), np.zeros(block.labels.size)
     if model == "svm":
-        return [Losses(first, signs_of(y, header["labels"]), ones, 0.0 * s, s)]
+        return [Losses(first, signs_of(y, header["labels"]), ones, 0.0 * s, s, exact)]
     if model == "lad":
-        return [Losses(first, ones, y, -s, s)]
+        return [Losses(first, ones, y, -s, s, exact)]
     if model == "quantile":
-        return [Losses(first, ones, y, (header["tau"] - 1.0) * s, header["tau"] * s)]
+        return [Losses(first, ones, y, (header["tau"] - 1.0) * s, header["tau"] * s, exact)]
     if model == "svr":
         n, epsilon = header["data"]["n_samples"], header["epsilon"]
-        return [Losses(first + k * n, sign, sign * y - epsilon, 0.0 * s, s) for k, sign in enumerate((ones, -ones))]
+        kinks = [two_sum(sign * y, -epsilon) for sign in (ones, -ones)]
+        boxes = 0.0 * s, s
+        return [Losses(first + k * n, ones - 2.0 * k, c, *boxes, tail) for k, (c, tail) in enumerate(kinks)]
     raise DataError(f"certificates of the model '{model}' cannot be checked yet")
+
+
+def slope_error(header: dict) -> float:
+    """Return the largest relative error of the ends of a box: a class's weight times a sample's, and times a level."""
+    weighted, error = "weights" in header, 3.0 * UNIT * ("weights" in header)
+    if header["model"] == "quantile":
+        error += UNIT * (weighted + (two_sum(header["tau"], -1.0)[1] != 0.0))
+    return error
 
 
 class Pair:
@@ -77,10 +89,11 @@ class Pair:
         For each kind of claim the radius at which the first row would fail, and that row.
     """
 
+    inexact = 0.0  # largest relative error of the ends of the boxes
     digits = 0.0  # part of the primal value to which a claimed gap is read: an upper bound as well
 
     def __init__(self, entry: dict, size: int, width: int):
-        self.entry, self.sums, C = entry, ColumnSums(width), entry["C"]
+        self.entry, self.sums, self.size, C = entry, ColumnSums(width), size, entry["C"]
         self.solution: Any = entry.get("w")  # an array wherever the model has one
         self.w: Any = self.solution  # what of it is penalised
         self.terms: list[float] = []
@@ -125,6 +138,7 @@ class Pair:
         p, e = two_product(C, sums.total)
         rough, tail = self.w - p, C * sums.rest
         self.apart = (rough - e) - tail
+        error = error + UP * self.inexact * C * (np.abs(sums.total) + np.abs(sums.rest))
         self.slack = UP * (error + 4.0 * UNIT * (np.abs(rough) + np.abs(e) + np.abs(tail)))
         self.mismatch = norm_above(np.abs(self.apart) + self.slack)  # at least ||w - v||
 
@@ -158,7 +172,8 @@ class Pair:
         """Return the primal value, and a bound of its error."""
         w, C = self.w, self.entry["C"]
         value = 0.5 * fsum(w * w) + C * fsum(self.losses)
-        return value, UP * (C * fsum(self.spread) + 8.0 * UNIT * value) + (TINY * w.size if np.any(w) else 0.0)
+        error = UP * (C * fsum(self.spread) + (8.0 * UNIT + self.inexact) * value)
+        return value, error + (TINY * w.size if np.any(w) else 0.0)
 
 
 def check(header: dict, steps: list, source, kind: type[Pair] = Pair) -> list[Pair]:
@@ -169,6 +184,7 @@ def check(header: dict, steps: list, source, kind: type[Pair] = Pair) -> list[Pa
             for pair in pairs.values():
                 pair.sums.add(block, pair.theta(box) * box.signs)
     for pair in pairs.values():
+        pair.inexact = slope_error(header)
         pair.settle()
     for block in source.passed(indices=False):
         products, norms = {k: products_of(block, pair.solution) for k, pair in pairs.items()}, norms_of(block)
@@ -213,21 +229,26 @@ def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = Tr
     """Add the block's share to the gap and to the losses of a pair; return the rows' ``t`` and bounds of its errors."""
     theta, (p, error) = pair.theta(box), products
     t = box.c - box.signs * p
-    error = error + UNIT * np.abs(t)
+    error = error + UNIT * np.abs(t) + np.abs(box.tail)
     upper, lower = box.hi - theta, theta - box.lo
-    for i in np.flatnonzero((upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)).tolist() if exactly else ():
-        t[i], error[i] = _exactly(block, i, box.c[i], -box.signs[i] * pair.solution)
+    share = (upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)
+    unsure = pair.entry["C"] * np.maximum(-box.lo, box.hi) * error > UNSURE * abs(pair.entry["primal"]) / pair.size
+    active = (box.hi * (t + error) > 0.0) | (box.lo * (t - error) > 0.0)  # the loss of others is certainly 0
+    for i in np.flatnonzero(share | (unsure & active)).tolist() if exactly else ():
+        t[i], error[i] = _exactly(block, i, (box.c[i], box.tail[i]), -box.signs[i] * pair.solution)
     most = np.maximum(upper * (t + error), lower * (error - t))
     some = ((upper > 0.0) & (t + error > 0.0)) | ((lower > 0.0) & (error - t > 0.0))  # their products may underflow
-    pair.terms.append(UP * fsum(np.maximum(most, 0.0)) + TINY * np.count_nonzero(some))
     pair.losses.append(fsum(np.maximum(box.lo * t, box.hi * t)))
-    some = (box.hi * (t + error) > 0.0) | (box.lo * (t - error) > 0.0)  # the loss of others is certainly 0
-    pair.spread.append(UP * fsum((np.maximum(-box.lo, box.hi) * (error + 2.0 * UNIT * np.abs(t)))[some]))
+    # The exact box has the dual point times 1 - inexact, at least, and its losses differ by that part.
+    slopes = UP * pair.inexact * (2.0 * pair.losses[-1] + fsum(np.maximum(most, 0.0)))
+    pair.terms.append(UP * (fsum(np.maximum(most, 0.0)) + slopes) + TINY * np.count_nonzero(some))
+    steep = np.where(t > error, box.hi, np.where(t < -error, -box.lo, np.maximum(-box.lo, box.hi)))  # 0: no loss
+    pair.spread.append(UP * fsum(steep * (error + 2.0 * UNIT * np.abs(t))))
     return t, error
 
 
-def _exactly(block: Block, i: int, c: float, w: np.ndarray) -> tuple[float, float]:
-    """Return ``c + x_i.w`` and a bound of its error: rounded once where the row is known exactly."""
+def _exactly(block: Block, i: int, c: tuple[float, float], w: np.ndarray) -> tuple[float, float]:
+    """Return ``c[0] + c[1] + x_i.w`` and a bound of its error: rounded once where the row is known exactly."""
     here = slice(block.indptr[i], block.indptr[i + 1])
     weights = w[block.columns[here]]
     p, e = two_product(block.values[here], weights)
@@ -235,7 +256,7 @@ def _exactly(block: Block, i: int, c: float, w: np.ndarray) -> tuple[float, floa
     if block.tails is not None:
         parts.append(block.tails[here] * weights)
         error += 32.0 * UNIT * UNIT * fsum(np.abs(p)) + TINY * fsum(np.abs(weights))
-    t = fsum([c, *np.concatenate(parts).tolist()])
+    t = fsum([*c, *np.concatenate(parts).tolist()])
     return t, UP * (UNIT * abs(t) + (error if np.any(weights) else 0.0))
 
 

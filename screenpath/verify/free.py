@@ -135,7 +135,7 @@ class FreeKernelPair(Summed, KernelPair):
     def gap(self) -> float:
         """Return an upper bound of the gap."""
         cost, shift = self.residue.costs()
-        return self.gap_with(UP * self.entry["C"] * shift, cost)
+        return self.gap_with(UP * (self.entry["C"] * shift + self.shortened), cost)
 
 
 def without_claims(pair: Pair, box: Losses) -> None:

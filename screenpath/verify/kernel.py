@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.box import Pair, claims_of, losses, pairs_of, refute, share_of
+from screenpath.verify.box import Pair, claims_of, losses, pairs_of, refute, share_of, slope_error
 from screenpath.verify.data import Block
 from screenpath.verify.exact import TINY, UNIT, UP, fsum
 
@@ -68,14 +68,19 @@ class KernelPair(Pair):
     @property
     def gap(self) -> float:
         """Return an upper bound of the gap."""
-        return self.gap_with(0.0, 0.0)
+        return self.gap_with(self.shortened, 0.0)
+
+    @property
+    def shortened(self) -> float:
+        """Return how far ``w`` is from that of the dual point in the exact boxes, at most."""
+        return UP * self.inexact * math.sqrt(max(UP * sum(self.norm_squared()), 0.0)) if self.inexact else 0.0
 
     @property
     def primal(self) -> tuple[float, float]:
         """Return the primal value, and a bound of its error."""
         C, (square, error) = self.entry["C"], self.norm_squared()
         value = 0.5 * square + C * fsum(self.losses)
-        return value, UP * (0.5 * error + C * fsum(self.spread) + 8.0 * UNIT * (abs(square) + value))
+        return value, UP * (0.5 * error + C * fsum(self.spread) + (8.0 * UNIT + self.inexact) * (abs(square) + value))
 
 
 def gamma(k: float) -> float:
@@ -98,6 +103,7 @@ def check(header: dict, steps: list, source, kind: type[KernelPair] = KernelPair
     shares = np.array([pair.weights[used] for pair in pairs.values()], dtype=LONG).reshape(len(pairs), used.size).T
     support = X[used]
     for pair in pairs.values():
+        pair.inexact = slope_error(header)
         pair.settle()
     for block in source.passed(indices=False):
         (box,) = losses(header, block)

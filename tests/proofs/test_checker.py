@@ -41,13 +41,13 @@ def problem(seed=0, tails=False):
         indptr=np.searchsorted(rows, np.arange(N + 1)), tails=1e-3 * values if tails else None,
     )  # fmt: skip
     s = rng.uniform(0.5, 2.0, N)
-    return rng, X, block, Losses(FIRST, rng.choice([-1.0, 1.0], N), rng.normal(size=N), -0.7 * s, 0.4 * s)
+    return rng, X, block, Losses(FIRST, rng.choice([-1.0, 1.0], N), rng.normal(size=N), -0.7 * s, 0.4 * s, np.zeros(N))
 
 
 def pair_of(rng, states, values=(), C=0.8, claims=None, **more):
     before = np.zeros(FIRST, dtype=int)
-    entry = {"step": 5, "C": C, "w": rng.normal(size=D), "states": pack(np.concatenate([before, states])),
-             "between": np.array(values), **more}  # fmt: skip
+    entry = {"step": 5, "C": C, "primal": 1.0, "w": rng.normal(size=D), "between": np.array(values), **more}
+    entry["states"] = pack(np.concatenate([before, states]))
     if claims is not None:
         entry["claims"] = pack(np.concatenate([before, claims]))
     return Pair(entry, FIRST + N, D)

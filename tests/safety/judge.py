@@ -74,7 +74,7 @@ def _linear_losses(header: dict, X, y) -> tuple[list, list, list, list]:
         return [[k * x for x in row] for k, row in zip(signs, rows, strict=True)], [F(1)] * n, zeros, [*map(F, s)]
     if model == "svr":
         mirrored = [[-x for x in row] for row in rows]
-        kinks = [F(t - header["epsilon"]) for t in y] + [F(-t - header["epsilon"]) for t in y]
+        kinks = [F(sign * t) - F(header["epsilon"]) for sign in (1, -1) for t in y]
         return rows + mirrored, kinks, 2 * zeros, 2 * [*map(F, s)]
     tau = header["tau"] if model == "quantile" else None
     low = [F(-v if tau is None else (tau - 1.0) * v) for v in s]

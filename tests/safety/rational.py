@@ -36,6 +36,13 @@ def integers(values) -> tuple[np.ndarray, int]:
     return whole.reshape(np.shape(values)), bits
 
 
+def losses_of(model) -> tuple:
+    """Return kinks and both ends of the boxes of a model as fractions."""
+    c, lo, hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+    tails = np.broadcast_to(model.tail, model.c.shape)
+    return [a + Fraction(float(b)) for a, b in zip(c, tails, strict=True)], lo, hi
+
+
 class Exact:
     """Objectives of a box model in fractions.
 
@@ -44,14 +51,16 @@ class Exact:
     model : models.box.BoxModel
         At most about five dual variables: all active sets are tried.
     C : float
+    losses : tuple of list, optional
+        Kinks and both ends of the boxes as fractions of the data's numbers; by default those of the model.
     """
 
     inside = False  # whether only dual points in their box are tried: those of an optimum are
 
-    def __init__(self, model, C: float):
+    def __init__(self, model, C: float, losses=None):
         self.rows, self.bits = integers(signed_rows(model))
         self.C = Fraction(float(C))
-        self.c, self.lo, self.hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+        self.c, self.lo, self.hi = losses or losses_of(model)
 
     def at(self, C: float) -> Exact:
         """Return these objectives with another C."""
@@ -125,6 +134,52 @@ class Exact:
             yield theta
 
 
+class ExactFree(Exact):
+    """Objectives of a linear model with a free intercept: the last entry of a primal point."""
+
+    def __init__(self, model, C: float, losses=None):
+        super().__init__(model, C, losses)
+        self.signs = [int(s) for s in model.signs]
+
+    def primal(self, w) -> Fraction:
+        """Return ``P_C(w, b)``."""
+        w, b = [Fraction(v) for v in w[:-1]], Fraction(w[-1])
+        t = [c - dot(g, w) - s * b for c, g, s in zip(self.c, self.G, self.signs, strict=True)]
+        return dot(w, w) / 2 + self.C * sum(max(lo * v, hi * v) for lo, hi, v in zip(self.lo, self.hi, t, strict=True))
+
+    @property
+    def zero(self) -> Fraction:
+        """Return the smallest primal value with w = 0 and an intercept that is a double."""
+        w = [Fraction(0)] * len(self.G[0])
+        return min(self.primal([*w, float(s * c)]) for c, s in zip(self.c, self.signs, strict=True))
+
+    def _best(self, w) -> Fraction:
+        """Return the smallest primal value with that ``w``: the best intercept is at a kink."""
+        kinks = {s * (c - dot(g, w)) for c, g, s in zip(self.c, self.G, self.signs, strict=True)}
+        return min(self.primal([*w, b]) for b in kinks)
+
+    def optimum(self) -> Fraction:
+        """Return the smallest primal value over the points of all active sets: an upper bound of the optimum."""
+        gram, n = self.gram(), range(len(self.G))
+        best = self._best([Fraction(0)] * len(self.G[0]))
+        for sides in itertools.product((-1, 0, 1), repeat=len(gram)):
+            theta = [self.lo[i] if s < 0 else self.hi[i] for i, s in enumerate(sides)]
+            free, fixed = [i for i in n if sides[i] == 0], [i for i in n if sides[i] != 0]
+            if free:
+                system = [[*(self.C * gram[i][k] for k in free), self.signs[i]] for i in free]
+                right = [self.c[i] - self.C * sum(gram[i][k] * theta[k] for k in fixed) for i in free]
+                system.append([*(self.signs[k] for k in free), 0])
+                found = solve(system, [*right, -sum(self.signs[k] * theta[k] for k in fixed)])
+                if found is None:
+                    continue
+                for i, value in zip(free, found, strict=False):
+                    theta[i] = value
+            if all(lo <= v <= hi for lo, v, hi in zip(self.lo, theta, self.hi, strict=True)):
+                w = [self.C * sum(t * g[j] for t, g in zip(theta, self.G, strict=True)) for j in range(len(self.G[0]))]
+                best = min(best, self._best(w))
+        return best
+
+
 class ExactKernel(Exact):
     """Objectives of a kernel model in fractions; a ``w`` is given by its coefficients ``s_i alpha_i``.
 
@@ -140,7 +195,7 @@ class ExactKernel(Exact):
 
     def __init__(self, model, X, C: float):
         self.C, self.signs = Fraction(float(C)), [int(s) for s in model.rows.signs]
-        self.c, self.lo, self.hi = ([Fraction(float(v)) for v in a] for a in (model.c, model.lo, model.hi))
+        self.c, self.lo, self.hi = losses_of(model)
         rows = [[Fraction(float(v)) for v in row] for row in X]
         kernel = [[exact_kernel(model.rows.blocks.function, a, b) for b in rows] for a in rows]
         n = range(len(rows))
@@ -234,6 +289,9 @@ def faults(model, C: float, tol: float, step, certificate=None, exact=None) -> l
     zero = exact.zero
     if primal > zero + Fraction(1, 10**12) * zero:
         found.append("worse than zero")
+    error = max(Fraction(step.primal) - Fraction(step.gap) - Fraction(step.dual), 0) + primal / 10**9
+    if abs(Fraction(step.primal) - primal) > error:
+        found.append(f"primal {step.primal!r}, but it is {float(primal)!r}")
     if certificate is not None:
         theta = certificate.theta
         if np.any(theta < model.lo) or np.any(theta > model.hi):

@@ -1,0 +1,60 @@
+"""Numbers of the problem that are computed from the data: their rounding is counted, and its control must fail."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from screenpath.models import losses
+from screenpath.models.losses import QUANTILE, SVM, SVR
+from screenpath.rows.memory import MemoryRows
+from screenpath.verify import box
+from tests.safety import fuzz_data, fuzz_rounding
+
+FALSE = "certified, but"
+BY_BOTH = "proven by the checker, but false"
+
+
+def far_targets(seed: int):
+    """Walk a path of a regression on targets that are far from 0 beside epsilon, judged in fractions."""
+    return fuzz_data.check_data(seed)
+
+
+def test_random_problems_are_certified_for_the_numbers_of_the_data():
+    statuses, found = fuzz_rounding.fuzz(120, 0, check=far_targets)
+    assert found == []
+    assert statuses["certified, proven"] > 80 and statuses["certified, not proven"] < 5
+
+
+def test_without_the_tails_of_the_kinks_false_certificates_are_found(monkeypatch):
+    def dropped(a, b):
+        return a + b, np.zeros(np.shape(a))
+
+    monkeypatch.setattr("screenpath.numbers.accurate.two_sum", dropped)
+    assert fuzz_rounding.finds(lambda claim: FALSE in claim, 400, 0, far_targets)
+    monkeypatch.setattr(box, "two_sum", dropped)
+    assert fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 400, 0, far_targets)
+
+
+def test_the_checker_refuses_what_the_tails_of_the_kinks_refute(monkeypatch):
+    monkeypatch.setattr("screenpath.numbers.accurate.two_sum", lambda a, b: (a + b, np.zeros(np.shape(a))))
+    assert not fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 400, 0, far_targets)
+
+
+def test_kinks_are_carried_in_two_doubles():
+    y = np.array([1e9, -3e9, 0.3, 5.0])
+    model = SVR.model(MemoryRows(np.ones((4, 1))), y, epsilon=0.1)
+    exact = fuzz_data.exact_losses("svr", y, None, None, {"epsilon": 0.1})[0]
+    assert [fuzz_data.F(float(c)) + fuzz_data.F(float(t)) for c, t in zip(model.c, model.tail, strict=True)] == exact
+    assert SVR.model(MemoryRows(np.ones((4, 1))), np.round(y), epsilon=0.5).tail == 0.0
+
+
+@pytest.mark.parametrize(
+    ("tau", "weights", "none"), [(0.5, None, True), (0.75, None, True), (0.1, None, False), (0.5, [0.3], False)]
+)
+def test_the_rounding_of_slopes_is_counted(tau, weights, none):
+    model = QUANTILE.model(MemoryRows(np.ones((1, 1))), np.ones(1), weights, tau=tau)
+    assert (model.inexact == 0.0) == none
+    exact = QUANTILE.slopes(SimpleNamespace(tau=tau))
+    assert losses._inexact(*exact, weights) == model.inexact < 1e-14
+    assert SVM.model(MemoryRows(np.ones((1, 1))), np.ones(1)).inexact == 0.0
