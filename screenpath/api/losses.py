@@ -128,7 +128,9 @@ def loss_path(
     targets, weights, labels = data.y, row_weights(data.y, data.class_weight(class_weight), given), None
     if loss.signed:
         targets, labels = binary_labels(data.y, names=data.texts)[0], data.two_labels
-    prepared, preparation = prepare(data.X, scale, kind["bias"], storage, dtype, given, narrow=True)
+    prepared, preparation = prepare(
+        data.X, scale, kind["bias"], storage, dtype, given, narrow=True, free=spec.free_bias
+    )
     model = loss.model(prepared_rows(prepared, preparation, threads), targets, weights, kind["intercept"], **values)
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)

@@ -169,7 +169,7 @@ def sparse_svm_path(
     screening, chosen = parse_sparse_rule(rule, first), spec.solver(solver, seed)
     given = checked_weights(data.y, sample_weight)
     weights = row_weights(data.y, data.class_weight(class_weight), given)
-    prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True)
+    prepared, preparation = prepare(data.X, scale, bias, storage, dtype, given, narrow=True, free=spec.free_bias)
     rows = Views(prepared)
     check_not_zero(rows)
     model = sparse_model(rows, codes, blocks, width, weights, kind["intercept"])

@@ -30,11 +30,13 @@ def command(runs, out, force, quiet):
     """
     from screenpath.cv.merge import merge_runs
     from screenpath.runs.circumstances import all_good
+    from screenpath.runs.tally import not_solved
 
     record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
     if not quiet:
         totals = record["totals"]
         unsafe = f", {totals['unsafe']} unsafe decisions" if totals["unsafe"] else ""
+        unsafe += f", audit {not_solved(totals['unaudited'])}" if totals.get("unaudited") else ""
         good = f"{totals['certified']} of {totals['n_steps']} steps certified{unsafe}"
         tell(f"{out}: {good}, put together from {len(runs)} runs")
     return DONE if all_good(record) else UNCERTIFIED

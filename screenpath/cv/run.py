@@ -192,8 +192,9 @@ def rows_of(samples: Samples, task: Task):
         return spec.rows(X, samples.targets, o, None, preparation.inexact), preparation
     dtype = np.dtype(o["dtype"])
     X, preparation = prepare(
-        samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights")
-    )
+        samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights"),
+        free=spec.free_bias,
+    )  # fmt: skip
     if spec.free_bias:
         preparation = replace(preparation, bias=1.0)
     return prepared_rows(X, preparation, o["threads"]), preparation

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screenpath.data.arrays import stored_type, unmasked
+from screenpath.data.centring import far_centres
 from screenpath.data.wide import occurring, on_columns, spread
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows import dense_sum
@@ -24,7 +25,8 @@ VALUES = 1 << 18  # and values of sparse ones
 class Preparation:
     """The affine map between the data file and the rows of a model.
 
-    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``).
+    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). A shift belongs
+    to ``standard``; where the intercept is free, to columns far from 0 too (:mod:`screenpath.data.centring`).
 
     Parameters
     ----------
@@ -116,25 +118,27 @@ class Preparation:
         Sparse rows share with ``X`` what the two have in common.
         """
         if sp.issparse(X):
-            if self.shift is None:
+            if self.kind != "standard":
                 return self._sparse(sp.csr_array(X))
             X = X.toarray()  # centred, it is full
         if self.kind == "l2":
             X = X / _norms(X)[:, None]
-        elif self.shift is not None:
-            X = (X - self.shift) / self.scale
-        elif self.scale is not None:
+        if self.shift is not None:
+            X = X - self.shift
+        if self.scale is not None:
             X = X / self.scale
         return np.hstack([X, np.full((X.shape[0], 1), self.bias)]) if self.bias else X
 
     def _sparse(self, X):
-        values = X.data
+        if self.shift is not None:  # of few columns that are full, or nearly so in new data
+            X = _stored_throughout(X, np.flatnonzero(self.shift))
+        values = centred = X.data if self.shift is None else X.data - self.shift[X.indices]
         if self.kind == "l2":
             values = np.repeat(1.0 / _norms(X), np.diff(X.indptr))
         elif self.scale is not None:
             values = (1.0 / self.scale)[X.indices]
-        if values is not X.data:
-            values *= X.data
+        if values is not centred:
+            values *= centred
         if self.bias:
             return _with_bias(values, X, self.bias)
         if values is X.data:
@@ -142,6 +146,21 @@ class Preparation:
         # Indices out of order may be sorted in place by whoever takes the rows, who must not find those of X.
         indices = X.indices if X.has_sorted_indices else X.indices.copy()
         return sp.csr_array((values, indices, X.indptr), shape=X.shape)
+
+
+def _stored_throughout(X, columns: np.ndarray):
+    """Return sparse rows that store their zeros in some columns; ``X`` itself if there are none."""
+    place = np.full(X.shape[1], -1)
+    place[columns] = np.arange(columns.size)
+    places, rows = place[X.indices], np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    lacking = np.ones((X.shape[0], columns.size), dtype=bool)
+    lacking[rows[places >= 0], places[places >= 0]] = False
+    if not lacking.any():
+        return X
+    more, which = np.nonzero(lacking)
+    values = np.append(X.data, np.zeros(more.size, dtype=X.dtype))
+    where = np.append(rows, more), np.append(X.indices, columns[which])
+    return sp.csr_array(sp.coo_array((values, where), shape=X.shape))
 
 
 def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, dense: bool | None = None) -> Preparation:
@@ -225,10 +244,11 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
 
 def prepare(
     X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
-    penalties=None,
+    penalties=None, free=False,
 ):  # fmt: skip
     """Choose the storage, measure the scaling (with ``weights`` as :func:`fit_preparation`) and apply both.
 
+    Where the intercept is ``free``, columns of doubles that are far from 0 are centred: the model stays the same.
     A weight of a feature in the penalty is one more divisor of its column: its coefficient is so many times as large.
     Dense rows are made a few at a time, so that there is never more than ``X`` and the result, of shape (n, d) or (n, d
     + 1). With ``narrow``, wide sparse rows that are mostly empty get columns for the features that occur alone.
@@ -242,6 +262,8 @@ def prepare(
     elif sp.issparse(X) or not dense:
         X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
+    if free and preparation.kind in ("none", "maxabs") and dtype == np.float64:
+        preparation = replace(preparation, shift=far_centres(X.array() if isinstance(X, Csr) else X, weights))
     if penalties is not None:
         p = penalties if columns is None else penalties[columns]
         preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
@@ -250,7 +272,7 @@ def prepare(
         with np.errstate(over="ignore"):  # what float32 cannot hold is told by whoever takes the norms of the rows
             prepared.data = prepared.data.astype(dtype, copy=False)
         return prepared, preparation
-    if preparation.kind == "none" and preparation.scale is None and not bias:
+    if preparation.kind == "none" and preparation.scale is None and preparation.shift is None and not bias:
         if not is_sparse(X):
             with np.errstate(over="ignore"):  # as above
                 return np.ascontiguousarray(X, dtype=dtype), preparation

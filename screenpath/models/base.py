@@ -97,6 +97,13 @@ class PathModel(Protocol):
         """Return a certificate at the parameter that needs no solve, and what to call it; None where none is known."""
         return None
 
+    def polished(self, reference, parameter) -> Any:
+        """Return a certificate at a larger parameter of the reference's solution, made more accurate; None if unknown.
+
+        Asked where the reference :meth:`rests`.
+        """
+        return None
+
     def rests(self, certificate) -> bool:
         """Tell whether :meth:`held` will know what follows but for what the certificate's gap leaves to be desired."""
         return False

@@ -306,6 +306,10 @@ class BoxModel(RegionModel, Resumable):
         """Tell whether no dual variable is at an end of its box other than 0."""
         return ends.rests(self, certificate)
 
+    def polished(self, reference: Certificate, C: float) -> Certificate | None:
+        """Return the pair of a constant end, more accurate; see :func:`models.ends.polished`."""
+        return ends.polished(self, reference, C)
+
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
         """Return the pair that is known at ``C`` without a solve, at the ends of a path; see :mod:`models.ends`."""
         name = ends.known(self, reference, C)

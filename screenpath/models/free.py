@@ -29,6 +29,7 @@ from screenpath.models.lever import THROUGH_THE_MIDDLE, LeverBall, Levered, Leve
 from screenpath.models.lever_range import LeverRange
 from screenpath.models.reduced import Reduced
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.rounding import gamma
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 
@@ -40,8 +41,10 @@ class FreeReduced(Reduced):
     Parameters
     ----------
     signs : ndarray of shape (k,)
-    rest : float
-        What the signed dual variables (times C) of the survivors sum up to.
+    rest, rest_error : float
+        What the signed dual variables (times C) of the survivors sum up to, and what rounding may have made of it.
+    sum_error : float
+        What ``start_sum`` may be off by, beside the rounding of its last changes.
     start_intercept : float
     spread : ndarray of shape (k,)
         Distances of the rows from ``mean``, at least.
@@ -55,6 +58,8 @@ class FreeReduced(Reduced):
     _: KW_ONLY
     signs: np.ndarray
     rest: float
+    rest_error: float
+    sum_error: float
     start_intercept: float
     spread: np.ndarray
     mean: np.ndarray
@@ -167,6 +172,10 @@ class FreeModel(FreeIntercept):
     def slope_of(self, theta: np.ndarray) -> np.ndarray:
         """Return the products of the rows with ``G'theta``."""
         return self.margins(self.weighted_sum(theta))
+
+    def polished(self, reference, C: float) -> FreeCertificate | None:
+        """Return the pair of a constant end, more accurate; see :func:`models.ends.polished`."""
+        return ends.polished(self, reference, C, free=True)
 
     def held(self, reference, C: float):
         """Return the pair that is known at ``C`` without a solve: the reference's ``w`` and ``alpha``, or none.
@@ -285,12 +294,14 @@ class FreeModel(FreeIntercept):
         index = plain.index
         status = screened.status if index.size < self.size else self.nothing_screened().status
         rest = kernels.rest_of(C, index, status, reference.theta, plain.theta, self.signs, True)
+        mass = float(np.abs(reference.theta).sum() + np.abs(plain.theta).sum())
         mean, spread, typical = self.around
         if plain.place is not None:  # the rows are needed without their signs
             plain.place = (*plain.place[:2], np.ones(index.size, dtype=np.int8))
         return FreeReduced(
             *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),
-            signs=self.signs[index], rest=rest,
+            signs=self.signs[index], rest=rest, rest_error=C * (gamma(self.size + 8) * mass + reference.residue),
+            sum_error=C * (reference.sum_error + reference.shift),
             start_intercept=reference.intercept, spread=spread[index], mean=mean, typical=typical,
             product=self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip

@@ -323,6 +323,10 @@ class KernelModel(BoxModel):
         at = min(C, limit) if limit > 0.0 else C
         return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
 
+    def polished(self, reference: Certificate, C: float) -> None:
+        """Return None: kernel rows cost as much as the solver's own steps."""
+        return None
+
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
         """Return the pair that is known at ``C`` without a solve, see :mod:`models.ends`; no kernel row is touched."""
         name = ends.known(self, reference, C)

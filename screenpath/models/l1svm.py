@@ -14,7 +14,7 @@ of the bias's column ``y``, and ``|z|`` that of 1; so are its regions, which onl
 the feasible set (both balls and the half-space of the rule ``vi``), and that ``z.theta = 0``.
 
 With ``x_j - m_j`` for ``x_j`` the bias is ``b + m.w`` and all else the same: columns come with a number subtracted from
-them where that costs no rounding (:mod:`screenpath.rows.centring`). What is reported and certified is ``w`` and ``b``.
+them where that costs no rounding (:mod:`screenpath.data.centring`). What is reported and certified is ``w`` and ``b``.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.hover import add_areas, titled
 from screenpath.report.show import SCALED, RunSummary, summary_of
 from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of, values_words
+from screenpath.runs.tally import audit_words
 from screenpath.walk.step import CERTIFIED
 
 ROWS = 40  # longer step tables are folded away
@@ -174,7 +175,7 @@ def _certificate(run) -> str:
         pairs.append(("worst relative gap", f"{max(gaps):.2e}"))
     pairs += [(f"{name}, in all", seconds_text(float(s.sum()))) for name, s in series.times(run)]
     if run.record["options"].get("audit"):
-        pairs.append(("unsafe decisions (audit)", (run.record.get("totals") or {}).get("unsafe", "?")))
+        pairs.append(("unsafe decisions (audit)", audit_words(run.record.get("totals") or {})))
     unmet = series.unmet_folds(run)
     folds = "" if unmet is None else f'<p class="no">{escape(flags(unmet))}.</p>'
     return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + _reasons(run) + folds + _pairs(pairs)

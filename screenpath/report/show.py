@@ -23,6 +23,7 @@ from screenpath.report.series import folds_of, read_cv, unmet_folds
 from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of, values_words
 from screenpath.runs.open import Run
 from screenpath.runs.record import COMPLETE
+from screenpath.runs.tally import audit_words
 
 WIDTH = 60
 NAME = 24  # characters of a feature's name
@@ -163,7 +164,7 @@ class RunSummary:
         unmet = unmet_folds(self.run)
         lines += [] if unmet is None else [flags(unmet)]
         if self.run.record["options"].get("audit"):
-            lines.append(f"unsafe decisions (audit): {(self.run.record.get('totals') or {}).get('unsafe', '?')}")
+            lines.append(f"unsafe decisions (audit): {audit_words(self.run.record.get('totals') or {})}")
         if self.run.record["options"].get("certificate") is True and self.run.record["status"] == COMPLETE:
             lines.append("certificate.bin holds what is claimed: screenpath verify checks it")
         return lines

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.data.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.data.column_shards import ColumnFolder
 from screenpath.data.memory import in_force
 from screenpath.data.needs import F8
@@ -25,7 +26,6 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
-from screenpath.rows.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
 from screenpath.rows.held import HeldColumns
 from screenpath.rows.memory import sum_blocks, usable_threads

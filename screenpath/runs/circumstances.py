@@ -72,9 +72,9 @@ def _grid(session) -> dict:
 
 
 def all_good(record: dict) -> bool:
-    """Tell whether every step (and fold) of a run is certified and no decision was found unsafe."""
+    """Tell whether every step (and fold) is certified, and an audit could check all decisions and found none unsafe."""
     totals = record["totals"]
-    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0
+    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0 and not totals.get("unaudited")
     return bool(good and record.get("folds_certified", True))
 
 

@@ -93,8 +93,9 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     dtype = np.dtype(options["dtype"])
     penalties = penalties_of(options, data)
     X, preparation = prepare(
-        data.stored, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties
-    )
+        data.stored, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties,
+        free=spec.free_bias,
+    )  # fmt: skip
     what["penalties"] = penalties
     preparation = replace(preparation, columns=columns, width=shape[1])
     if spec.free_bias:  # the model's own, last among its coefficients

@@ -180,6 +180,8 @@ def totals(runs: list, table: list) -> dict:
     """Return the totals of all steps of a table; the seconds are those of all runs together."""
     parts = [run.record["totals"] for run in runs]
     found = {"n_steps": len(table), **{name: sum(part[name] for part in parts) for name in SUMMED}}
+    unaudited = sum(part.get("unaudited", 0) for part in parts)
+    found.update({"unaudited": unaudited} if unaudited else {})
     found["mean_rejection_ratio"] = sum(row["rejection_ratio"] or 0.0 for row in table) / len(table)
     gaps = [part["worst_rel_gap"] for part in parts]
     found["worst_rel_gap"] = None if None in gaps else max(gaps)

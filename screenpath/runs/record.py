@@ -193,7 +193,7 @@ POSSIBLE = {
     "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
     "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
-    "totals.unsafe": is_whole(0),
+    "totals.unsafe": is_whole(0), "totals.unaudited": is_whole(0),
     "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,
     "kernel.degree": is_whole(1), "kernel.coef0": lambda v: is_number(v) and v >= 0.0,
     "kernel.constant": lambda v: is_number(v) and v >= 0.0, "kernel.rows_kept": is_whole(0),

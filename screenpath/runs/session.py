@@ -56,7 +56,7 @@ class Session:
     status : str or None
         How it ended: ``complete``, ``interrupted`` or ``time limit``.
     good : bool or None
-        Whether every step (and fold) is certified and no decision was found unsafe.
+        Whether every step (and fold) is certified and no audit found a decision unsafe, or failed to look.
     stopped : int or None
         The signal that ended it.
     """

@@ -9,7 +9,8 @@ from screenpath.walk.step import CERTIFIED
 
 PHASES = ("reading", "compiling", "screening", "solving", "certifying", "writing")
 COUNTS = (
-    "steps", "certified", "unsafe", "epochs", "passes", "rejection_sum", "worst_rel_gap", "solved_at", "constant_from",
+    "steps", "certified", "unsafe", "unaudited", "epochs", "passes", "rejection_sum", "worst_rel_gap", "solved_at",
+    "constant_from",
 )  # fmt: skip
 
 
@@ -19,6 +20,8 @@ class Tally:
     Attributes
     ----------
     steps, certified, unsafe, epochs : int
+    unaudited : int
+        Steps that the audit could not solve.
     passes, rejection_sum, worst_rel_gap : float
     solved_at, constant_from : float
         C of the last step that was solved; the same if those behind it needed no solve, as for every larger C, else 0.
@@ -27,7 +30,7 @@ class Tally:
     """
 
     def __init__(self):
-        self.steps = self.certified = self.unsafe = self.epochs = 0
+        self.steps = self.certified = self.unsafe = self.unaudited = self.epochs = 0
         self.audited = False  # whether any decision was looked at again
         self.passes = self.rejection_sum = self.worst_rel_gap = self.solved_at = self.constant_from = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)
@@ -36,8 +39,10 @@ class Tally:
         """Count a step."""
         self.steps += 1
         self.certified += step.status == CERTIFIED
-        self.unsafe += step.extras.get("unsafe", 0)
-        self.audited |= "unsafe" in step.extras
+        if "unsafe" in step.extras:
+            self.audited = True
+            self.unsafe += step.extras["unsafe"] or 0
+            self.unaudited += step.extras["unsafe"] is None
         self.epochs += step.epochs
         self.passes += step.passes
         self.rejection_sum += step.rejection_ratio
@@ -79,6 +84,7 @@ class Tally:
             "steps_done": self.steps,
             "certified": self.certified,
             "unsafe": self.unsafe,
+            **({"unaudited": self.unaudited} if self.unaudited else {}),
             "epochs": self.epochs,
             "passes": self.passes,
             "mean_rejection_ratio": self.rejection_sum / self.steps if self.steps else None,
@@ -92,6 +98,8 @@ class Tally:
         found = [("certified", f"{self.certified} of {n_steps} steps")]
         if self.unsafe or self.audited:
             found.append(("unsafe", f"{self.unsafe} decisions" + (", audited" if self.audited else "")))
+        if self.unaudited:
+            found.append(("audit", not_solved(self.unaudited)))
         if self.steps:
             found += [
                 ("worst relative gap", f"{self.worst_rel_gap:.2e}"),
@@ -101,3 +109,14 @@ class Tally:
         if self.constant_from:
             found.append(("constant", f"the solution is the same from C = {self.constant_from:.4g} on"))
         return found + [(phase, f"{value:.3f} s") for phase, value in self.seconds.items()]
+
+
+def audit_words(totals: dict) -> str:
+    """Return what an audit found, of the totals of a run."""
+    found, unaudited = str(totals.get("unsafe", "?")), totals.get("unaudited")
+    return f"{found}; audit: {not_solved(unaudited)}" if unaudited else found
+
+
+def not_solved(steps: int) -> str:
+    """Return in words that the audit could not solve so many steps to the tolerance of the path."""
+    return f"not solved at {steps} step{'s' * (steps != 1)}, whose decisions it could not check"

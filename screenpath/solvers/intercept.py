@@ -33,6 +33,7 @@ from screenpath.kernels.newton_system import DIRECT, GRAM, inner
 from screenpath.models.free import FreeReduced
 from screenpath.models.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.models.lever import Levered
+from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.solvers.base import Budget, Solution, Solver
 from screenpath.solvers.face import FaceDescent
 from screenpath.solvers.multipliers import Multipliers
@@ -201,14 +202,21 @@ class Run:
         if not self.feasible:
             return
         reduced, apart = self.reduced, self.w - self.v
-        size = math.sqrt(float((self.w * self.w).sum()))
-        far = 0.5 * math.sqrt(float((apart * apart).sum()))
+        size, far = math.sqrt(inner(self.w, self.w)), 0.5 * math.sqrt(inner(apart, apart))
+        error = 2.0 * reduced.product * reduced.norms * size
+        error += 4.0 * UNIT * (np.abs(self.c) + np.abs(self.s) + abs(self.b))
+        off, cost, shift = self._residue(error)
+        if not off < math.inf:
+            return
+        # The sum in the gap at the ends of what each distance is known to: no term is negative, so nothing cancels.
+        upper, lower = (self.hi - self.alpha) * (self.t + error), (self.alpha - self.lo) * (error - self.t)
+        slackness = float(np.maximum(np.maximum(upper, lower), 0.0).sum()) * (1.0 + gamma(self.c.size + 8)) + cost
         widths = float(((self.hi - self.lo) * reduced.norms).sum())
-        error = GAP_ROUNDING * (size * size + float((self.v * self.v).sum()) + abs(self.primal) + size * widths)
-        radius = math.sqrt(max(self.gap - far * far, 0.0) + error) + far  # around w, whose products are known
-        radius += 2.0**-51 * (self.c.size + 16) * widths
+        # What rounding may have moved v by, in one sum and in the changes that followed.
+        shift += 2.0**-51 * (self.c.size + 16) * widths + reduced.sum_error
+        shift += UNIT * self.touched * (size + 2.0 * far)
+        radius = math.sqrt(slackness + far * far + GAP_ROUNDING * (size + far) ** 2) + far + shift  # around w
         slack = ROUNDING * (reduced.norms * (size + radius) + np.abs(self.c))
-        off = 1e-15 * float(np.maximum(np.abs(self.lo), np.abs(self.hi)).sum())  # what the sum may be off by
         free = self.status == 0
         seen = Levered(
             self.c - self.s, np.where(free, self.alpha - self.lo - off, 0.0),
@@ -217,6 +225,25 @@ class Run:
         )  # fmt: skip
         found = np.where(free, seen.decide(radius), 0)
         self.status = np.where(found != 0, found, self.status).astype(np.int8)
+
+    def _residue(self, error: np.ndarray) -> tuple[float, float, float]:
+        """Return what the sum of the dual variables is off by, and what taking it changes: see ``verify.free``.
+
+        A row with room for it takes it, the nearest to its kink: what that adds to the sum in the gap at most, and how
+        far it moves the sum over rows. All are infinite where no row has room. ``error`` is that of the distances.
+        """
+        reduced = self.reduced
+        value = float(self.alpha.sum()) - reduced.rest
+        unsure = reduced.rest_error + gamma(self.c.size + 8) * float(np.abs(self.alpha).sum())
+        most, cost, shift = (abs(value) + unsure) * (1.0 + ROUNDING), 0.0, 0.0
+        for room, needed in ((self.alpha - self.lo, value + unsure > 0.0), (self.hi - self.alpha, value < unsure)):
+            if needed:
+                far = np.where(room >= most, np.abs(self.t) + error, math.inf)
+                nearest = int(np.argmin(far))
+                if not far[nearest] < math.inf:
+                    return math.inf, math.inf, math.inf
+                cost, shift = max(cost, most * far[nearest]), max(shift, most * reduced.norms[nearest])
+        return most, cost, shift
 
     def _place(self, index: np.ndarray) -> tuple:
         """Return the arrays of the rows, and where in them some are."""

@@ -187,8 +187,15 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         parts = divided(above, below, header["scale"], 0.0)
         values, tails = (part.ravel() for part in parts)
         indptr, columns = np.arange(rows + 1) * d, np.tile(np.arange(d), rows)
-    elif kind in ("none", "maxabs") and "scale" in header:  # without a scaling, that of the penalty
-        values, tails = divided(values, 0.0, header["scale"][columns], 0.0)
+    elif kind in ("none", "maxabs"):  # without a scaling, a scale is that of the penalty
+        if "shift" in header:
+            if header.get("intercept") != "free" or "kernel" in header:
+                raise DataError("the certificate centres the columns of a problem that this changes")
+            block = with_zeros(block, np.flatnonzero(header["shift"]))
+            indptr, columns = block.indptr, block.columns
+            values, tails = two_sum(block.values, -header["shift"][columns])
+        if "scale" in header:
+            values, tails = divided(values, 0.0 if tails is None else tails, header["scale"][columns], 0.0)
     elif kind == "l2":
         values, tails = divided(values, 0.0, *(part[block.rows] for part in row_norms(block)))
     elif kind != "none":
@@ -199,6 +206,20 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         tails = None if tails is None else np.insert(tails, ends, 0.0)
         indptr = indptr + np.arange(rows + 1)
     return Block(block.first, block.labels, indptr, columns, values, tails)
+
+
+def with_zeros(block: Block, some: np.ndarray) -> Block:
+    """Return a block that has an entry for each row in some columns, 0 where the file has none."""
+    places = np.searchsorted(some, block.columns)
+    hit = places < some.size
+    hit[hit] = some[places[hit]] == block.columns[hit]
+    lacking = np.ones((block.labels.size, some.size), dtype=bool)
+    lacking[block.rows[hit], places[hit]] = False
+    rows, which = np.nonzero(lacking)
+    ends = block.indptr[rows + 1]
+    columns, values = np.insert(block.columns, ends, some[which]), np.insert(block.values, ends, 0.0)
+    more = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=block.labels.size))])
+    return Block(block.first, block.labels, block.indptr + more, columns, values)
 
 
 def row_norms(block: Block) -> tuple[np.ndarray, np.ndarray]:

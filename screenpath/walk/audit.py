@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from screenpath.numbers import rounding
 from screenpath.rules import Screening
 from screenpath.rules.box import disproved, pair_ball
 from screenpath.walk.loop import PathOptions, solve_point
@@ -21,7 +22,8 @@ class Audit:
 
     A decision is unsafe when the ball around the unscreened solution (radius from its own gap, so the solve need not be
     exact) proves the row to be on the other side of its kink. Should the two solutions' intervals ``[dual, primal]``
-    not overlap, one of them is wrong and the point counts as unsafe as well.
+    not overlap, one of them is wrong and the point counts as unsafe as well. Where the audit's solve does not reach the
+    tolerance of the path, finding nothing proves nothing: the count is None, and the audit did not solve the point.
 
     Parameters
     ----------
@@ -34,15 +36,23 @@ class Audit:
     """
 
     def __init__(self, solver, options: PathOptions, contradicted=contradicted):
-        self.solver, self.contradicted = solver, contradicted
+        self.solver, self.contradicted, self.tol = solver, contradicted, options.tol
         self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline, pulse=options.pulse)
 
     def __call__(self, model, parameter, rank, reference, certificate, decided) -> dict:
-        """Return the columns ``unsafe`` (count) and ``audit_rel_gap`` (relative gap that the audit's solve reached)."""
+        """Return the columns ``unsafe`` (count, or None) and ``audit_rel_gap`` (relative gap of the audit's solve)."""
         _, accurate = solve_point(
             model, parameter, rank, reference, Screening(None, False, "none"), self.solver, self.options
         )
+        solved = rounding.meets(accurate, self.tol)
         unsafe = self.contradicted(model, accurate, parameter, decided)
         slack = OBJECTIVE_ROUNDING * max(abs(accurate.primal), abs(certificate.primal))
         apart = certificate.dual > accurate.highest + slack or accurate.dual > certificate.highest + slack
-        return {"unsafe": max(unsafe, int(apart)), "audit_rel_gap": accurate.rel_gap}
+        unsafe = max(unsafe, int(apart))
+        return {"unsafe": unsafe if solved or unsafe else None, "audit_rel_gap": accurate.rel_gap}
+
+
+def added(counts: list) -> int | None:
+    """Return the sum of counts of unsafe decisions; None where one is not known and no other is above 0."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) or any(known) else None

@@ -17,7 +17,7 @@ import numpy as np
 from screenpath.data import needs
 from screenpath.errors import UsageError
 from screenpath.models.base import PathModel
-from screenpath.models.ends import CLOSED
+from screenpath.models.ends import CLOSED, CONSTANT
 from screenpath.models.grid import epsilon_stride
 from screenpath.numbers import rounding
 from screenpath.rules import Screening
@@ -210,6 +210,7 @@ def solve_point(
     target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
+        held = _polished(model, parameter, certificate, options.tol)
         target *= HELD
     while True:
         clock.enter("solve")
@@ -281,7 +282,17 @@ def solve_point(
 def _held(model, parameter, reference, tol: float):
     """Return the certificate that is known without a solve, and its name, where it meets ``tol``; else None."""
     held = model.held(reference, parameter)
-    return held if held is not None and rounding.meets(held[0], tol) else None
+    if held is None:
+        return None
+    found = _sharp(model, held[0], tol)
+    return (found, held[1]) if rounding.meets(found, tol) else None
+
+
+def _polished(model, parameter, reference, tol: float):
+    """Return the solution that is known but for its accuracy, polished, and its name; None unless it meets ``tol``."""
+    found = model.polished(reference, parameter) if parameter > reference.at[0] else None
+    found = None if found is None else _sharp(model, found, tol)
+    return None if found is None or not rounding.meets(found, tol) else (found, CONSTANT)
 
 
 def _sharp(model, certificate, tol: float):

@@ -14,6 +14,7 @@ from screenpath.models.losses import SVM
 from screenpath.models.options import INTERVAL
 from screenpath.rows.column_shards import columns_of
 from screenpath.walk import step as steps
+from screenpath.walk.audit import added
 from screenpath.walk.loop import walk
 from screenpath.walk.step import Step
 
@@ -151,7 +152,7 @@ def joined(parts: list[Step], of_features: bool = False) -> Step:
     worst = max(parts, key=lambda part: (part.status != steps.CERTIFIED, part.rel_gap))
     # Counts (unsafe decisions) add up; of accuracies (an audit's gap) the worst counts.
     extras = {
-        name: (sum if isinstance(value, int) else max)(part.extras[name] for part in parts)
+        name: (added if name == "unsafe" or isinstance(value, int) else max)([part.extras[name] for part in parts])
         for name, value in parts[0].extras.items()
         if name not in INTERVAL  # each class has its own
     }

@@ -1,6 +1,6 @@
 r"""Feature columns whose mean is far above their spread, and what to subtract from them: exactly, filling in nothing.
 
-With a free bias the L1 model does not change where a number is subtracted from a column, and what rounding costs is
+With a free intercept no model changes where a number is subtracted from a column, and rounding costs less, which is
 relative to what the columns are. All columns whose values lie within a factor of two of each other are taken to about
 their mean ``m``: then ``x - m`` is a double, the very number (Sterbenz 1974), so that the problem stays the one of the
 data. No such column has a zero among its values: sparse ones are full already. Any other column has a value that is
@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.data.needs import VALUES_AT_ONCE
+from screenpath.numbers import sparse as sp
 
 FEW = 8  # samples that are looked at before all others
+FAR = 1000.0  # spreads from 0, from which rows of samples are centred: nearer ones lose three digits at most
 
 
 def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
@@ -32,6 +34,36 @@ def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarra
             narrow = np.flatnonzero(close(low, high))
             centres[index[narrow]] = means(columns[narrow], low[narrow], high[narrow], weights)
     return centres
+
+
+def far_centres(X, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Return what is subtracted from the columns of samples whose values are far from 0 beside their spread, else None.
+
+    ``X`` is dense, or a csr_array; a sparse column is centred only where each sample with a weight has a stored value.
+    Shape (m,), float64, and 0 from most.
+    """
+    rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
+    if not rows.size:
+        return None
+    few = _dense(X[rows[:FEW]])
+    index = np.flatnonzero(_far(few.min(axis=0), few.max(axis=0)))
+    centres = np.zeros(X.shape[1])
+    for part in blocks(index, X.shape[0]):
+        columns = np.ascontiguousarray(_dense(X[:, part]).T, dtype=np.float64)
+        there = columns if weights is None else columns[:, rows]
+        low, high = there.min(axis=1), there.max(axis=1)
+        found = np.flatnonzero(_far(low, high))
+        centres[part[found]] = means(columns[found], low[found], high[found], weights)
+    return centres if centres.any() else None
+
+
+def _dense(X) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _far(low, high):
+    """Tell whether numbers between two are far from 0; what is not stored is 0, so such sparse columns are full."""
+    return close(low, high) & (FAR * (high - low) <= np.minimum(np.abs(low), np.abs(high)))
 
 
 def blocks(index: np.ndarray, samples: int):
